@@ -1,0 +1,53 @@
+# dpbayes: every recipe sets up what it needs in .venv.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow check bench reproduce docs lock clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Tests share the machine: two workers unless told otherwise.
+WORKERS ?= 2
+
+help: ## list the recipes
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: .venv/.ready ## install dpbayes and its tools into .venv from the hashed lock
+
+.venv/.ready: requirements.lock pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
+	  uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock && \
+	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
+	else \
+	  $(PYTHON) -m venv .venv && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ; \
+	fi
+	@touch .venv/.ready
+
+demo: setup ## run the main job and print its result
+	@$(BIN)/dpbayes plan --cells 5 --records 1000 --order 5 --epsilon 1
+
+test: setup ## run the tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-slow: setup ## run the statistical tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+check: setup ## lint, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup ## measure speed, as ratios in one run
+	$(BIN)/python -m benchmarks
+
+docs: setup ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+lock: ## compile requirements.lock again (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+	  --all-extras --group dev pyproject.toml --output-file requirements.lock --custom-compile-command "make lock"
+
+clean: ## remove what the recipes made
+	rm -rf .venv site build dist out

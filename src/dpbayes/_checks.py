@@ -1,0 +1,87 @@
+"""Validators called by keyword, so that a message can name the argument: ``positive("Gaussian", sigma=sigma)``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpbayes.errors import InvalidArgument
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LARGEST_COUNT = 2**62
+
+
+def _refuse(owner: str, name: str, expected: str, value: object) -> InvalidArgument:
+    return InvalidArgument(f"{owner}: expected {name} {expected}, got {value!r}.")
+
+
+def _number(owner: str, name: str, expected: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise _refuse(owner, name, expected, value)
+    return float(value)
+
+
+def positive(owner: str, **named: object) -> None:
+    """Each value is a finite number above zero."""
+    for name, value in named.items():
+        number = _number(owner, name, "> 0", value)
+        if not (math.isfinite(number) and number > 0):
+            raise _refuse(owner, name, "> 0 and finite", value)
+
+
+def non_negative(owner: str, **named: object) -> None:
+    """Each value is a finite number, zero or above."""
+    for name, value in named.items():
+        number = _number(owner, name, ">= 0", value)
+        if not (math.isfinite(number) and number >= 0):
+            raise _refuse(owner, name, ">= 0 and finite", value)
+
+
+def positive_integer(owner: str, **named: object) -> None:
+    """Each value is a whole number, one or above."""
+    for name, value in named.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise _refuse(owner, name, "to be a whole number >= 1", value)
+
+
+def probability(owner: str, **named: object) -> None:
+    """Each value lies strictly between 0 and 1."""
+    for name, value in named.items():
+        number = _number(owner, name, "between 0 and 1", value)
+        if not 0 < number < 1:
+            raise _refuse(owner, name, "strictly between 0 and 1", value)
+
+
+def order(owner: str, value: object) -> None:
+    """A Rényi order lies above 1; infinity asks for the pure guarantee."""
+    number = _number(owner, "order", "> 1", value)
+    if not number > 1:
+        raise _refuse(owner, "order", "> 1", value)
+
+
+def one_of(owner: str, choices: Iterable[str], **named: object) -> None:
+    """Each value is one of the named choices."""
+    allowed = tuple(choices)
+    for name, value in named.items():
+        if value not in allowed:
+            raise _refuse(owner, name, "to be one of " + ", ".join(allowed), value)
+
+
+def counts(owner: str, values: ArrayLike) -> Ints:
+    """A table of counts: whole numbers, zero or above. The message never repeats them."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidArgument(f"{owner}: expected counts as one rectangular array of numbers.") from None
+    if array.dtype.kind not in "iuf" or array.ndim == 0 or array.size == 0:
+        raise InvalidArgument(f"{owner}: expected counts as a non-empty array of numbers.")
+    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+        raise InvalidArgument(f"{owner}: expected counts to be whole finite numbers; round them before.")
+    if (array < 0).any() or (array > LARGEST_COUNT).any():
+        raise InvalidArgument(f"{owner}: expected counts between 0 and 2^62.")
+    return array.astype(np.int64)

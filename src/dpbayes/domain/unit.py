@@ -1,0 +1,74 @@
+"""What one privacy promise protects: who counts as a neighbour, and how far a table can move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dpbayes import _checks
+from dpbayes.errors import InvalidArgument
+
+
+class Adjacency(StrEnum):
+    """Which data sets are neighbours."""
+
+    REPLACE_ONE = "replace-one"
+    """The records of one person are replaced by others: the number of records is public."""
+
+    ADD_REMOVE = "add-remove"
+    """The records of one person are added or deleted: the number of records is private."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """How far a vector of counts moves between neighbours: ℓ₁, squared ℓ₂ and ℓ∞ distance."""
+
+    l1: float
+    l2_squared: float
+    linf: float
+
+    def __post_init__(self) -> None:
+        _checks.positive("Sensitivity", l1=self.l1, l2_squared=self.l2_squared, linf=self.linf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyUnit:
+    """One person: an adjacency, and the largest number of rows a person has in the table.
+
+    >>> PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=2).sensitivity
+    Sensitivity(l1=4, l2_squared=8, linf=2)
+    """
+
+    adjacency: Adjacency
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in tuple(Adjacency):
+            raise InvalidArgument(
+                f"PrivacyUnit: expected adjacency replace-one or add-remove, got {self.adjacency!r}."
+            )
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
+        _checks.positive_integer("PrivacyUnit", max_rows=self.max_rows)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the number of records is the same for all neighbours."""
+        return self.adjacency is Adjacency.REPLACE_ONE
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The only source of sensitivities: m rows move a table by (m, m², m), or by (2m, 2m², m) if replaced."""
+        sides = 2 if self.replaces else 1
+        rows = self.max_rows
+        return Sensitivity(l1=sides * rows, l2_squared=sides * rows**2, linf=rows)
+
+    def record(self) -> dict[str, str | int]:
+        """JSON form."""
+        return {"adjacency": str(self.adjacency), "max_rows": self.max_rows}
+
+    @classmethod
+    def from_record(cls, record: object) -> PrivacyUnit:
+        """Read the JSON form back."""
+        if not isinstance(record, dict) or set(record) != {"adjacency", "max_rows"}:
+            raise InvalidArgument("PrivacyUnit: expected a record with adjacency and max_rows.")
+        return cls(adjacency=record["adjacency"], max_rows=record["max_rows"])
