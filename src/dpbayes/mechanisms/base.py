@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes._checks import Floats
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.privacy.cost import Pld
+from dpbayes.privacy.pld import Pld
 
 Record = dict[str, object]
 

@@ -1,0 +1,96 @@
+"""From Rényi curves and concentrated bounds to (ε, δ)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpbayes import _checks
+
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
+
+def renyi_to_epsilon(order: float, renyi: float, delta: float) -> float:
+    """ε = D + ln(λ−1) − (ln δ + λ·ln λ)/(λ−1), at least 0.
+
+    Symbols: λ order, D renyi.
+    Source: [RDP] lemma 3 (from [CKS20] proposition 12).
+    Adjacency: that of the Rényi bound.
+
+    >>> round(renyi_to_epsilon(order=5, renyi=0.1, delta=1e-5), 6)
+    2.352748
+    """
+    _checks.order("renyi_to_epsilon", order)
+    _checks.probability("renyi_to_epsilon", delta=delta)
+    if math.isinf(order) or math.isinf(renyi):
+        return renyi
+    less = order - 1.0
+    return max(renyi + math.log(less) - (math.log(delta) + order * math.log(order)) / less, 0.0)
+
+
+def renyi_to_delta(order: float, renyi: float, epsilon: float) -> float:
+    """δ = exp((λ−1)(D−ε))·(1−1/λ)^λ/(λ−1), at most 1.
+
+    Symbols: λ order, D renyi.
+    Source: [RDP] lemma 3 (from [CKS20] proposition 12).
+    Adjacency: that of the Rényi bound.
+    """
+    _checks.order("renyi_to_delta", order)
+    _checks.non_negative("renyi_to_delta", epsilon=epsilon)
+    if math.isinf(renyi) or math.isinf(order):
+        return 0.0 if renyi <= epsilon else 1.0
+    less = order - 1.0
+    exponent = less * (renyi - epsilon) + order * math.log1p(-1.0 / order) - math.log(less)
+    return min(math.exp(min(exponent, 0.0)), 1.0)
+
+
+def tcdp_to_epsilon(rho: float, omega: float, delta: float) -> float:
+    """ε = ρ + 2√(ρ·ln(1/δ)) if ln(1/δ) ≤ (ω−1)²ρ, else ρω + ln(1/δ)/(ω−1).
+
+    Symbols: ρ rho, ω omega; ω = inf is zCDP.
+    Source: [tCDP] lemma 1 (from [BDRS18] lemma 6).
+    Adjacency: that of the bound.
+
+    >>> round(tcdp_to_epsilon(rho=0.1, omega=math.inf, delta=1e-5), 6)
+    2.245966
+    """
+    _checks.probability("tcdp_to_epsilon", delta=delta)
+    _checks.order("tcdp_to_epsilon", omega)
+    if math.isinf(rho):
+        return math.inf
+    depth = -math.log(delta)
+    if depth <= (omega - 1.0) ** 2 * rho:
+        return rho + 2.0 * math.sqrt(rho * depth)
+    return rho * omega + depth / (omega - 1.0)
+
+
+def best_order(value: Callable[[float], float], *, lowest: float = 1.0 + 1e-6, highest: float = 1e7) -> float:
+    """The order λ that makes ``value`` smallest: a grid in ln(λ−1), then a golden section around its best point.
+
+    Any order gives a valid bound, so a missed minimum costs tightness, never privacy.
+
+    >>> round(best_order(lambda order: (order - 3.0) ** 2), 4)
+    3.0
+    """
+    left, right, points = math.log(lowest - 1.0), math.log(highest - 1.0), 48
+    grid = [left + (right - left) * i / (points - 1) for i in range(points)]
+
+    def at(x: float) -> float:
+        return value(1.0 + math.exp(x))
+
+    values = [at(x) for x in grid]
+    best = min(range(points), key=values.__getitem__)
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, points - 1)]
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_a, at_b = at(a), at(b)
+    for _ in range(40):
+        if at_a <= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - GOLDEN * (high - low)
+            at_a = at(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + GOLDEN * (high - low)
+            at_b = at(b)
+    candidates = ((at_a, a), (at_b, b), (values[best], grid[best]))
+    return 1.0 + math.exp(min(candidates)[1])

@@ -1,0 +1,187 @@
+"""What releases cost together: mechanisms and multiplicities, priced in every notion of privacy at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from dpbayes import _checks
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument, UnitMismatch
+from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
+from dpbayes.privacy.pld import Pld, compose
+
+PLD_FLOOR = 1e-12
+"""Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
+
+COARSENESS = 1e-3
+"""The discretisation may add this share to the variance of the composed loss."""
+
+
+class Priced(Protocol):
+    """The privacy face of a mechanism."""
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """What one promise protects."""
+
+    def renyi(self, order: float) -> float:
+        """Rényi divergence of this order between any two neighbours; at infinity, the pure ε."""
+
+    def concentrated(self, omega: float) -> float:
+        """Smallest ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest δ for this ε."""
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest ε for this δ."""
+
+    def pld(self, interval: float) -> Pld:
+        """Privacy loss distribution on multiples of ``interval``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """The cost of several releases of the same data, adaptively chosen or not.
+
+    ``cost + cost`` and ``cost * k`` are the only places where releases and repetitions are priced.
+    """
+
+    unit: PrivacyUnit
+    entries: tuple[tuple[Priced, int], ...] = ()
+
+    @classmethod
+    def of(cls, mechanism: Priced, times: int = 1) -> Cost:
+        """The cost of one mechanism, repeated."""
+        _checks.positive_integer("Cost", times=times)
+        return cls(unit=mechanism.unit, entries=((mechanism, times),))
+
+    @classmethod
+    def total(cls, mechanisms: Iterable[Priced]) -> Cost:
+        """The cost of all of these mechanisms together."""
+        costs = [cls.of(mechanism) for mechanism in mechanisms]
+        if not costs:
+            raise InvalidArgument("Cost: expected at least one mechanism, got none.")
+        return sum(costs[1:], costs[0])
+
+    def __add__(self, other: Cost) -> Cost:
+        if self.unit != other.unit:
+            raise UnitMismatch(
+                f"Cost: expected one privacy unit, got {self.unit.adjacency} with max_rows={self.unit.max_rows} "
+                f"and {other.unit.adjacency} with max_rows={other.unit.max_rows}. Price both under the same unit."
+            )
+        merged: dict[Priced, int] = {}
+        for mechanism, times in self.entries + other.entries:
+            merged[mechanism] = merged.get(mechanism, 0) + times
+        return Cost(unit=self.unit, entries=tuple(merged.items()))
+
+    def __mul__(self, times: int) -> Cost:
+        _checks.positive_integer("Cost", times=times)
+        return Cost(unit=self.unit, entries=tuple((m, k * times) for m, k in self.entries))
+
+    @property
+    def releases(self) -> int:
+        """How many releases are priced."""
+        return sum(times for _, times in self.entries)
+
+    def renyi(self, order: float) -> float:
+        """Σ of the divergences: Rényi divergences of independent draws add.
+
+        Source: [RDP] lemma 1.
+        """
+        return math.fsum(times * mechanism.renyi(order) for mechanism, times in self.entries)
+
+    def concentrated(self, omega: float) -> float:
+        """Σ of the ρ at a common ω.
+
+        Source: [BDRS18] lemma 2 (composition of tCDP).
+        """
+        return math.fsum(times * mechanism.concentrated(omega) for mechanism, times in self.entries)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest proven ε for this δ: exact for one release, else the better of PLD and Rényi orders."""
+        return min(self.epsilons(delta).values())
+
+    def epsilons(self, delta: float) -> dict[str, float]:
+        """Each proven ε for this δ by the name of its accounting."""
+        _checks.probability("Cost", delta=delta)
+        if not self.entries:
+            return {"none": 0.0}
+        found = {}
+        if self._single is not None:
+            found["exact"] = self._single.epsilon(delta)
+        elif delta >= PLD_FLOOR:
+            found["pld"] = float(self.pld().get_epsilon_for_delta(delta))
+        found["pure"] = self.renyi(math.inf)
+        if "exact" not in found:
+            found["renyi"] = self.renyi_epsilon(delta)[1]
+        return found
+
+    def renyi_epsilon(self, delta: float) -> tuple[float, float]:
+        """The best Rényi order for this δ, and its ε."""
+        order = best_order(lambda at: renyi_to_epsilon(at, self.renyi(at), delta))
+        return order, renyi_to_epsilon(order, self.renyi(order), delta)
+
+    def concentrated_epsilon(self, delta: float) -> tuple[float, float]:
+        """The best ω for this δ, and the ε that the tCDP line up to ω gives."""
+        omega = best_order(lambda at: tcdp_to_epsilon(self.concentrated(at), at, delta))
+        return omega, tcdp_to_epsilon(self.concentrated(omega), omega, delta)
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest proven δ for this ε."""
+        _checks.non_negative("Cost", epsilon=epsilon)
+        if not self.entries or self.renyi(math.inf) <= epsilon:
+            return 0.0
+        if self._single is not None:
+            return self._single.delta(epsilon)
+        order = best_order(lambda at: renyi_to_delta(at, self.renyi(at), epsilon))
+        by_renyi = renyi_to_delta(order, self.renyi(order), epsilon)
+        if by_renyi < PLD_FLOOR:
+            return by_renyi
+        return min(by_renyi, max(float(self.pld().get_delta_for_epsilon(epsilon)), PLD_FLOOR))
+
+    @property
+    def _single(self) -> Priced | None:
+        return self.entries[0][0] if self.releases == 1 else None
+
+    def pld(self) -> Pld:
+        """The composed privacy loss distribution, by dp-accounting."""
+        return _composed(self.entries)
+
+    @property
+    def interval(self) -> float:
+        """The discretisation: the largest power of two that adds little to the variance of the loss.
+
+        A release of spread s gains at most min(h²/4, s·h) of variance when its loss moves to multiples of h.
+        """
+        return _interval(self.entries)
+
+
+def _interval(entries: tuple[tuple[Priced, int], ...]) -> float:
+    spreads = [(_spread(mechanism), times) for mechanism, times in entries]
+    total = sum(times * spread * spread for spread, times in spreads)
+    interval = 2.0 ** math.ceil(math.log2(math.sqrt(total)))
+    while sum(k * min(interval**2 / 4.0, s * interval) for s, k in spreads) > COARSENESS * total:
+        interval /= 2.0
+    return interval
+
+
+def _spread(mechanism: Priced) -> float:
+    """The standard deviation of the loss: at orders near 1 a Rényi divergence is half the variance."""
+    divergence = mechanism.renyi(1.0 + 1e-3)
+    return math.sqrt(2.0 * divergence) if math.isfinite(divergence) else 1.0
+
+
+@lru_cache(maxsize=256)
+def _one(mechanism: Priced, interval: float) -> Pld:
+    return mechanism.pld(interval)
+
+
+@lru_cache(maxsize=16)
+def _composed(entries: tuple[tuple[Priced, int], ...]) -> Pld:
+    interval = _interval(entries)
+    return compose((_one(mechanism, interval), times) for mechanism, times in entries)
