@@ -1,0 +1,143 @@
+"""What may be released: the posteriors of all tables with the same number of records, and how to list them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes._checks import Floats, Ints
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.privacy.loggamma import log1p_deficit
+
+LARGEST_TOTAL = 10**9
+"""Distances keep nine digits up to parameters of this size."""
+
+LONGEST_LIST = 4_000_000
+"""More candidates than this are never listed."""
+
+
+def check_prior(owner: str, prior: tuple[float, ...]) -> None:
+    """A prior has two or more cells, each positive."""
+    if len(prior) < 2:
+        raise InvalidArgument(
+            f"{owner}: expected a prior with two or more cells, got {len(prior)}. "
+            "The posterior of one cell is always the same, there is nothing to release."
+        )
+    for value in prior:
+        _checks.positive(owner, prior=value)
+        if value > LARGEST_TOTAL:
+            raise InvalidArgument(f"{owner}: expected a prior up to 10^9, got {value!r}.")
+
+
+def check_total(owner: str, total: int) -> None:
+    """The public number of records is a whole number between 1 and 10⁹."""
+    _checks.positive_integer(owner, total=total)
+    if total > LARGEST_TOTAL:
+        raise InvalidArgument(f"{owner}: expected total <= 10^9, got {total}. Distances lose digits beyond it.")
+
+
+def check_unit(owner: str, unit: PrivacyUnit) -> None:
+    """Candidates depend on the number of records, so it must be public; theorems move one record."""
+    if not unit.replaces:
+        raise InvalidArgument(
+            f"{owner}: expected replace-one adjacency, got {unit.adjacency}. "
+            "The list of candidates depends on the number of records, which add-remove keeps private."
+        )
+    if unit.max_rows != 1:
+        raise InvalidArgument(
+            f"{owner}: expected one row per person, got max_rows={unit.max_rows}. "
+            "Its sensitivity is that of one moved record."
+        )
+
+
+def check_counts(owner: str, counts: ArrayLike, cells: int, total: int) -> Ints:
+    """A joint table of the declared size and number of records. Messages never repeat the table."""
+    table = _checks.counts(owner, counts)
+    if table.ndim != 1:
+        raise InvalidArgument(
+            f"{owner}: expected one joint table (a vector of counts), got {table.ndim} axes. "
+            "A conditional table has rows of unknown size; flatten a joint table before."
+        )
+    if table.size != cells:
+        raise InvalidArgument(f"{owner}: expected {cells} counts as in the prior, got {table.size}.")
+    if sum(int(value) for value in table) != total:
+        raise InvalidArgument(f"{owner}: expected counts that sum to the declared total of {total}.")
+    return table
+
+
+def log_number(total: int, cells: int) -> float:
+    """ln|R| = ln C(n+d−1, d−1), the logarithm of the number of candidates.
+
+    Symbols: n total, d cells.
+    Source: [H-full] section 3.1 prints C(n+1, d−1), which is right for two cells only.
+    Adjacency: replace-one, where n is public.
+
+    >>> round(math.exp(log_number(98, 2)))
+    99
+    """
+    exact = number(total, cells)
+    return math.log(exact)
+
+
+def number(total: int, cells: int) -> int:
+    """|R| = C(n+d−1, d−1), how many tables with ``total`` records there are."""
+    return math.comb(total + cells - 1, cells - 1)
+
+
+def listed(total: int, cells: int) -> Ints:
+    """All tables with ``total`` records, one per row, in lexicographic order.
+
+    >>> listed(2, 2).tolist()
+    [[0, 2], [1, 1], [2, 0]]
+    """
+    if number(total, cells) > LONGEST_LIST:
+        raise InvalidArgument(
+            f"candidates: expected at most {LONGEST_LIST} of them to list, got more for "
+            f"total={total} and {cells} cells. Draw instead."
+        )
+    heads = np.zeros((1, 0), dtype=np.int64)
+    left = np.array([total], dtype=np.int64)
+    for _ in range(cells - 1):
+        repeats = left + 1
+        starts = np.repeat(np.cumsum(repeats) - repeats, repeats)
+        value = np.arange(repeats.sum()) - starts
+        heads = np.column_stack([np.repeat(heads, repeats, axis=0), value])
+        left = np.repeat(left, repeats) - value
+    return np.column_stack([heads, left])
+
+
+def cell_divergences(prior: float, count: int, low: int, high: int) -> Floats:
+    """h(k) = ½[lnΓ(u) + lnΓ(v)] − lnΓ((u+v)/2), u = α + c, v = α + k, for k = low … high (low ≤ c ≤ high).
+
+    Summed outwards from h(c) = 0 over its increments h(k+1) − h(k) = ½·ln(v/y) − ρ(y), y = (u+v)/2, which are
+    accurate one by one: D = −ln BC of two posteriors with equal totals is the sum of h over the cells.
+
+    Symbols: α prior of the cell, c its count, k the count of a candidate.
+    Source: our proof, docs/explanation/proofs/hellinger.md.
+    Adjacency: replace-one, where totals are equal.
+    """
+    own = prior + count
+    v = prior + np.arange(low, high, dtype=np.float64)
+    increments = 0.5 * np.log1p((v - own) / (v + own)) - _half_step(0.5 * (own + v))
+    right = np.cumsum(increments[count - low :])
+    left = np.cumsum(-increments[: count - low][::-1])[::-1]
+    return np.concatenate([left, [0.0], right])
+
+
+def _half_step(y: Floats) -> Floats:
+    """ρ(y) = lnΓ(y+½) − lnΓ(y) − ½·ln y, about −1/(8y)."""
+    shift = np.maximum(np.ceil(20.0 - y), 0.0)
+    x = y + shift
+    u, v = 1.0 / x, 1.0 / (x + 0.5)
+    square = u * u + u * v + v * v
+    remainder = -0.5 * u * v * (1 / 12 - square / 360 + (u**4 + u**3 * v + u**2 * v**2 + u * v**3 + v**4) / 1260)
+    value = remainder - x * log1p_deficit(0.5 / x)
+    for k in range(int(shift.max(initial=0.0))):
+        # ρ(y) = ρ(y+1) + ½·ln(1 + 1/y) − ln(1 + 1/(2y))
+        at = y + k
+        value += np.where(k < shift, 0.5 * np.log1p(1.0 / at) - np.log1p(0.5 / at), 0.0)
+    return value

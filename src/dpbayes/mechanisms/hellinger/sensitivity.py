@@ -1,0 +1,200 @@
+"""How far the Hellinger score moves when one record moves: locally, globally, and smoothed.
+
+Moving a record from cell i to cell j changes −ln BC by f(α_i + c_i − 1) + f(α_j + c_j), with f decreasing and
+convex. So the sensitivities need no enumeration (docs/explanation/proofs/hellinger.md).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes._checks import Floats, Ints
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.hellinger.distance import bregman
+
+
+def step_divergence(u: ArrayLike) -> Floats:
+    """f(u) = ½[lnΓ(u) + lnΓ(u+1)] − lnΓ(u+½), decreasing and convex.
+
+    Symbols: u a parameter of the posterior.
+    Source: our proof, docs/explanation/proofs/hellinger.md.
+    Adjacency: one record enters a cell with parameter u, or leaves one with parameter u+1.
+
+    >>> float(step_divergence(1.0).round(6))
+    0.120782
+    """
+    at, half = np.asarray(u, np.float64), np.float64(0.5)
+    return 0.5 * (bregman(at + 0.5, at, -half) + bregman(at + 0.5, at + 1.0, half))
+
+
+def local_sensitivity(prior: tuple[float, ...], counts: ArrayLike) -> float:
+    """LS(c) = max over i ≠ j, c_i ≥ 1, of √(1 − exp(−f(α_i + c_i − 1) − f(α_j + c_j))).
+
+    Symbols: α prior, c counts, f step_divergence.
+    Source: [H-notes] section 4.1 (triangle inequality); our proof, docs/explanation/proofs/hellinger.md.
+    Adjacency: replace-one.
+
+    >>> round(local_sensitivity((1.0, 1.0), [49, 49]), 6)
+    0.050127
+    """
+    return smooth_sensitivity(prior, counts, math.inf)
+
+
+def global_sensitivity(prior: tuple[float, ...], total: int) -> float:
+    """GS = √(1 − exp(−F)), F = f(α₍₁₎) + f(α₍₂₎) for d ≥ 3, max over i of f(α_i) + f(α_j + n − 1) for d = 2.
+
+    Symbols: α₍₁₎ ≤ α₍₂₎ the two smallest priors, n total, f step_divergence.
+    Source: our proof, docs/explanation/proofs/hellinger.md.
+    Adjacency: replace-one.
+
+    >>> round(global_sensitivity((7.0, 4.0, 5.0), 100), 5)
+    0.23363
+    """
+    candidates.check_prior("global_sensitivity", prior)
+    candidates.check_total("global_sensitivity", total)
+    if len(prior) == 2:
+        return float(two_cell_sensitivities(prior, total, math.inf).max())
+    return _from_divergence(step_divergence(np.sort(prior)[:2]).sum())
+
+
+def smooth_sensitivity(prior: tuple[float, ...], counts: ArrayLike, smoothing: float) -> float:
+    """S(c) = max over tables c′ of LS(c′)·exp(−γ·‖c − c′‖₁/2), without enumeration.
+
+    Symbols: γ smoothing (0 gives the global sensitivity, inf the local one), LS local sensitivity.
+    Source: [H-full] definition 3; our proof, docs/explanation/proofs/hellinger.md.
+    Adjacency: replace-one; half the ℓ₁ distance of two tables is the number of records that differ.
+    """
+    owner = "smooth_sensitivity"
+    candidates.check_prior(owner, prior)
+    table = candidates.check_counts(owner, counts, len(prior), int(np.sum(counts)))
+    candidates.check_total(owner, int(table.sum()))
+    if math.isnan(smoothing) or smoothing < 0:
+        raise InvalidArgument(f"{owner}: expected smoothing >= 0, got {smoothing!r}.")
+    if len(prior) == 2:
+        return _two_cells(prior, table, smoothing)
+    local = _from_divergence(_local_divergence(np.asarray(prior), table))
+    if math.isinf(smoothing):
+        return local
+    highest = global_sensitivity(prior, int(table.sum()))
+    if smoothing == 0:
+        return highest
+    # beyond this many moved records not even the global sensitivity can beat the local one
+    horizon = min(int(math.log(highest / local) / smoothing), int(table.sum()))
+    return max(local, _best_after_moves(np.asarray(prior), table, smoothing, horizon))
+
+
+def two_cell_sensitivities(prior: tuple[float, ...], total: int, smoothing: float) -> Floats:
+    """S of every table (x, n − x), x = 0 … n, by two sweeps: log S(x) = max over x′ of log LS(x′) − γ|x − x′|.
+
+    Symbols: γ smoothing, n total.
+    Source: [H-full] definition 3.
+    Adjacency: replace-one.
+    """
+    x = np.arange(total, dtype=np.float64)
+    step = step_divergence(prior[0] + x) + step_divergence(prior[1] + total - 1 - x)
+    step = _root(step)
+    local = np.maximum(np.append(step, 0.0), np.append(0.0, step))
+    if math.isinf(smoothing):
+        return local
+    slope = smoothing * np.arange(total + 1)
+    logs = np.log(local)
+    from_left = np.maximum.accumulate(logs + slope) - slope
+    from_right = np.maximum.accumulate((logs - slope)[::-1])[::-1] + slope
+    return np.exp(np.maximum(from_left, from_right))
+
+
+def _two_cells(prior: tuple[float, ...], table: Ints, smoothing: float) -> float:
+    """One entry of ``two_cell_sensitivities``, looking only as far as can matter."""
+    total, here = int(table.sum()), int(table[0])
+    ends = step_divergence(np.array([prior[0], prior[1]])) + step_divergence(np.array(prior[::-1]) + total - 1)
+    highest = _from_divergence(ends.max())
+    if smoothing == 0:
+        return highest
+    local = _from_divergence(_local_divergence(np.asarray(prior), table))
+    reach = 1 if math.isinf(smoothing) else int(math.log(highest / local) / smoothing) + 1
+    low, high = max(here - reach, 0), min(here + reach, total)
+    moves = np.arange(low, high, dtype=np.float64)
+    steps = _root(step_divergence(prior[0] + moves) + step_divergence(prior[1] + total - 1 - moves))
+    # the step between x and x+1 is a neighbouring step of both
+    distance = np.minimum(np.abs(moves - here), np.abs(moves + 1 - here))
+    return float((steps * np.exp(-np.where(distance > 0, smoothing, 0.0) * distance)).max())
+
+
+def _local_divergence(prior: Floats, table: Ints) -> float:
+    """The largest f(α_i + c_i − 1) + f(α_j + c_j) over i ≠ j with c_i ≥ 1."""
+    enter = step_divergence(prior + table)
+    leave = np.where(table >= 1, step_divergence(prior + np.maximum(table - 1, 0)), -np.inf)
+    return float((leave + _best_other(enter)).max())
+
+
+def _best_other(values: Floats) -> Floats:
+    """For every cell the largest value among the other cells."""
+    order = np.argsort(values)
+    best = np.full(values.size, values[order[-1]])
+    best[order[-1]] = values[order[-2]]
+    return best
+
+
+def _best_after_moves(prior: Floats, table: Ints, smoothing: float, horizon: int) -> float:
+    """The largest discounted sensitivity within ``horizon`` moves, for three or more cells.
+
+    A record goes from cell i to cell j after a records of i and b records of j were moved elsewhere. For a given
+    a + b the divergence f(α_i + c_i − 1 − a) + f(α_j + c_j − b) is convex in a, so it is largest at an end: one of the
+    cells is untouched, or one of them is empty (but for the record that moves).
+    """
+    lowered = _lowered(prior, table, horizon)
+    receives = np.array([values[0] for values in lowered])
+    sends = np.array([values[1] if values.size > 1 else -np.inf for values in lowered])
+    empty = step_divergence(prior)
+    spare = table - 1
+    best = 0.0
+    for values, sender, receiver in zip(lowered, _best_other(sends), _best_other(receives), strict=True):
+        best = max(best, _discounted(values + sender, 0, smoothing), _discounted(values[1:] + receiver, 0, smoothing))
+    for i in _cheapest(prior, table):  # the receiver is emptied
+        for j in range(prior.size):
+            if j != i:
+                best = max(best, _discounted(lowered[j][1:] + empty[i], int(table[i]), smoothing))
+    for i in _cheapest(prior, np.where(table >= 1, spare, 0.5)):  # the sender is emptied but for one record
+        for j in range(prior.size):
+            if j != i and table[i] >= 1:
+                best = max(best, _discounted(lowered[j] + empty[i], int(spare[i]), smoothing))
+            elif j != i:
+                # the missing record comes from j, or if that is empty from a third cell
+                values = lowered[j][1:] if lowered[j].size > 1 else lowered[j]
+                best = max(best, _discounted(values + empty[i], 1, smoothing))
+    return best
+
+
+def _lowered(prior: Floats, table: Ints, horizon: int) -> list[Floats]:
+    """For every cell f(α_i + c_i − t), t = 0, 1, … while records are left and the horizon (plus one) is not passed."""
+    sizes = np.minimum(table, horizon + 1) + 1
+    moved = np.concatenate([np.arange(size) for size in sizes])
+    values = step_divergence(np.repeat(prior + table, sizes) - moved)
+    return np.split(values, np.cumsum(sizes)[:-1])
+
+
+def _cheapest(prior: Floats, cost: Floats | Ints) -> list[int]:
+    """Per value of the prior the two cells that cost least: with a partner excluded, no other is worth emptying."""
+    chosen: list[int] = []
+    for value in np.unique(prior):
+        cells = np.flatnonzero(prior == value)
+        chosen += [int(cell) for cell in cells[np.argsort(cost[cells], kind="stable")][:2]]
+    return chosen
+
+
+def _discounted(divergence: Floats, first_cost: int, smoothing: float) -> float:
+    """The largest √(1 − e^{−F})·e^{−γt} along a path whose t-th entry costs ``first_cost`` + t moves."""
+    moves = first_cost + np.arange(divergence.size)
+    return float((_root(divergence) * np.exp(-smoothing * moves)).max(initial=0.0))
+
+
+def _root(divergence: Floats) -> Floats:
+    return np.sqrt(-np.expm1(-np.maximum(divergence, 0.0)))
+
+
+def _from_divergence(divergence: float) -> float:
+    return float(_root(np.float64(divergence)))
