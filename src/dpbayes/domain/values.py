@@ -1,0 +1,64 @@
+"""How a value in a table becomes text or a number: one rule, which every engine repeats.
+
+Categories compare as text, code point by code point. Integers are written in plain digits, booleans as
+``true`` and ``false``, dates as ``2026-01-31``, timestamps as ``2026-01-31 13:45:00`` in UTC with a fraction only
+when there is one. A number with a fraction has no single text form, so a floating-point value matches the first
+category that denotes the same number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+DECIMAL_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""Text that denotes a number; anything else in a numeric column is unknown."""
+
+_DECIMAL_NUMBER = re.compile(DECIMAL_NUMBER, re.ASCII)
+
+
+def plain(value: object) -> object:
+    """The Python value inside a NumPy scalar."""
+    return value.item() if hasattr(value, "item") and not isinstance(value, str) else value
+
+
+def is_missing(value: object) -> bool:
+    """None, NaN, and the NA and NaT of pandas."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text denotes, or None.
+
+    >>> number_in(" 1.5e3 "), number_in("1,5"), number_in("inf")
+    (1500.0, None, None)
+    """
+    stripped = text.strip(" ")
+    return float(stripped) if _DECIMAL_NUMBER.fullmatch(stripped) else None
+
+
+def text_of(value: object) -> str:
+    """The text of a value that is not missing.
+
+    >>> text_of(7), text_of(7.0), text_of(True), text_of(date(2026, 1, 31))
+    ('7', '7', 'true', '2026-01-31')
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        clock = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        text = clock.isoformat(sep=" ")
+        return text.rstrip("0") if clock.microsecond else text
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, (float, Decimal)) and math.isfinite(value) and value == int(value):
+        return str(int(value))
+    return str(value)
