@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes._checks import Floats
+from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.privacy.pld import Pld
 
@@ -36,7 +36,7 @@ class Mechanism(Protocol):
     def pld(self, interval: float) -> Pld:
         """Privacy loss distribution on multiples of ``interval``, never too optimistic."""
 
-    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats | Ints:
         """One release of a table; ``None`` draws from the operating system's entropy."""
 
     def record(self) -> Record:

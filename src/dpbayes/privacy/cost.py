@@ -17,7 +17,7 @@ from dpbayes.privacy.pld import Pld, compose
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
 
-COARSENESS = 1e-3
+COARSENESS = 1e-4
 """The discretisation may add this share to the variance of the composed loss."""
 
 

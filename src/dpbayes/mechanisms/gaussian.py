@@ -1,0 +1,138 @@
+"""Discrete Gaussian noise on counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes._checks import Ints
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.mechanisms import noise
+from dpbayes.mechanisms.base import Record
+from dpbayes.privacy.atoms import AtomicLoss
+from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.pld import Pld
+
+LARGEST_EXACT_SIGMA = 2e4
+"""Beyond this the sums over integers grow too long; the concentrated bound, tight there in ρ, takes over."""
+
+TAIL_DEVIATIONS = 27.0
+"""Noise beyond this many standard deviations has probability below 1e-158."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian:
+    """Each count plus independent discrete Gaussian noise, P[k] ∝ exp(−k²/2σ²).
+
+    Exact for one row per person; for more rows the concentrated bound of [CKS20].
+
+    >>> from dpbayes import Adjacency, PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> Gaussian(sigma=5, unit=unit).concentrated(float("inf"))
+    0.02
+    """
+
+    sigma: float
+    unit: PrivacyUnit
+
+    def __post_init__(self) -> None:
+        _checks.positive("Gaussian", sigma=self.sigma)
+        object.__setattr__(self, "sigma", float(self.sigma))
+
+    @property
+    def exact(self) -> bool:
+        """Whether δ(ε) is the exact sum."""
+        return self.unit.max_rows == 1 and self.sigma <= LARGEST_EXACT_SIGMA
+
+    def _loss(self) -> AtomicLoss:
+        """Privacy loss of one added record, (2k+1)/2σ²; of one replaced, (k₁−k₂+1)/σ².
+
+        k₁−k₂ = s has probability ∝ exp(−s²/4σ²)·Σ_x exp(−(x−s/2)²/σ²), and the sum depends on the parity
+        of s only.
+
+        Symbols: σ sigma, k the noise of a cell.
+        Source: [CKS20] for one cell; two cells: docs/explanation/proofs/composition.md.
+        Adjacency: a replaced record moves two cells.
+        """
+        variance = self.sigma**2
+        if not self.unit.replaces:
+            reach = math.ceil(TAIL_DEVIATIONS * self.sigma) + 2
+            k = np.arange(-reach, reach + 1, dtype=np.float64)
+            weights = np.exp(-k * k / (2.0 * variance))
+            return AtomicLoss((2.0 * k + 1.0) / (2.0 * variance), weights / weights.sum())
+        reach = math.ceil(TAIL_DEVIATIONS * math.sqrt(2.0) * self.sigma) + 2
+        s = np.arange(-reach, reach + 1, dtype=np.float64)
+        x = np.arange(-math.ceil(reach / 2) - 2, math.ceil(reach / 2) + 3, dtype=np.float64)
+        even, odd = (np.exp(-((x - half) ** 2) / variance).sum() for half in (0.0, 0.5))
+        weights = np.exp(-s * s / (4.0 * variance)) * np.where(s % 2 == 0, even, odd)
+        return AtomicLoss((s + 1.0) / variance, weights / weights.sum())
+
+    def _bound(self) -> RenyiBound:
+        rho = self.concentrated(math.inf)
+        return RenyiBound(lambda order: rho * order)
+
+    def renyi(self, order: float) -> float:
+        """D_λ = λ/2σ² + ln[θ(λ−1)/θ(0)]/(λ−1) for each cell that moves by one, θ(u) = Σ_k exp(−(k−u)²/2σ²)
+
+        and λ·Δ₂²/2σ² for more rows per person.
+
+        Symbols: λ order, σ sigma.
+        Source: [CKS20] proposition 5 and theorem 4.
+        Adjacency: a replaced record moves two cells.
+        """
+        _checks.order("Gaussian", order)
+        if math.isinf(order):
+            return math.inf
+        bound = self.concentrated(math.inf) * order
+        if self.unit.max_rows > 1 or self.sigma > 4.0:  # θ is constant to 1e-137 beyond σ = 4
+            return bound
+        k = np.arange(-140.0, 141.0)
+        fraction = math.fmod(order - 1.0, 1.0)
+        theta, theta_0 = (np.exp(-((k - u) ** 2) / (2.0 * self.sigma**2)).sum() for u in (fraction, 0.0))
+        if theta == 0.0:
+            return 0.0 if order * bound < 1e-300 else bound
+        cells = self.unit.sensitivity.l2_squared
+        return min(bound, bound + cells * math.log(theta / theta_0) / (order - 1.0) + 1e-15 * bound)
+
+    def concentrated(self, omega: float) -> float:
+        """ρ = Δ₂²/2σ² at every ω.
+
+        Symbols: σ sigma, Δ₂² the squared sensitivity.
+        Source: [CKS20] theorem 4 and proposition 5.
+        Adjacency: enters only through Δ₂².
+        """
+        _checks.order("Gaussian", omega)
+        return self.unit.sensitivity.l2_squared / (2.0 * self.sigma**2)
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest δ for this ε."""
+        _checks.non_negative("Gaussian", epsilon=epsilon)
+        return self._loss().delta(epsilon) if self.exact else self._bound().delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest ε for this δ."""
+        _checks.probability("Gaussian", delta=delta)
+        return self._loss().epsilon(delta) if self.exact else self._bound().epsilon(delta)
+
+    def pld(self, interval: float) -> Pld:
+        """Privacy loss distribution on multiples of ``interval``."""
+        return self._loss().pld(interval) if self.exact else self._bound().pld(interval)
+
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
+        """Noisy counts, possibly negative; OpenDP's sampler unless a generator is handed in."""
+        return noise.gaussian(_checks.counts("Gaussian", counts), self.sigma, rng)
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"mechanism": "gaussian-1", "sigma": self.sigma, "unit": self.unit.record()}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Gaussian:
+        """Read the JSON form back."""
+        return cls(sigma=record["sigma"], unit=PrivacyUnit.from_record(record["unit"]))  # type: ignore[arg-type]
+
+

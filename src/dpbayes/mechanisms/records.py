@@ -1,0 +1,42 @@
+"""From JSON records back to mechanisms. A name, once published, keeps its meaning for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import cast
+
+from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.mechanisms.base import Record
+from dpbayes.privacy.cost import Priced
+
+KINDS = {
+    "dirichlet-1": "dpbayes.mechanisms.dirichlet:Dirichlet",
+    "gaussian-1": "dpbayes.mechanisms.gaussian:Gaussian",
+    "laplace-1": "dpbayes.mechanisms.laplace:Laplace",
+    "stated-1": "dpbayes.mechanisms.stated:Stated",
+}
+
+
+def from_record(record: object) -> Priced:
+    """The mechanism that wrote this record.
+
+    >>> from dpbayes import Adjacency, Gaussian, PrivacyUnit
+    >>> mechanism = Gaussian(sigma=3, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE))
+    >>> from_record(mechanism.record()) == mechanism
+    True
+    """
+    if not isinstance(record, dict) or record.get("mechanism") not in KINDS:
+        raise InvalidArgument(
+            f"Record: expected a mechanism that is one of {', '.join(KINDS)}. "
+            "A newer dpbayes may have written it: upgrade to read it."
+        )
+    module, name = KINDS[record["mechanism"]].split(":")
+    read = cast(Callable[[Record], Priced], getattr(import_module(module), name).from_record)
+    try:
+        mechanism = read(record)
+    except DpbayesError:
+        raise
+    except (KeyError, TypeError, ValueError) as problem:
+        raise InvalidArgument(f"Record: a {record['mechanism']} record has wrong or missing fields.") from problem
+    return mechanism

@@ -1,0 +1,71 @@
+"""A privacy loss that takes finitely many values: noise on integers, randomised response, plain statements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbayes._checks import Floats
+from dpbayes.privacy.pld import Pld, from_atoms
+from dpbayes.privacy.solve import safe_root
+
+ROUND_UP = 1.0 + 1e-10
+"""Covers the rounding of sums over the atoms."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtomicLoss:
+    """Losses and their probabilities under P, for a pair that is the same in both directions."""
+
+    losses: Floats
+    probabilities: Floats
+
+    def delta(self, epsilon: float) -> float:
+        """E[(1 − e^{ε−L})₊], rounded up."""
+        above = self.losses > epsilon
+        value = float(-(self.probabilities[above] * np.expm1(epsilon - self.losses[above])).sum())
+        return min(value * ROUND_UP, 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest ε ≥ 0 with δ(ε) ≤ delta, rounded up."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        target = math.log(delta)
+
+        def gap(epsilon: float) -> float:
+            value = self.delta(epsilon)
+            return (math.log(value) if value > 0 else -math.inf) - target
+
+        return safe_root(gap, safe=float(self.losses.max()), unsafe=0.0, tolerance=1e-13 * max(1.0, -target))
+
+    def pld(self, interval: float) -> Pld:
+        """The loss on multiples of ``interval``."""
+        return from_atoms(self.losses, self.probabilities, interval)
+
+
+def randomised_response(epsilon: float) -> AtomicLoss:
+    """The pair that dominates every ε-DP mechanism: loss ±ε, positive with probability 1/(1+e^−ε).
+
+    Source: [KOV] theorem 3.3 with δ = 0.
+    """
+    truth = 1.0 / (1.0 + math.exp(-epsilon))
+    return AtomicLoss(np.array([epsilon, -epsilon]), np.array([truth, 1.0 - truth]))
+
+
+def randomised_response_renyi(order: float, epsilon: float) -> float:
+    """D_λ = ln[(e^{λε} + e^{(1−λ)ε})/(1 + e^ε)]/(λ−1); ε at infinite order
+
+    Symbols: λ order.
+    Source: [Mironov17] proposition 5 with p = 1/(1+e^−ε).
+    Adjacency: any that the ε holds for.
+
+    >>> round(randomised_response_renyi(2, 1.0), 6)
+    0.734936
+    """
+    if math.isinf(order):
+        return epsilon
+    # log-sum-exp around λε, so that large orders do not overflow
+    rest = math.log1p(math.exp((1.0 - 2.0 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
+    return epsilon + rest / (order - 1.0)
