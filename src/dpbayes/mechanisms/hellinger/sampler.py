@@ -1,0 +1,226 @@
+"""Exact draws from exp(−a·s(D)) over all tables with n records, without listing them.
+
+The envelope is a mixture of e^{−cD}, and D is a sum over cells. So: draw an exponential, draw all cells but the
+widest independently, let that one close the sum, accept it by its own factor, and finally accept the table by
+target over envelope. What is accepted has exactly the target law, whatever the envelope, as long as it dominates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbayes._checks import Floats, Ints
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.hellinger.distance import bregman
+from dpbayes.mechanisms.hellinger.envelope import Envelope
+
+UNDERFLOW = 745.0
+"""exp(−745) is the smallest positive double: beyond it a weight is zero in any table of doubles."""
+
+Flags = NDArray[np.bool_]
+
+_LARGEST_BATCH = 1 << 17
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One cell of the table: h(k) = its part of −ln BC when a candidate has k records there.
+
+    Tables reach as far as the slowest exponential of the envelope, ``reach``, can be told from zero.
+    """
+
+    prior: float
+    count: int
+    total: int
+    reach: float
+
+    def divergence(self, k: Ints) -> Floats:
+        """h(k) elementwise, for any k between 0 and the total."""
+        window, low = self.window
+        inside = (k >= low) & (k < low + window.size)
+        values = window[np.clip(k - low, 0, window.size - 1)]
+        if not inside.all():
+            values[~inside] = self._far(k[~inside].astype(np.float64))
+        return values
+
+    def _far(self, k: Floats) -> Floats:
+        own, other = self.prior + self.count, self.prior + k
+        half = 0.5 * (k - self.count)
+        middle = own + half
+        return 0.5 * (bregman(middle, other, half) + bregman(middle, np.broadcast_to(own, k.shape), -half))
+
+    @cached_property
+    def window(self) -> tuple[Floats, int]:
+        """h on all k with h(k) ≤ reach (h falls and rises about the count), and the first such k."""
+        low = self.count - self._radius(-1, self.count)
+        high = self.count + self._radius(1, self.total - self.count)
+        return candidates.cell_divergences(self.prior, self.count, low, high), low
+
+    def _radius(self, sign: int, farthest: int) -> int:
+        """Steps to one side until h exceeds the reach, at most twice as many as needed."""
+        radius = int(np.sqrt(8.0 * (self.prior + self.count) * self.reach)) + 1
+        while radius < farthest and self._far(np.array([self.count + sign * radius], np.float64))[0] < self.reach:
+            radius *= 2
+        return min(radius, farthest)
+
+
+class Sampler:
+    """Draws tables k, Σk = n, with probability proportional to exp(log_target(k, D(k))) ≤ E(D(k))."""
+
+    def __init__(self, cells: list[Cell], envelope: Envelope, log_target: Callable[[Ints, Floats], Floats]) -> None:
+        self._cells = cells
+        self._total = cells[0].total
+        self._envelope = envelope
+        self._log_target = log_target
+        self._closing = int(np.argmax([cell.prior + cell.count for cell in cells]))
+        self._nodes = [self._node(float(rate)) for rate in envelope.rates]
+        logs = envelope.log_weights + np.array([node.log_mass for node in self._nodes])
+        self._shares = np.exp(logs - logs.max())
+        self._shares /= self._shares.sum()
+        self.proposed = self.accepted = 0
+
+    def _node(self, rate: float) -> _Uniform | _Product:
+        if rate == 0:
+            return _Uniform(total=self._total, cells=len(self._cells))
+        return _Product(cells=self._cells, closing=self._closing, rate=rate)
+
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
+        """``size`` independent tables, one per row."""
+        found: list[Ints] = []
+        missing = size
+        while missing > 0:
+            rate = (self.accepted + 1.0) / (self.proposed + 4.0)
+            batch = int(min(1.2 * missing / rate + 16, _LARGEST_BATCH / len(self._cells) + 16))
+            tables = self._accepted(batch, rng)
+            self.proposed += batch
+            self.accepted += len(tables)
+            found.append(tables[:missing])
+            missing -= len(found[-1])
+        return np.concatenate(found)
+
+    def _accepted(self, batch: int, rng: np.random.Generator) -> Ints:
+        """The accepted ones of a batch of independent proposals, in the order they were proposed."""
+        chosen = rng.choice(self._shares.size, size=batch, p=self._shares)
+        tables = np.zeros((batch, len(self._cells)), dtype=np.int64)
+        alive = np.zeros(batch, dtype=bool)
+        for index in np.unique(chosen):
+            slots = np.flatnonzero(chosen == index)
+            tables[slots], alive[slots] = self._nodes[index].propose(slots.size, rng)
+        tables = tables[alive]
+        divergence = np.zeros(len(tables))
+        for cell, counts in zip(self._cells, tables.T, strict=True):
+            divergence += cell.divergence(counts)
+        log_ratio = self._log_target(tables, divergence) - self._envelope.log(divergence)
+        return tables[-rng.standard_exponential(len(tables)) < log_ratio]
+
+
+class _Uniform:
+    """The constant term of the envelope: every table alike, as a multinomial draw with uniform shares."""
+
+    def __init__(self, *, total: int, cells: int) -> None:
+        self._total, self._cells = total, cells
+        self.log_mass = candidates.log_number(total, cells)
+
+    def propose(self, size: int, rng: np.random.Generator) -> tuple[Ints, Flags]:
+        shares = rng.dirichlet(np.ones(self._cells), size=size)
+        return rng.multinomial(self._total, shares), np.ones(size, dtype=bool)
+
+
+class _Product:
+    """One exponential e^{−cD}: independent cells, the closing one accepted by its own factor.
+
+    Free cells may add up to more than n on average. As Σk = n is fixed, a factor e^{tk} in every cell changes
+    nothing but the proposals: t is chosen so that they add up to n.
+    """
+
+    def __init__(self, *, cells: list[Cell], closing: int, rate: float) -> None:
+        self._total, self._closing = cells[0].total, closing
+        tables = [_Table(cell, rate) for cell in cells]
+        surplus, spread = _surplus(tables)
+        if abs(surplus) > spread:
+            tables = _balanced(tables, surplus)
+        self._tables = tables
+        self.log_mass = tables[closing].log_top + sum(t.log_mass for i, t in enumerate(tables) if i != closing)
+
+    def propose(self, size: int, rng: np.random.Generator) -> tuple[Ints, Flags]:
+        """Tables, and which of them survive the factor of the closing cell."""
+        tables = np.zeros((size, len(self._tables)), dtype=np.int64)
+        for index, table in enumerate(self._tables):
+            if index != self._closing:
+                tables[:, index] = table.draw(size, rng)
+        rest = self._total - tables.sum(axis=1)
+        tables[:, self._closing] = rest
+        return tables, -rng.standard_exponential(size) < self._tables[self._closing].log_factor(rest)
+
+
+def _surplus(tables: list[_Table]) -> tuple[float, float]:
+    """How far the independent cells add up to more than n on average, and their joint standard deviation."""
+    means, variances = zip(*(table.moments() for table in tables), strict=True)
+    return sum(means), float(np.sqrt(sum(variances)))
+
+
+def _balanced(tables: list[_Table], surplus: float) -> list[_Table]:
+    """The same tables with the tilt at which their means add up to n, to within a part of their spread."""
+    outer = -1.0 if surplus > 0 else 1.0
+    while _surplus([table.tilted(outer) for table in tables])[0] * surplus > 0:
+        outer *= 2.0
+    inner = 0.0
+    for _ in range(40):
+        middle = 0.5 * (inner + outer)
+        trial = [table.tilted(middle) for table in tables]
+        left, spread = _surplus(trial)
+        if abs(left) < 0.1 * spread:
+            break
+        inner, outer = (middle, outer) if left * surplus > 0 else (inner, middle)
+    return trial
+
+
+class _Table:
+    """The law ∝ e^{−c·h(k) + t·(k − count)} of one cell on the consecutive k where it can be told from zero."""
+
+    def __init__(self, cell: Cell, rate: float) -> None:
+        window, low = cell.window
+        centre = cell.count - low
+        right = centre + int(np.searchsorted(window[centre:], UNDERFLOW / rate, side="right"))
+        left = centre + 1 - int(np.searchsorted(window[centre::-1], UNDERFLOW / rate, side="right"))
+        self._low, self._offset = low + left, left - centre
+        self._logs = -rate * window[left:right]
+        self._weigh()
+
+    def _weigh(self) -> None:
+        self.log_top = float(self._logs.max())
+        self._weights = np.exp(self._logs - self.log_top)
+        self._cumulative = np.cumsum(self._weights)
+        self.log_mass = self.log_top + float(np.log(self._cumulative[-1]))
+
+    def tilted(self, tilt: float) -> _Table:
+        """The same cell with another t."""
+        other = copy(self)
+        other._logs = self._logs + tilt * (self._offset + np.arange(self._logs.size))
+        other._weigh()
+        return other
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance of k − count."""
+        shares = self._weights / self._cumulative[-1]
+        steps = self._offset + np.arange(shares.size)
+        mean = float(shares @ steps)
+        return mean, float(shares @ (steps - mean) ** 2)
+
+    def log_factor(self, k: Ints) -> Floats:
+        """ln of the weight of k relative to the largest; −∞ outside."""
+        index = k - self._low
+        inside = (index >= 0) & (index < self._logs.size)
+        return np.where(inside, self._logs[np.where(inside, index, 0)] - self.log_top, -np.inf)
+
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
+        """Independent draws by inversion."""
+        points = rng.random(size) * self._cumulative[-1]
+        index = np.searchsorted(self._cumulative, points, side="right")
+        return self._low + np.minimum(index, self._cumulative.size - 1)
