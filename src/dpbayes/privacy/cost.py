@@ -12,7 +12,7 @@ from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.pld import Pld, compose
+from dpbayes.privacy.pld import Pld, compose, epsilon_of
 
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
@@ -103,23 +103,33 @@ class Cost:
         return math.fsum(times * mechanism.concentrated(omega) for mechanism, times in self.entries)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest proven ε for this δ: exact for one release, else the better of PLD and Rényi orders."""
-        return min(self.epsilons(delta).values())
-
-    def epsilons(self, delta: float) -> dict[str, float]:
-        """Each proven ε for this δ by the name of its accounting."""
+        """The smallest proven ε for this δ: exact for one release, else by PLD; by Rényi orders where that fails."""
         _checks.probability("Cost", delta=delta)
         if not self.entries:
-            return {"none": 0.0}
-        found = {}
+            return 0.0
         if self._single is not None:
-            found["exact"] = self._single.epsilon(delta)
-        elif delta >= PLD_FLOOR:
-            found["pld"] = float(self.pld().get_epsilon_for_delta(delta))
+            return self._single.epsilon(delta)
+        pure = self.renyi(math.inf)
+        if delta >= PLD_FLOOR and self.exact:
+            return min(epsilon_of(self.pld(), delta), pure)
+        by_pld = epsilon_of(self.pld(), delta) if delta >= PLD_FLOOR else math.inf
+        return min(by_pld, pure, self.renyi_epsilon(delta)[1])
+
+    def epsilons(self, delta: float) -> dict[str, float]:
+        """Every proven ε for this δ, by the name of its accounting; infinite where one does not apply."""
+        _checks.probability("Cost", delta=delta)
+        found = {"exact": self._single.epsilon(delta)} if self._single is not None else {}
+        if self.entries and delta >= PLD_FLOOR:
+            found["pld"] = epsilon_of(self.pld(), delta)
+        found["renyi"] = self.renyi_epsilon(delta)[1]
+        found["tcdp"] = self.concentrated_epsilon(delta)[1]
         found["pure"] = self.renyi(math.inf)
-        if "exact" not in found:
-            found["renyi"] = self.renyi_epsilon(delta)[1]
         return found
+
+    @property
+    def exact(self) -> bool:
+        """Whether every part has an exact privacy loss, rather than a bound on its divergences."""
+        return all(getattr(mechanism, "exact", True) for mechanism, _ in self.entries)
 
     def renyi_epsilon(self, delta: float) -> tuple[float, float]:
         """The best Rényi order for this δ, and its ε."""
@@ -154,9 +164,10 @@ class Cost:
 
     @property
     def interval(self) -> float:
-        """The discretisation: the largest power of two that adds little to the variance of the loss.
+        """The discretisation: the largest that adds little to the variance of the loss.
 
         A release of spread s gains at most min(h²/4, s·h) of variance when its loss moves to multiples of h.
+        It varies continuously with the parameters, so that calibration can land as near as it likes.
         """
         return _interval(self.entries)
 
@@ -164,10 +175,12 @@ class Cost:
 def _interval(entries: tuple[tuple[Priced, int], ...]) -> float:
     spreads = [(_spread(mechanism), times) for mechanism, times in entries]
     total = sum(times * spread * spread for spread, times in spreads)
-    interval = 2.0 ** math.ceil(math.log2(math.sqrt(total)))
-    while sum(k * min(interval**2 / 4.0, s * interval) for s, k in spreads) > COARSENESS * total:
-        interval /= 2.0
-    return interval
+    low, high = 0.0, 4.0 * math.sqrt(total)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        added = sum(times * min(middle**2 / 4.0, spread * middle) for spread, times in spreads)
+        low, high = (middle, high) if added <= COARSENESS * total else (low, middle)
+    return low
 
 
 def _spread(mechanism: Priced) -> float:

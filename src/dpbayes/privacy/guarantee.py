@@ -18,6 +18,10 @@ class Guarantee(Protocol):
     def name(self) -> str:
         """The short name used in records."""
 
+    @property
+    def size(self) -> float:
+        """The number that grows when the guarantee is loosened: ε or ρ."""
+
     def gap(self, cost: Cost) -> float:
         """How far the cost exceeds the guarantee; non-positive exactly when it meets it."""
 
@@ -49,6 +53,11 @@ class PureDP(_Recorded):
     def __post_init__(self) -> None:
         _checks.positive("PureDP", epsilon=self.epsilon)
 
+    @property
+    def size(self) -> float:
+        """ε."""
+        return self.epsilon
+
     def gap(self, cost: Cost) -> float:
         """Pure ε minus the target."""
         return cost.renyi(math.inf) - self.epsilon
@@ -72,6 +81,11 @@ class ApproxDP(_Recorded):
     def __post_init__(self) -> None:
         _checks.positive("ApproxDP", epsilon=self.epsilon)
         _checks.probability("ApproxDP", delta=self.delta)
+
+    @property
+    def size(self) -> float:
+        """ε."""
+        return self.epsilon
 
     def gap(self, cost: Cost) -> float:
         """ε at this δ minus the target."""
@@ -97,6 +111,11 @@ class RDP(_Recorded):
         _checks.order("RDP", self.order)
         _checks.positive("RDP", epsilon=self.epsilon)
 
+    @property
+    def size(self) -> float:
+        """ε."""
+        return self.epsilon
+
     def gap(self, cost: Cost) -> float:
         """Divergence at the order minus the target."""
         return cost.renyi(self.order) - self.epsilon
@@ -121,6 +140,11 @@ class TCDP(_Recorded):
         _checks.positive("TCDP", rho=self.rho)
         _checks.order("TCDP", self.omega)
 
+    @property
+    def size(self) -> float:
+        """ρ."""
+        return self.rho
+
     def gap(self, cost: Cost) -> float:
         """Smallest ρ up to ω minus the target."""
         return cost.concentrated(self.omega) - self.rho
@@ -142,6 +166,11 @@ class ZCDP(_Recorded):
 
     def __post_init__(self) -> None:
         _checks.positive("ZCDP", rho=self.rho)
+
+    @property
+    def size(self) -> float:
+        """ρ."""
+        return self.rho
 
     def gap(self, cost: Cost) -> float:
         """Smallest ρ minus the target."""

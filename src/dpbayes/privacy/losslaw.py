@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from dpbayes._checks import Floats
-from dpbayes.privacy.pld import TAIL, Masses, split
+from dpbayes.privacy.pld import TAIL, Masses, span, split
 
 DEEPEST = 800.0
 """The density is followed down to exp(−800) of its height; what lies beyond underflows."""
@@ -28,8 +28,8 @@ _FEW_PANELS = 2000
 @cache
 def _levels() -> Floats:
     """Depths below the mode at which panels end: Gaussian steps near the top, equal steps below."""
-    near = 0.5 * np.arange(0.0, 8.0, 0.7) ** 2
-    return np.concatenate([near, np.arange(near[-1] + 6.0, DEEPEST, 6.0), [DEEPEST]])
+    near = 0.5 * np.arange(0.0, 8.0, 1.3) ** 2
+    return np.concatenate([near, np.arange(near[-1] + 10.0, DEEPEST, 10.0), [DEEPEST]])
 
 
 @cache
@@ -84,10 +84,7 @@ class LossLaw(ABC):
 
     def masses(self, interval: float) -> Masses:
         """The loss on multiples of ``interval``, never too optimistic."""
-        losses, masses = self.nodes(np.zeros(0))
-        low = losses[np.searchsorted(np.cumsum(masses), TAIL)]
-        high = losses[::-1][np.searchsorted(np.cumsum(masses[::-1]), TAIL)]
-        first, last = int(np.floor(low / interval)), int(np.ceil(high / interval)) + 1
+        first, last = span(*self.nodes(np.zeros(0)), interval)
         losses, masses = self.nodes(interval * np.arange(first, last + 1))
         lowest, probabilities, infinity = split(losses, masses, interval, first, last)
         return lowest, probabilities, infinity + self.roundoff * TAIL

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpbayes._checks import Floats
+from dpbayes.privacy.solve import safe_root
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution as Pld
@@ -22,6 +23,9 @@ else:
 
 TAIL = 1e-20
 """Probability that may be moved to an infinite loss when a tail is cut."""
+
+LONG = 2**17
+"""Number of multiples from which composed tails are cut."""
 
 Masses = tuple[int, Floats, float]
 """Lowest multiple of the interval, probabilities of it and the following multiples, mass at infinity."""
@@ -50,19 +54,29 @@ def split(losses: Floats, probabilities: Floats, interval: float, first: int, la
     Source: [Dots] algorithm 1.
     """
     cell = np.clip(np.floor(losses / interval), first - 1, last).astype(np.int64)
-    up = np.clip(np.expm1(cell * interval - losses) / np.expm1(-interval), 0.0, 1.0)
     inside = (cell >= first) & (cell < last)
-    index, mass, share = cell[inside] - first, probabilities[inside], up[inside]
+    index, mass = cell[inside] - first, probabilities[inside]
+    share = np.clip(np.expm1(cell[inside] * interval - losses[inside]) / np.expm1(-interval), 0.0, 1.0)
     masses = np.bincount(index, mass * (1.0 - share), last - first + 1)
     masses += np.bincount(index + 1, mass * share, last - first + 1)
     masses[0] += probabilities[cell < first].sum()
     return first, masses, float(probabilities[cell >= last].sum())
 
 
+def span(losses: Floats, probabilities: Floats, interval: float) -> tuple[int, int]:
+    """The multiples of ``interval`` between which all but TAIL of the probability lies on each side."""
+    order = np.argsort(losses)
+    losses, probabilities = losses[order], probabilities[order]
+    low = losses[np.searchsorted(np.cumsum(probabilities), TAIL)]
+    high = losses[::-1][np.searchsorted(np.cumsum(probabilities[::-1]), TAIL)]
+    return math.floor(low / interval), math.ceil(high / interval) + 1
+
+
 def from_atoms(losses: Floats, probabilities: Floats, interval: float) -> Pld:
     """A symmetric pair whose loss takes finitely many values."""
-    first, last = math.floor(losses.min() / interval), math.ceil(losses.max() / interval) + 1
-    return from_masses(interval, split(losses, probabilities, interval, first, last))
+    return from_masses(
+        interval, split(losses, probabilities, interval, *span(losses, probabilities, interval))
+    )
 
 
 def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: float) -> Pld:
@@ -116,16 +130,37 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     """All parts together, each repeated; the two smallest first, so that work stays near-linear."""
     heap: list[tuple[int, int, Pld]] = []
     for serial, (pld, times) in enumerate(parts):
-        repeated = pld.self_compose(times, TAIL) if times > 1 else pld
+        # cutting tails costs more than it saves while the whole range is short
+        tail = TAIL if times * _size(pld) > LONG else 0.0
+        repeated = pld.self_compose(times, tail) if times > 1 else pld
         heapq.heappush(heap, (_size(repeated), serial, repeated))
     serial = len(heap)
     while len(heap) > 1:
         _, _, one = heapq.heappop(heap)
         _, _, other = heapq.heappop(heap)
-        together = one.compose(other, TAIL)
+        together = one.compose(other, TAIL if _size(one) + _size(other) > LONG else 0.0)
         serial += 1
         heapq.heappush(heap, (_size(together), serial, together))
     return heap[0][2]
+
+
+def epsilon_of(pld: Pld, delta: float) -> float:
+    """The smallest ε ≥ 0 with δ(ε) ≤ delta; infinite if an infinite loss is likelier than that."""
+    deltas = pld.get_delta_for_epsilon
+    if float(deltas(0.0)) <= delta:
+        return 0.0
+    high = 1.0
+    while float(deltas(high)) > delta:
+        high *= 2.0
+        if high > 1e6:
+            return math.inf
+    target = math.log(delta)
+
+    def gap(epsilon: float) -> float:
+        value = float(deltas(epsilon))
+        return (math.log(value) if value > 0 else -math.inf) - target
+
+    return safe_root(gap, safe=high, unsafe=0.5 * high if high > 1.0 else 0.0, tolerance=1e-13 * max(1.0, -target))
 
 
 def _size(pld: Pld) -> int:

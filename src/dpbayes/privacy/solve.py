@@ -11,33 +11,37 @@ def safe_root(
 ) -> float:
     """A point with −tolerance ≤ gap ≤ 0, found between a safe end (gap ≤ 0) and an unsafe one (gap > 0).
 
-    Illinois' variant of false position, with a bisection whenever that stalls. If the gap jumps over the
-    tolerance, the last safe point before the jump is returned: the result is never on the unsafe side.
+    False position in Illinois' variant, with a bisection when the bracket shrinks too slowly. If the gap jumps
+    over the tolerance, the last safe point before the jump is returned: never one on the unsafe side.
 
     >>> round(safe_root(lambda x: x * x - 2, safe=0.0, unsafe=2.0, tolerance=1e-12), 9)
     1.414213562
     """
-    gap_safe, gap_unsafe = gap(safe), gap(unsafe)
-    if gap_unsafe <= 0:
+    at_safe, at_unsafe = gap(safe), gap(unsafe)
+    if at_unsafe <= 0:
         return unsafe
-    weight_safe, weight_unsafe = gap_safe, gap_unsafe
-    for step in range(steps):
-        if gap_safe >= -tolerance:
+    pull_safe, pull_unsafe = at_safe, at_unsafe  # Illinois halves the pull of an end that stays put
+    last_side, slow, width = 0, 0, abs(unsafe - safe)
+    for _ in range(steps):
+        if at_safe >= -tolerance:
             break
         middle = 0.5 * (safe + unsafe)
-        if step % 4 != 3 and math.isfinite(weight_unsafe) and math.isfinite(weight_safe):
-            secant = safe - weight_safe * (unsafe - safe) / (weight_unsafe - weight_safe)
+        if slow < 3 and math.isfinite(pull_safe) and math.isfinite(pull_unsafe):
             # aim half a tolerance into the safe side, where the search may stop
-            secant += 0.5 * tolerance * (safe - unsafe) / (weight_unsafe - weight_safe)
-            if min(safe, unsafe) < secant < max(safe, unsafe):
-                middle = secant
+            share = (-pull_safe - 0.5 * tolerance) / (pull_unsafe - pull_safe)
+            secant = safe + max(share, 0.0) * (unsafe - safe)
+            middle = secant if min(safe, unsafe) < secant < max(safe, unsafe) else middle
         if middle in (safe, unsafe):
             break
         value = gap(middle)
-        if value <= 0:
-            safe, gap_safe, weight_safe = middle, value, value
-            weight_unsafe *= 0.5
+        side = -1 if value <= 0 else 1
+        if side < 0:
+            safe, at_safe, pull_safe = middle, value, value
+            pull_unsafe *= 0.5 if last_side == side else 1.0
         else:
-            unsafe, weight_unsafe = middle, value
-            weight_safe *= 0.5
+            unsafe, pull_unsafe = middle, value
+            pull_safe *= 0.5 if last_side == side else 1.0
+        last_side = side
+        slow = slow + 1 if abs(unsafe - safe) > 0.5 * width else 0
+        width = abs(unsafe - safe)
     return safe
