@@ -44,9 +44,7 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         if self.adjacency not in tuple(Adjacency):
-            raise InvalidArgument(
-                f"PrivacyUnit: expected adjacency replace-one or add-remove, got {self.adjacency!r}."
-            )
+            raise InvalidArgument(f"PrivacyUnit: expected adjacency replace-one or add-remove, got {self.adjacency!r}.")
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         _checks.positive_integer("PrivacyUnit", max_rows=self.max_rows)
 

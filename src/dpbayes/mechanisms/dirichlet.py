@@ -124,7 +124,7 @@ class Dirichlet:
         return self.dominating_pair().pld(interval) if self.exact else self._bound().pld(interval)
 
     def gammas(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
-        """z ~ Gamma(r·c + α), independent: the draw before it is normalised, at the same cost.
+        """Z ~ Gamma(r·c + α), independent: the draw before it is normalised, at the same cost.
 
         Source: docs/explanation/proofs/dominating-pair.md.
         """

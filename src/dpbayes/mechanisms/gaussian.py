@@ -134,5 +134,3 @@ class Gaussian:
     def from_record(cls, record: Record) -> Gaussian:
         """Read the JSON form back."""
         return cls(sigma=record["sigma"], unit=PrivacyUnit.from_record(record["unit"]))  # type: ignore[arg-type]
-
-

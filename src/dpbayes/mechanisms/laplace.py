@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,5 +108,3 @@ class Laplace:
     def from_record(cls, record: Record) -> Laplace:
         """Read the JSON form back."""
         return cls(scale=record["scale"], unit=PrivacyUnit.from_record(record["unit"]))  # type: ignore[arg-type]
-
-

@@ -86,9 +86,7 @@ def tail_bound(eta: float, *, beta: float, cells: int, concentration: float) -> 
     return math.exp(-beta * eta**2 / (2.0 * (2.0 + eta) * (4.0 + 3.0 * eta)))
 
 
-def records_by_tail_bound(
-    eta: float, *, failure: float, cells: int, weight: float, concentration: float
-) -> int:
+def records_by_tail_bound(eta: float, *, failure: float, cells: int, weight: float, concentration: float) -> int:
     """The N from which theorem 2 gives KL ≤ η but with probability ``failure``.
 
     N = max(dα/(r(e^{η/2} − 1)), 2(2+η)(4+3η)·ln(1/failure)/(rη²))
@@ -132,7 +130,7 @@ def tail(eta: float, p: ArrayLike, *, beta: float, concentration: float) -> floa
     step = 2.0 * math.pi / (40.0 * spread + 4.0 * abs(eta - mean))
     tail_sum, block = 0.0, 512
     for start in range(0, 400_000, block):
-        s = step * (np.arange(start, start + block) + 0.5)
+        s = (np.arange(start, start + block, dtype=np.float64) + 0.5) * step
         terms = np.imag(np.exp(log_characteristic(s) - 1j * s * eta)) / s
         tail_sum += float(terms.sum())
         if np.abs(terms[-16:]).max() < 1e-15:

@@ -53,7 +53,7 @@ class RenyiBound:
         orders, divergences = self._grid
         less = orders - 1.0
         constant = orders * np.log1p(-1.0 / orders) - np.log(less) + less * divergences
-        return np.exp(np.minimum(constant - less * epsilons[:, None], 0.0)).min(axis=1)
+        return np.asarray(np.exp(np.minimum(constant - less * epsilons[:, None], 0.0)).min(axis=1))
 
     @cached_property
     def _grid(self) -> tuple[Floats, Floats]:

@@ -18,6 +18,9 @@ from dpbayes.privacy.solve import safe_root
 TOLERANCE = 1e-10
 """How near to the target, relative to min(1, target), a calibration lands."""
 
+ROUGHLY = 1e-3
+"""How near a search comes that only serves to begin another."""
+
 FARTHEST = 80.0
 """The search spans e^±80 around its start."""
 
@@ -35,7 +38,12 @@ class Family(Generic[M]):
 
 
 def calibrate(
-    family: Family[M], target: Guarantee, *, times: int = 1, alongside: Cost | None = None
+    family: Family[M],
+    target: Guarantee,
+    *,
+    times: int = 1,
+    alongside: Cost | None = None,
+    tolerance: float = TOLERANCE,
 ) -> M:
     """The member of the family that just meets the target when released ``times`` times, alongside other costs.
 
@@ -53,7 +61,14 @@ def calibrate(
         one = Cost.of(family.make(parameter), times)
         return one if alongside is None else alongside + one
 
-    parameter = _search(cost, target, family.name, larger_is_safer=family.larger_is_safer, start=family.start)
+    parameter = _search(
+        cost,
+        target,
+        family.name,
+        larger_is_safer=family.larger_is_safer,
+        start=family.start,
+        tolerance=tolerance,
+    )
     return family.make(parameter)
 
 
@@ -74,9 +89,7 @@ def calibrate_mix(parts: Sequence[tuple[Family[Priced], int]], target: Guarantee
         )
 
     def cost(factor: float) -> Cost:
-        costs = [
-            Cost.of(member, times) for member, (_, times) in zip(members(factor), parts, strict=True)
-        ]
+        costs = [Cost.of(member, times) for member, (_, times) in zip(members(factor), parts, strict=True)]
         return sum(costs[1:], costs[0])
 
     return members(_search(cost, target, "mix", larger_is_safer=True, start=1.0))
@@ -110,13 +123,19 @@ def renyi_equivalent(target: Guarantee) -> Guarantee:
 
 
 def _search(
-    cost: Callable[[float], Cost], target: Guarantee, name: str, *, larger_is_safer: bool, start: float
+    cost: Callable[[float], Cost],
+    target: Guarantee,
+    name: str,
+    *,
+    larger_is_safer: bool,
+    start: float,
+    tolerance: float = TOLERANCE,
 ) -> float:
     """The parameter whose cost just meets the target, searched in its logarithm."""
     towards_safety, stride = (1.0 if larger_is_safer else -1.0), 0.5
     cheap = renyi_equivalent(target)
     if cheap is not target and math.isfinite(cheap.gap(cost(start * math.exp(towards_safety * FARTHEST)))):
-        start = _search(cost, cheap, name, larger_is_safer=larger_is_safer, start=start)
+        start = _search(cost, cheap, name, larger_is_safer=larger_is_safer, start=start, tolerance=ROUGHLY)
         stride = 0.03
     origin = math.log(start)
 
@@ -140,5 +159,5 @@ def _search(
             break
         here, at, stride = value, following, 2.0 * stride
     safe, unsafe = (following, at) if value <= 0 else (at, following)
-    steps = safe_root(gap, safe=safe, unsafe=unsafe, tolerance=TOLERANCE * min(1.0, target.size))
+    steps = safe_root(gap, safe=safe, unsafe=unsafe, tolerance=tolerance * min(1.0, target.size))
     return math.exp(origin + towards_safety * steps)

@@ -28,6 +28,9 @@ class Priced(Protocol):
     def unit(self) -> PrivacyUnit:
         """What one promise protects."""
 
+    def __hash__(self) -> int:
+        """Mechanisms are values: equal parameters, equal cost."""
+
     def renyi(self, order: float) -> float:
         """Rényi divergence of this order between any two neighbours; at infinity, the pure ε."""
 
@@ -103,17 +106,21 @@ class Cost:
         return math.fsum(times * mechanism.concentrated(omega) for mechanism, times in self.entries)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest proven ε for this δ: exact for one release, else by PLD; by Rényi orders where that fails."""
+        """The smallest proven ε for this δ: exact for one release, else the least of PLD, Rényi orders and pure ε.
+
+        Rényi orders cannot beat the privacy loss distribution of mechanisms whose loss is continuous and exact,
+        and are not tried there.
+        """
         _checks.probability("Cost", delta=delta)
         if not self.entries:
             return 0.0
         if self._single is not None:
             return self._single.epsilon(delta)
+        found = epsilon_of(self.pld(), delta) if delta >= PLD_FLOOR else math.inf
         pure = self.renyi(math.inf)
-        if delta >= PLD_FLOOR and self.exact:
-            return min(epsilon_of(self.pld(), delta), pure)
-        by_pld = epsilon_of(self.pld(), delta) if delta >= PLD_FLOOR else math.inf
-        return min(by_pld, pure, self.renyi_epsilon(delta)[1])
+        if found < math.inf and pure == math.inf and self.exact:
+            return found
+        return min(found, pure, self.renyi_epsilon(delta)[1])
 
     def epsilons(self, delta: float) -> dict[str, float]:
         """Every proven ε for this δ, by the name of its accounting; infinite where one does not apply."""

@@ -40,7 +40,7 @@ class _Recorded:
 
     def record(self) -> dict[str, float | str]:
         """JSON form."""
-        return {"notion": self.name, **asdict(self)}  # type: ignore[call-overload,no-any-return]
+        return {"notion": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ STIRLING_FROM = 64.0
 
 
 def log1p_deficit(x: Floats) -> Floats:
-    """x − ln(1 + x) for x ≥ 0, accurate also where both are nearly equal.
+    """X − ln(1 + x) for x ≥ 0, accurate also where both are nearly equal.
 
     With s = x/(2+x), ln(1+x) = 2·artanh(s) and x = 2s/(1−s), so the difference is
     2s·(s/(1−s) − s²/3 − s⁴/5 − …), where nothing cancels while x ≤ ½.
@@ -92,7 +92,7 @@ def loss_at_mode_up(concentration: float, weight: float) -> float:
     Adjacency: one record added to the cell.
     """
     shift, logs = _shift(concentration, weight)
-    a, ratio = concentration + shift, np.float64(weight / (concentration + shift))
+    a, ratio = concentration + shift, np.asarray(weight / (concentration + shift))
     above = a * log1p_deficit(ratio) + 0.5 * np.log1p(ratio) - _remainder_step(a, weight)
     return float(above - weight * np.log1p(shift / (concentration + weight)) + logs)
 
@@ -105,7 +105,7 @@ def loss_at_mode_down(concentration: float, weight: float) -> float:
     Adjacency: one record removed from the cell.
     """
     shift, logs = _shift(concentration, weight)
-    a, ratio = concentration + shift, np.float64(weight / (concentration + shift))
+    a, ratio = concentration + shift, np.asarray(weight / (concentration + shift))
     above = a * log1p_excess(ratio) - 0.5 * np.log1p(ratio) + _remainder_step(a, weight)
     return float(above + weight * np.log1p(shift / concentration) - logs)
 

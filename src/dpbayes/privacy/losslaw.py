@@ -85,7 +85,7 @@ class LossLaw(ABC):
     def masses(self, interval: float) -> Masses:
         """The loss on multiples of ``interval``, never too optimistic."""
         first, last = span(*self.nodes(np.zeros(0)), interval)
-        losses, masses = self.nodes(interval * np.arange(first, last + 1))
+        losses, masses = self.nodes(np.arange(first, last + 1, dtype=np.float64) * interval)
         lowest, probabilities, infinity = split(losses, masses, interval, first, last)
         return lowest, probabilities, infinity + self.roundoff * TAIL
 
@@ -141,7 +141,7 @@ class LogGammaLaw(LossLaw):
 
     @property
     def corner(self) -> float:
-        """ln z = 0."""
+        """Ln z = 0."""
         at = float(-np.log(self.shape))
         return at if self.rising else -at
 

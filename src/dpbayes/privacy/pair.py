@@ -143,11 +143,12 @@ def _profile(law: LossLaw, epsilons: Floats) -> Floats:
     cell = np.searchsorted(epsilons, losses)
     above = np.bincount(cell, masses, epsilons.size + 1)[:0:-1].cumsum()[::-1]
     tilted = np.bincount(cell, masses * np.exp(-np.clip(losses, 0.0, None)), epsilons.size + 1)
-    return (1.0 + law.roundoff) * (above - np.exp(epsilons) * tilted[:0:-1].cumsum()[::-1]) + 1e-16
+    below: Floats = np.exp(epsilons) * tilted[:0:-1].cumsum()[::-1]
+    return np.asarray((1.0 + law.roundoff) * (above - below) + 1e-16)
 
 
 def _difference(a: float, b: float, c: float) -> float:
-    """a − b·c with the product taken exactly: near the largest order the difference decides."""
+    """A − b·c with the product taken exactly: near the largest order the difference decides."""
     product = b * c
     if not math.isfinite(product):
         return a - product

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from dpbayes._checks import Floats
 from dpbayes.privacy.solve import safe_root
 
 if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution as Pld
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    Pld: TypeAlias = PrivacyLossDistribution
 else:
     Pld = object
 
@@ -57,8 +59,9 @@ def split(losses: Floats, probabilities: Floats, interval: float, first: int, la
     inside = (cell >= first) & (cell < last)
     index, mass = cell[inside] - first, probabilities[inside]
     share = np.clip(np.expm1(cell[inside] * interval - losses[inside]) / np.expm1(-interval), 0.0, 1.0)
-    masses = np.bincount(index, mass * (1.0 - share), last - first + 1)
-    masses += np.bincount(index + 1, mass * share, last - first + 1)
+    masses: Floats = np.zeros(last - first + 1)
+    masses += np.bincount(index, mass * (1.0 - share), masses.size)
+    masses += np.bincount(index + 1, mass * share, masses.size)
     masses[0] += probabilities[cell < first].sum()
     return first, masses, float(probabilities[cell >= last].sum())
 
@@ -74,9 +77,7 @@ def span(losses: Floats, probabilities: Floats, interval: float) -> tuple[int, i
 
 def from_atoms(losses: Floats, probabilities: Floats, interval: float) -> Pld:
     """A symmetric pair whose loss takes finitely many values."""
-    return from_masses(
-        interval, split(losses, probabilities, interval, *span(losses, probabilities, interval))
-    )
+    return from_masses(interval, split(losses, probabilities, interval, *span(losses, probabilities, interval)))
 
 
 def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: float) -> Pld:
@@ -90,7 +91,7 @@ def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: 
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     count = max(math.ceil(highest / interval), 1)
-    epsilons = interval * np.arange(count + 1)
+    epsilons = np.arange(count + 1, dtype=np.float64) * interval
     positive = _largest_convex_below(np.exp(epsilons), np.clip(profile(epsilons), 0.0, 1.0))
     # symmetric pairs have δ(−ε) = 1 − e^−ε (1 − δ(ε))
     negative = 1.0 - np.exp(-epsilons[:0:-1]) * (1.0 - positive[:0:-1])
@@ -164,4 +165,4 @@ def epsilon_of(pld: Pld, delta: float) -> float:
 
 
 def _size(pld: Pld) -> int:
-    return int(pld._pmf_remove.size)  # noqa: SLF001 - dp-accounting has no public way to ask
+    return int(pld._pmf_remove.size)  # dp-accounting has no public way to ask

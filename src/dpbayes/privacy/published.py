@@ -20,9 +20,7 @@ def trigamma(x: float) -> float:
     return float(zeta(2.0, x))
 
 
-def trigamma_bound(
-    order: float, *, weight: float, concentration: float, l2_squared: float, linf: float
-) -> float:
+def trigamma_bound(order: float, *, weight: float, concentration: float, l2_squared: float, linf: float) -> float:
     """ε(λ) = ½·λ·r²·Δ₂²·ψ′(α − (λ−1)·r·Δ∞)        valid while α > (λ−1)·r·Δ∞, else ∞
 
     Symbols: λ order, r weight, α concentration (the smallest), Δ₂² l2_squared, Δ∞ linf.
@@ -78,9 +76,7 @@ def algorithm_1(
     return weight, 1.0 + g(weight) + (order - 1.0) * weight * linf
 
 
-def equation_10(
-    *, weight: float, order: float, delta: float, l2_squared: float = 2.0, linf: float = 1.0
-) -> float:
+def equation_10(*, weight: float, order: float, delta: float, l2_squared: float = 2.0, linf: float = 1.0) -> float:
     """ε̂ = ½·λ·r²·Δ₂²·ψ′(1 + 3(λ−1)rΔ∞) + ln(λ−1) − (ln δ + λ·ln λ)/(λ−1)
 
     Symbols: r weight, λ order, Δ₂² l2_squared, Δ∞ linf.
@@ -117,7 +113,13 @@ def theorem_1(
 
 
 def equation_6(
-    *, concentration: float, gamma: float, delta: float, weight: float = 1.0, l2_squared: float = 2.0, linf: float = 1.0
+    *,
+    concentration: float,
+    gamma: float,
+    delta: float,
+    weight: float = 1.0,
+    l2_squared: float = 2.0,
+    linf: float = 1.0,
 ) -> float:
     """ε by the tCDP line that γ gives.
 
@@ -125,9 +127,7 @@ def equation_6(
     Source: [tCDP] equation (6).
     Adjacency: enters only through Δ₂² and Δ∞.
     """
-    rho, omega = theorem_1(
-        concentration=concentration, gamma=gamma, weight=weight, l2_squared=l2_squared, linf=linf
-    )
+    rho, omega = theorem_1(concentration=concentration, gamma=gamma, weight=weight, l2_squared=l2_squared, linf=linf)
     return tcdp_to_epsilon(rho, omega, delta)
 
 

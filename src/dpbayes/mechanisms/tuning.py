@@ -1,0 +1,218 @@
+"""Choosing among the parameters that meet a target, by purpose and public numbers only, never by data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import TargetUnreachable
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl
+from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, renyi_equivalent
+from dpbayes.privacy.convert import best_order
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import RDP, TCDP, ApproxDP, Guarantee
+from dpbayes.privacy.published import algorithm_1
+
+Purpose = Literal["draw", "estimate"]
+Accounting = Literal["exact", "published"]
+
+REFERENCE_CELLS = 10
+REFERENCE_RECORDS = 1000
+"""The table for which a weight is chosen when the caller names none."""
+
+NEAR_LIMIT = 100.0
+"""An estimate's weight is so large that its noise lies within 1/NEAR_LIMIT of the Gaussian limit's variance."""
+
+
+def gaussian_noise(unit: PrivacyUnit) -> Family[Gaussian]:
+    """Gaussian noise of any standard deviation."""
+    return Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
+
+
+def laplace_noise(unit: PrivacyUnit) -> Family[Laplace]:
+    """Laplace noise of any scale."""
+    return Family(name="laplace", make=lambda scale: Laplace(scale=scale, unit=unit))
+
+
+def dirichlet_at_weight(
+    weight: float, unit: PrivacyUnit, *, least_count: int = 0, start: float | None = None
+) -> Family[Dirichlet]:
+    """Dirichlet mechanisms of one weight and any concentration."""
+    _checks.positive("dirichlet_at_weight", weight=weight)
+    return Family(
+        name="dirichlet",
+        make=lambda alpha: Dirichlet(weight=weight, concentration=alpha, unit=unit, least_count=least_count),
+        start=start or max(weight, 1.0),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcentrationCurve:
+    """α(r): for each weight the smallest concentration that meets the target. The papers fix one point on it.
+
+    ``releases`` is how often the mechanism will be released, ``alongside`` what else the target must cover.
+
+    Source: theory in docs/explanation/choosing-parameters.md.
+
+    >>> from dpbayes import RDP, Adjacency, PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> curve = ConcentrationCurve(target=RDP(order=5, epsilon=1), unit=unit)
+    >>> round(curve.at(2.4412).concentration, 2)  # the papers need 40.06 for this weight
+    33.18
+    """
+
+    target: Guarantee
+    unit: PrivacyUnit
+    releases: int = 1
+    least_count: int = 0
+    alongside: Cost | None = None
+    accounting: Accounting = "exact"
+
+    def __post_init__(self) -> None:
+        _checks.positive_integer("ConcentrationCurve", releases=self.releases)
+        _checks.one_of("ConcentrationCurve", ("exact", "published"), accounting=self.accounting)
+
+    def at(self, weight: float, *, tolerance: float = TOLERANCE) -> Dirichlet:
+        """The mechanism of this weight with the smallest concentration."""
+        family = dirichlet_at_weight(weight, self.unit, least_count=self.least_count, start=self._first_guess(weight))
+        if self.accounting == "published":
+            exact = family
+            family = replace(exact, make=lambda alpha: exact.make(alpha).published())
+        found = calibrate(family, self.target, times=self.releases, alongside=self.alongside, tolerance=tolerance)
+        return replace(found, sensitivity=None)
+
+    def _first_guess(self, weight: float) -> float:
+        """Where α(r) lies for large α: the trigamma bound with ψ′(x) ≈ 1/x."""
+        sketch, moved = self._sketch(), self.unit.sensitivity
+        guess = 0.5 * sketch.order * weight**2 * moved.l2_squared / sketch.epsilon
+        return max(guess + (sketch.order - 1.0) * weight * moved.linf - weight * self.least_count, 1e-9)
+
+    def concentration(self, weight: float) -> float:
+        """α(r)."""
+        return _scalar(self.at(weight))
+
+    def best(
+        self,
+        *,
+        purpose: Purpose = "draw",
+        cells: int = REFERENCE_CELLS,
+        records: int = REFERENCE_RECORDS,
+        guess: ArrayLike | None = None,
+    ) -> Dirichlet:
+        """The point on the curve for a purpose, a public number of cells and of records.
+
+        ``draw`` minimises the expected KL of the draw, at a public ``guess`` of the distribution if there is one,
+        else at the worst distribution. ``estimate`` wants the least
+        noisy window on the counts: its variance (r·c + α)/r² falls towards the Gaussian limit as r grows, so the
+        weight is taken large enough to come within a hundredth of it.
+        """
+        _checks.one_of("ConcentrationCurve", ("draw", "estimate"), purpose=purpose)
+        _checks.positive_integer("ConcentrationCurve", cells=cells, records=records)
+        if purpose == "estimate":
+            sketch = self._sketch()
+            variance = self.unit.sensitivity.l2_squared * sketch.order / (2.0 * sketch.epsilon)
+            return self.at(NEAR_LIMIT * max(records / variance, sketch.order))
+        return self.at(self._weight_for_draw(max(cells, 2), records, guess))
+
+    def _sketch(self) -> RDP:
+        """One Rényi order that stands for the target while a weight is chosen; the result is priced exactly."""
+        target = renyi_equivalent(self.target)
+        if isinstance(target, RDP):
+            order, budget = target.order, target.epsilon
+        elif isinstance(target, TCDP) and math.isfinite(target.omega):
+            order, budget = target.omega, target.rho * target.omega
+        else:
+            raise TargetUnreachable(
+                f"ConcentrationCurve: no Dirichlet mechanism meets {self.target}: its privacy loss is unbounded. "
+                "Ask for (ε, δ), RDP at one order or tCDP, or take Gaussian or Laplace noise."
+            )
+        spent = 0.0 if self.alongside is None else self.alongside.renyi(order)
+        left = budget - spent if math.isfinite(spent) and spent < budget else 0.5 * budget
+        return RDP(order=order, epsilon=left / self.releases)
+
+    def _weight_for_draw(self, cells: int, records: int, guess: ArrayLike | None) -> float:
+        sketch = self._sketch()
+        rough = replace(self, target=sketch, releases=1, alongside=None)
+
+        def loss(log_weight: float) -> float:
+            made = rough.at(math.exp(log_weight), tolerance=1e-3)
+            numbers = {"records": records, "weight": made.weight, "concentration": made.smallest[0]}
+            if guess is not None:
+                return expected_kl(guess, **numbers)
+            return worst_expected_kl(cells=cells, **numbers)
+
+        # a replaced record costs about λr²/α, so that the draw's two errors meet near r ≈ ε
+        middle = math.log(math.sqrt(sketch.epsilon / sketch.order) + sketch.epsilon)
+        return math.exp(_minimum(loss, middle - 3.0, middle + 5.0))
+
+
+def published_dirichlet(
+    target: Guarantee,
+    unit: PrivacyUnit,
+    *,
+    releases: int = 1,
+    cells: int = REFERENCE_CELLS,
+    records: int = REFERENCE_RECORDS,
+) -> Dirichlet:
+    """The parameters that the papers would use.
+
+    RDP: algorithm 1 of [RDP] at ε/k (lemma 1). (ε, δ): algorithm 1 at the order whose RDP budget, by lemma 3, gives
+    the smallest worst expected KL. tCDP: theorem 1 of [tCDP], the weight chosen in the same way.
+
+    Source: [RDP] algorithm 1, lemmas 1 and 3; [tCDP] theorem 1.
+    """
+    moved = unit.sensitivity
+
+    def by_algorithm_1(order: float, epsilon: float) -> Dirichlet:
+        weight, alpha = algorithm_1(
+            order=order, epsilon=epsilon / releases, l2_squared=moved.l2_squared, linf=moved.linf
+        )
+        return Dirichlet(weight=weight, concentration=alpha, unit=unit)
+
+    if isinstance(target, RDP):
+        return by_algorithm_1(target.order, target.epsilon)
+    if isinstance(target, ApproxDP):
+
+        def budget(order: float) -> float:
+            less = order - 1.0
+            return target.epsilon - math.log(less) + (math.log(target.delta) + order * math.log(order)) / less
+
+        def loss(order: float) -> float:
+            if budget(order) <= 0:
+                return math.inf
+            made = by_algorithm_1(order, budget(order))
+            return worst_expected_kl(cells=cells, records=records, weight=made.weight, concentration=_scalar(made))
+
+        order = best_order(loss, lowest=1.01, highest=1e6)
+        return by_algorithm_1(order, budget(order))
+    curve = ConcentrationCurve(target=target, unit=unit, releases=releases, accounting="published")
+    return curve.best(cells=cells, records=records)
+
+
+def _scalar(mechanism: Dirichlet) -> float:
+    if isinstance(mechanism.concentration, tuple):
+        raise TypeError("a curve has one concentration for all cells")
+    return mechanism.concentration
+
+
+def _minimum(value: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one valley is smallest: a coarse grid, a finer one, a parabola through its best points."""
+    for points in (9, 7):
+        grid = np.linspace(low, high, points)
+        values = np.array([value(float(x)) for x in grid])
+        i = min(max(int(np.argmin(values)), 1), points - 2)
+        low, high = float(grid[i - 1]), float(grid[i + 1])
+    before, at, after = values[i - 1 : i + 2]
+    curvature = before - 2.0 * at + after
+    shift = 0.5 * (before - after) / curvature if curvature > 0 else 0.0
+    return float(grid[i] + np.clip(shift, -1.0, 1.0) * (grid[1] - grid[0]))
