@@ -122,22 +122,35 @@ def cell_divergences(prior: float, count: int, low: int, high: int) -> Floats:
     """
     own = prior + count
     v = prior + np.arange(low, high, dtype=np.float64)
-    increments = 0.5 * np.log1p((v - own) / (v + own)) - _half_step(0.5 * (own + v))
+    increments = 0.5 * np.log1p((v - own) / (v + own)) - half_step(0.5 * (own + v))
     right = np.cumsum(increments[count - low :])
     left = np.cumsum(-increments[: count - low][::-1])[::-1]
     return np.concatenate([left, [0.0], right])
 
 
-def _half_step(y: Floats) -> Floats:
-    """ρ(y) = lnΓ(y+½) − lnΓ(y) − ½·ln y, about −1/(8y)."""
+def divergences(prior: tuple[float, ...], table: Ints, others: Ints) -> Floats:
+    """D = −ln BC between the posterior of ``table`` and those of the tables in the rows of ``others``."""
+    total = int(table.sum())
+    columns = zip(prior, table, others.T, strict=True)
+    parts = (cell_divergences(alpha, int(count), 0, total)[k] for alpha, count, k in columns)
+    return np.asarray(sum(parts))
+
+
+def normalised(log_weights: Floats) -> Floats:
+    """Probabilities proportional to the exponentials."""
+    weights = np.exp(log_weights - log_weights.max())
+    return weights / weights.sum()
+
+
+def half_step(y: Floats) -> Floats:
+    """ρ(y) = lnΓ(y+½) − lnΓ(y) − ½·ln y, about −1/(8y): Stirling's series after Γ(y+1) = yΓ(y) brought y to 20."""
     shift = np.maximum(np.ceil(20.0 - y), 0.0)
     x = y + shift
     u, v = 1.0 / x, 1.0 / (x + 0.5)
-    square = u * u + u * v + v * v
-    remainder = -0.5 * u * v * (1 / 12 - square / 360 + (u**4 + u**3 * v + u**2 * v**2 + u * v**3 + v**4) / 1260)
-    value = remainder - x * log1p_deficit(0.5 / x)
+    fourth = u**4 + u**3 * v + u**2 * v**2 + u * v**3 + v**4
+    remainder = -0.5 * u * v * (1 / 12 - (u * u + u * v + v * v) / 360 + fourth / 1260)
+    value = remainder - x * log1p_deficit(0.5 * u)
     for k in range(int(shift.max(initial=0.0))):
-        # ρ(y) = ρ(y+1) + ½·ln(1 + 1/y) − ln(1 + 1/(2y))
         at = y + k
-        value += np.where(k < shift, 0.5 * np.log1p(1.0 / at) - np.log1p(0.5 / at), 0.0)
+        value -= np.where(k < shift, 0.5 * np.log1p(0.25 / (at * (at + 1.0))), 0.0)
     return value

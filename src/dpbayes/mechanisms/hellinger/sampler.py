@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpbayes._checks import Floats, Ints
 from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.hellinger.distance import bregman
-from dpbayes.mechanisms.hellinger.envelope import Envelope
+from dpbayes.mechanisms.hellinger.envelope import Curve, Envelope, fitted
 
 UNDERFLOW = 745.0
 """exp(−745) is the smallest positive double: beyond it a weight is zero in any table of doubles."""
@@ -58,9 +58,12 @@ class Cell:
     @cached_property
     def window(self) -> tuple[Floats, int]:
         """h on all k with h(k) ≤ reach (h falls and rises about the count), and the first such k."""
-        low = self.count - self._radius(-1, self.count)
-        high = self.count + self._radius(1, self.total - self.count)
+        low, high = self._ends()
         return candidates.cell_divergences(self.prior, self.count, low, high), low
+
+    def _ends(self) -> tuple[int, int]:
+        """First and last k of the window."""
+        return self.count - self._radius(-1, self.count), self.count + self._radius(1, self.total - self.count)
 
     def _radius(self, sign: int, farthest: int) -> int:
         """Steps to one side until h exceeds the reach, at most twice as many as needed."""
@@ -68,6 +71,20 @@ class Cell:
         while radius < farthest and self._far(np.array([self.count + sign * radius], np.float64))[0] < self.reach:
             radius *= 2
         return min(radius, farthest)
+
+
+class KlCell(Cell):
+    """The same for the score KL(candidate ‖ posterior): h(k) = lnΓ(u) − lnΓ(v) − (u − v)·ψ(v), u = α + count, v = α + k."""
+
+    def _far(self, k: Floats) -> Floats:
+        own = np.full(k.shape, self.prior + self.count)
+        return bregman(self.prior + k, own, self.count - k)
+
+    @cached_property
+    def window(self) -> tuple[Floats, int]:
+        """h where it does not exceed the reach, and the first such k."""
+        low, high = self._ends()
+        return self._far(np.arange(low, high + 1, dtype=np.float64)), low
 
 
 class Sampler:
@@ -118,6 +135,13 @@ class Sampler:
             divergence += cell.divergence(counts)
         log_ratio = self._log_target(tables, divergence) - self._envelope.log(divergence)
         return tables[-rng.standard_exponential(len(tables)) < log_ratio]
+
+
+def score_sampler(prior: tuple[float, ...], table: Ints, exponent: float, curve: Curve) -> Sampler:
+    """The sampler of weights e^{−a·s(D)}: a certified envelope of them, and one cell of tables per count."""
+    total = int(table.sum())
+    cells = [Cell(prior=p, count=int(k), total=total, reach=UNDERFLOW) for p, k in zip(prior, table, strict=True)]
+    return Sampler(cells, fitted(curve, exponent), lambda _, divergence: -exponent * curve.score(divergence))
 
 
 class _Uniform:

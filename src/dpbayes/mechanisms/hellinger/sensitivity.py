@@ -14,21 +14,19 @@ from numpy.typing import ArrayLike
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.distance import bregman
 
 
 def step_divergence(u: ArrayLike) -> Floats:
-    """f(u) = ½[lnΓ(u) + lnΓ(u+1)] − lnΓ(u+½), decreasing and convex.
+    """f(u) = ½[lnΓ(u) + lnΓ(u+1)] − lnΓ(u+½) = −ρ(u), decreasing and convex.
 
-    Symbols: u a parameter of the posterior.
+    Symbols: u a parameter of the posterior, ρ half_step.
     Source: our proof, docs/explanation/proofs/hellinger.md.
     Adjacency: one record enters a cell with parameter u, or leaves one with parameter u+1.
 
     >>> float(step_divergence(1.0).round(6))
     0.120782
     """
-    at, half = np.asarray(u, np.float64), np.float64(0.5)
-    return 0.5 * (bregman(at + 0.5, at, -half) + bregman(at + 0.5, at + 1.0, half))
+    return -candidates.half_step(np.asarray(u, np.float64))
 
 
 def local_sensitivity(prior: tuple[float, ...], counts: ArrayLike) -> float:

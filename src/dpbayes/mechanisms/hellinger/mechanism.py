@@ -1,0 +1,203 @@
+"""The Hellinger mechanism: the exponential mechanism on posteriors, scored by Hellinger distance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes._checks import Floats, Ints
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.hellinger import candidates, envelope
+from dpbayes.mechanisms.hellinger.certificate import Certificate
+from dpbayes.mechanisms.hellinger.promise import NoPromise, Promise, SmoothTail
+from dpbayes.mechanisms.hellinger.sampler import Sampler, score_sampler
+from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
+from dpbayes.mechanisms.stated import Stated
+from dpbayes.privacy.pld import Pld
+
+CALIBRATIONS = ("published", "proved", "certified", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hellinger:
+    """Releases the posterior Dir(α + k) with probability ∝ exp(−ε·H/(2S)), H its distance from Dir(α + counts).
+
+    ``sharpness`` is the ε of the weights and ``smoothing`` the γ of the smooth sensitivity S: 0 calibrates to the
+    global sensitivity, infinity to the local one, which protects nobody and is there for experiments. What is
+    promised depends on ``calibration``: `proved` (our bound), `certified` (a stored enumeration), `published`
+    (the theorem as printed, with ``delta``; its proof has a gap), `none` (local sensitivity: no promise).
+    Make one by ``calibration.published``, ``proved``, ``certified``, ``with_global`` or ``with_local``.
+
+    Source: [H-full] definition 3.
+
+    >>> from dpbayes import Adjacency, PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> release = Hellinger(prior=(1.0, 1.0), total=98, sharpness=0.8, smoothing=0.0, calibration="proved", unit=unit)
+    >>> release.renyi(math.inf)
+    0.8
+    >>> release.draw([49, 49], np.random.default_rng(0)).sum()
+    100.0
+    """
+
+    prior: tuple[float, ...]
+    total: int
+    sharpness: float
+    smoothing: float
+    calibration: str
+    unit: PrivacyUnit
+    delta_published: float | None = None
+    certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
+        candidates.check_prior("Hellinger", self.prior)
+        candidates.check_total("Hellinger", self.total)
+        candidates.check_unit("Hellinger", self.unit)
+        _checks.positive("Hellinger", sharpness=self.sharpness)
+        _checks.one_of("Hellinger", CALIBRATIONS, calibration=self.calibration)
+        if isinstance(self.smoothing, bool) or not self.smoothing >= 0:
+            raise InvalidArgument(f"Hellinger: expected smoothing >= 0, got {self.smoothing!r}.")
+        if math.isinf(self.smoothing) != (self.calibration == "none"):
+            raise InvalidArgument("Hellinger: the local sensitivity (infinite smoothing) has calibration `none`, and only it.")
+        if (self.delta_published is not None) != (self.calibration == "published"):
+            raise InvalidArgument("Hellinger: expected delta_published with the calibration `published`, and only there.")
+        if self.delta_published is not None:
+            _checks.probability("Hellinger", delta_published=self.delta_published)
+            largest = published_smoothing(self.sharpness, self.delta_published, self.log_candidates)
+            if self.smoothing > largest * (1 + 1e-12):
+                raise InvalidArgument(f"Hellinger: the published theorem needs smoothing <= {largest!r}.")
+        if (self.certificate is not None) != (self.calibration == "certified"):
+            raise InvalidArgument("Hellinger: expected a certificate with the calibration `certified`, and only there.")
+
+    @property
+    def log_candidates(self) -> float:
+        """ln|R|."""
+        return candidates.log_number(self.total, len(self.prior))
+
+    @property
+    def promise(self) -> Promise:
+        """What is known about the privacy of a draw."""
+        if self.calibration == "none":
+            return NoPromise()
+        if self.certificate is not None:
+            return self._stated(self.certificate.epsilon, 0.0)
+        if self.delta_published is not None:
+            return self._stated(self.sharpness, self.delta_published)
+        if self.smoothing == 0:
+            return self._stated(self.sharpness, 0.0)
+        return SmoothTail(
+            sharpness=self.sharpness, smoothing=self.smoothing, log_candidates=self.log_candidates
+        )
+
+    def _stated(self, epsilon: float, delta: float) -> Stated:
+        return Stated(epsilon_stated=epsilon, delta_stated=delta, unit=self.unit, what="posterior")
+
+    def renyi(self, order: float) -> float:
+        """Rényi divergence of this order between any two neighbours; at infinity, the pure ε."""
+        return self.promise.renyi(order)
+
+    def concentrated(self, omega: float) -> float:
+        """Smallest ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
+        return self.promise.concentrated(omega)
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest promised δ for this ε."""
+        return self.promise.delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest promised ε for this δ."""
+        return self.promise.epsilon(delta)
+
+    def pld(self, interval: float) -> Pld:
+        """Privacy loss distribution on multiples of ``interval``."""
+        return self.promise.pld(interval)
+
+    def exponent(self, counts: ArrayLike) -> float:
+        """a = ε/(2S(counts)), the factor of H in the weights; private, as the counts are.
+
+        Symbols: ε sharpness, S smooth sensitivity.
+        Source: [H-full] definition 3.
+        Adjacency: replace-one.
+        """
+        table = candidates.check_counts("Hellinger", counts, len(self.prior), self.total)
+        return self.sharpness / (2.0 * smooth_sensitivity(self.prior, table, self.smoothing))
+
+    def sampler(self, counts: ArrayLike) -> Sampler:
+        """The exact sampler for this table; holds private numbers."""
+        table = candidates.check_counts("Hellinger", counts, len(self.prior), self.total)
+        a = self.exponent(table)
+        return score_sampler(self.prior, table, a, envelope.HELLINGER)
+
+    def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
+        """All candidates and their probabilities, where they can be listed; private, as the counts are."""
+        table = candidates.check_counts("Hellinger", counts, len(self.prior), self.total)
+        listed = candidates.listed(self.total, len(self.prior))
+        divergence = candidates.divergences(self.prior, table, listed)
+        return listed, candidates.normalised(-self.exponent(table) * envelope.HELLINGER.score(divergence))
+
+    def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
+        """``size`` independent candidate tables k, one per row. Each of them is a release and is paid for."""
+        _checks.positive_integer("Hellinger", size=size)
+        return self.sampler(counts).draw(size, randomness.generator(rng))
+
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
+        """One release: the parameters α + k of a posterior."""
+        if self.calibration == "none" and rng is None:
+            raise InvalidArgument(
+                "Hellinger: calibrated to local sensitivity it is not private, a release is refused. "
+                "For an experiment hand in a generator."
+            )
+        return np.asarray(self.prior) + self.draw_many(counts, 1, rng)[0]
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {
+            "mechanism": "hellinger-1",
+            "prior": list(self.prior),
+            "total": self.total,
+            "sharpness": self.sharpness,
+            "smoothing": self.smoothing if math.isfinite(self.smoothing) else None,
+            "calibration": self.calibration,
+            "unit": self.unit.record(),
+            "delta_published": self.delta_published,
+            "certificate": None if self.certificate is None else self.certificate.record(),
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> Hellinger:
+        """Read the JSON form back."""
+        certificate = record["certificate"]
+        smoothing = record["smoothing"]
+        return cls(
+            prior=tuple(record["prior"]),  # type: ignore[arg-type]  # checked in __post_init__
+            total=record["total"],  # type: ignore[arg-type]
+            sharpness=record["sharpness"],  # type: ignore[arg-type]
+            smoothing=math.inf if smoothing is None else smoothing,  # type: ignore[arg-type]
+            calibration=record["calibration"],  # type: ignore[arg-type]
+            unit=PrivacyUnit.from_record(record["unit"]),
+            delta_published=record["delta_published"],  # type: ignore[arg-type]
+            certificate=None if certificate is None else Certificate.from_record(certificate),
+        )
+
+
+def published_smoothing(epsilon: float, delta: float, log_candidates: float) -> float:
+    """γ = ln(1 − ε/(2·ln(δ/(2|R|)))).
+
+    Symbols: ε epsilon, δ delta, |R| number of candidates.
+    Source: [H-abstract] theorem 4.1. The figure captions of [H-notes] used n for |R| = n + 1.
+    Adjacency: replace-one.
+
+    >>> round(published_smoothing(0.8, 0.8, math.log(100)), 13)
+    0.0699407108115
+    """
+    _checks.positive("published_smoothing", epsilon=epsilon)
+    _checks.probability("published_smoothing", delta=delta)
+    return math.log1p(0.5 * epsilon / (log_candidates + math.log(2.0) - math.log(delta)))
+

@@ -1,0 +1,158 @@
+"""The baseline that the Hellinger mechanism is measured against: a posterior from counts with Laplace noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpbayes import _checks
+from dpbayes._checks import Floats, Ints
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms import noise
+from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.stated import Stated
+from dpbayes.privacy.pld import Pld
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PosteriorLaplace:
+    """Discrete Laplace noise, P[k] ∝ exp(−|k|/scale), on all counts but the last, which closes the sum.
+
+    ``truncated`` is the improved baseline: each noisy count in turn is cut to what is left of the n records, so the
+    result is always a posterior. Untruncated, parameters may be zero or negative and then are no posterior at all.
+
+    It departs from the papers in two ways: the noise is integer, so that its law and its cost are exact; and the cost is that of
+    the cells which carry noise. For two cells that is one, so the papers' scale 2/ε costs ε/2, not ε.
+
+    Source: [H-abstract] section 3 (baseline), section 5 (truncation).
+
+    >>> from dpbayes import Adjacency, PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> baseline = PosteriorLaplace(prior=(1.0, 1.0), total=98, scale=2.0, truncated=True, unit=unit)
+    >>> baseline.renyi(float("inf"))
+    0.5
+    """
+
+    prior: tuple[float, ...]
+    total: int
+    scale: float
+    truncated: bool
+    unit: PrivacyUnit
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
+        candidates.check_prior("PosteriorLaplace", self.prior)
+        candidates.check_total("PosteriorLaplace", self.total)
+        candidates.check_unit("PosteriorLaplace", self.unit)
+        _checks.positive("PosteriorLaplace", scale=self.scale)
+        if not isinstance(self.truncated, bool):
+            raise InvalidArgument(f"PosteriorLaplace: expected truncated to be true or false, got {self.truncated!r}.")
+
+    @classmethod
+    def at(
+        cls, *, prior: tuple[float, ...], total: int, epsilon: float, unit: PrivacyUnit, truncated: bool = True
+    ) -> PosteriorLaplace:
+        """The baseline that is exactly ε-DP: scale = (number of cells that a record moves)/ε."""
+        _checks.positive("PosteriorLaplace", epsilon=epsilon)
+        moved = 1.0 if len(prior) == 2 else 2.0
+        return cls(prior=prior, total=total, scale=moved / epsilon, truncated=truncated, unit=unit)
+
+    def _noise(self) -> Laplace | Stated:
+        """Two cells carry noise in one place: randomised response. More carry it wherever a record moves."""
+        if len(self.prior) == 2:
+            return Stated(epsilon_stated=1.0 / self.scale, delta_stated=0.0, unit=self.unit, what="posterior")
+        return Laplace(scale=self.scale, unit=self.unit)
+
+    def renyi(self, order: float) -> float:
+        """Exact Rényi divergence of this order; at infinity, the pure ε."""
+        return self._noise().renyi(order)
+
+    def concentrated(self, omega: float) -> float:
+        """Smallest known ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
+        return self._noise().concentrated(omega)
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest δ for this ε."""
+        return self._noise().delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest ε for this δ."""
+        return self._noise().epsilon(delta)
+
+    def pld(self, interval: float) -> Pld:
+        """Privacy loss distribution on multiples of ``interval``."""
+        return self._noise().pld(interval)
+
+    def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
+        """``size`` independent tables, one per row. Each of them is a release and is paid for."""
+        _checks.positive_integer("PosteriorLaplace", size=size)
+        table = candidates.check_counts("PosteriorLaplace", counts, len(self.prior), self.total)
+        noisy = noise.laplace(np.tile(table[:-1], (size, 1)), self.scale, rng)
+        left = np.full(size, self.total, dtype=np.int64)
+        for column in noisy.T:
+            if self.truncated:
+                np.clip(column, 0, left, out=column)
+            left -= column
+        return np.column_stack([noisy, left])
+
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
+        """One release: α + noisy counts."""
+        return np.asarray(self.prior) + self.draw_many(counts, 1, rng)[0]
+
+    def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
+        """All candidates and their probabilities for the truncated baseline; private, as the counts are.
+
+        P(k) = Π_i p_i(k_i), where p_i has the tails of the noise gathered at 0 and at what is left of n.
+
+        Symbols: k a candidate, n total.
+        Source: [H-abstract] section 5.
+        Adjacency: replace-one.
+        """
+        if not self.truncated:
+            raise InvalidArgument("PosteriorLaplace: untruncated noise has no finite list of candidates. Draw instead.")
+        table = candidates.check_counts("PosteriorLaplace", counts, len(self.prior), self.total)
+        listed = candidates.listed(self.total, len(self.prior))
+        left = np.full(len(listed), self.total, dtype=np.int64)
+        probabilities = np.ones(len(listed))
+        for count, column in zip(table[:-1], listed.T[:-1], strict=True):
+            probabilities *= self._truncated_probability(column - count, column == 0, column == left)
+            left = left - column
+        return listed, probabilities
+
+    def _truncated_probability(self, step: Ints, lowest: Flags, highest: Flags) -> Floats:
+        """P[noise = step], or of all that is cut to it at an end: P[noise ≤ step], P[noise ≥ step]."""
+        ratio = np.exp(-1.0 / self.scale)
+        exact = (1.0 - ratio) / (1.0 + ratio) * ratio ** np.abs(step)
+        beyond_up = np.where(step > 0, ratio**np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio))
+        beyond_down = np.where(step < 0, ratio**np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio))
+        value = np.where(lowest, beyond_down, np.where(highest, beyond_up, exact))
+        return np.where(lowest & highest, 1.0, value)
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {
+            "mechanism": "posterior-laplace-1",
+            "prior": list(self.prior),
+            "total": self.total,
+            "scale": self.scale,
+            "truncated": self.truncated,
+            "unit": self.unit.record(),
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> PosteriorLaplace:
+        """Read the JSON form back."""
+        return cls(
+            prior=tuple(record["prior"]),  # type: ignore[arg-type]  # checked in __post_init__
+            total=record["total"],  # type: ignore[arg-type]
+            scale=record["scale"],  # type: ignore[arg-type]
+            truncated=record["truncated"],  # type: ignore[arg-type]
+            unit=PrivacyUnit.from_record(record["unit"]),
+        )
