@@ -1,0 +1,120 @@
+"""One line of a ledger: a canonical JSON text, chained to the line before it by SHA-256.
+
+The hash of an entry is the hash of its text, and the text names the hash of the entry before. So an export is
+nothing but these texts, one a line, and anyone can check the chain with a hash tool and price the charges again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dpbayes.errors import InvalidArgument, LedgerError
+
+FORMAT = 1
+"""Version of the texts and of the tables that hold them; a reader refuses a higher one."""
+
+GENESIS = "0" * 64
+"""What the first entry names as the hash before it."""
+
+FIELDS = {
+    "budget": {"format", "budget", "unit"},
+    "charge": {"releases", "lock"},
+    "drawn": {"charge"},
+    "void": {"charge", "key"},
+}
+"""The kinds of entries, and what each says beyond data set, serial, previous, kind, time and about."""
+
+COMMON = {"dataset", "serial", "previous", "kind", "time", "about"}
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value: ASCII, sorted keys, no spaces, no NaN.
+
+    >>> canonical({"b": 0.5, "a": "x"})
+    '{"a":"x","b":0.5}'
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as problem:
+        raise InvalidArgument(
+            "Ledger: expected text and finite numbers in a record. For an infinite order ask for PureDP, "
+            "for an infinite omega for ZCDP."
+        ) from problem
+
+
+def digest(text: str) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry: ``text`` is what is stored, hashed and exported, ``body`` what it says."""
+
+    text: str
+    hash: str
+    body: dict[str, object]
+
+    @property
+    def serial(self) -> int:
+        """Its place in the chain of its data set, from 0."""
+        return int(self.body["serial"])  # type: ignore[call-overload,no-any-return]  # checked when read
+
+    @property
+    def kind(self) -> str:
+        """``budget``, ``charge``, ``drawn`` or ``void``."""
+        return str(self.body["kind"])
+
+    @classmethod
+    def write(cls, *, dataset: str, after: Entry | None, kind: str, about: str, **details: object) -> Entry:
+        """The entry that follows ``after``, dated now."""
+        body: dict[str, object] = {
+            "dataset": dataset,
+            "serial": 0 if after is None else after.serial + 1,
+            "previous": GENESIS if after is None else after.hash,
+            "kind": kind,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "about": about,
+            **details,
+        }
+        text = canonical(body)
+        return cls(text=text, hash=digest(text), body=json.loads(text))
+
+    @classmethod
+    def read(cls, text: str, *, dataset: str, after: Entry | None) -> Entry:
+        """Read a stored text back as the entry that follows ``after``; anything else is refused."""
+        serial = 0 if after is None else after.serial + 1
+        body = parsed(text)
+        if body is None or canonical(body) != text:
+            raise broken(dataset, serial, "is not the text that dpbayes wrote")
+        kind = body.get("kind")
+        if kind not in FIELDS or set(body) != COMMON | FIELDS[str(kind)]:
+            raise broken(dataset, serial, "is of no known form")
+        if body["previous"] != (GENESIS if after is None else after.hash):
+            raise broken(dataset, serial, "does not follow from the entry before it")
+        if (body["dataset"], body["serial"]) != (dataset, serial) or isinstance(body["serial"], bool):
+            raise broken(dataset, serial, "stands in the wrong place")
+        if not (isinstance(body["time"], str) and isinstance(body["about"], str)):
+            raise broken(dataset, serial, "is of no known form")
+        return cls(text=text, hash=digest(text), body=body)
+
+
+def parsed(text: str) -> dict[str, object] | None:
+    """The JSON object in a text whose numbers are all finite, or ``None``."""
+    try:
+        body = json.loads(text)
+        canonical(body)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def broken(dataset: str, serial: int, how: str) -> LedgerError:
+    """The error for an entry that cannot be trusted."""
+    return LedgerError(
+        f"Ledger: entry {serial} of data set {dataset!r} {how}: the ledger was altered or damaged. Restore the last "
+        "good copy, and check that it holds every release published since."
+    )

@@ -1,0 +1,198 @@
+"""The ledger: budgets of data sets, and charges that are kept before anything is drawn."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument, LedgerError
+from dpbayes.ledger import export, tables
+from dpbayes.ledger.account import Account, mechanism
+from dpbayes.ledger.entry import FORMAT, Entry, digest
+from dpbayes.ledger.replay import release
+from dpbayes.ledger.store import Store
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import Guarantee
+
+LONGEST_TEXT = 1000
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A mechanism that can be written down."""
+
+    def record(self) -> dict[str, object]:
+        """JSON form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Proof of a charge: ``hash`` names its entry for ever. Whoever holds the ``key`` can still void it."""
+
+    dataset: str
+    serial: int
+    hash: str
+    key: str = field(repr=False)
+
+    def record(self) -> dict[str, str | int]:
+        """JSON form, public: without the key."""
+        return {"dataset": self.dataset, "serial": self.serial, "hash": self.hash}
+
+
+class Ledger:
+    """An append-only ledger in an SQLite file or a PostgreSQL database.
+
+    Charge first, draw afterwards: a charge is on disk when ``charge`` returns. Every reading checks the whole chain
+    and prices all mechanisms anew.
+
+    >>> import tempfile
+    >>> from dpbayes import Adjacency, Cost, Laplace, PrivacyUnit, PureDP
+    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(folder + "/census.ledger")
+    ...     ledger.open("census", PureDP(epsilon=1.0), unit)
+    ...     receipt = ledger.charge("census", Cost.of(Laplace(scale=4, unit=unit)), about="sex × income")
+    ...     ledger.account("census").left()
+    0.75
+    """
+
+    def __init__(self, where: str | Path) -> None:
+        self._store = Store(where)
+
+    def open(self, dataset: str, budget: Guarantee, unit: PrivacyUnit, *, about: str = "") -> None:
+        """Add a data set with its budget; the ledger itself is created where there is none."""
+        _check_text(dataset=dataset)
+        if not dataset.strip():
+            raise InvalidArgument("Ledger: expected a name for the data set, got an empty one.")
+        first = _budget(dataset, None, budget, unit, about)
+        with self._store.writing(create=True) as connection:
+            if tables.exists(connection, dataset):
+                raise LedgerError(
+                    f"Ledger: the data set {dataset!r} is already in it. Change its limit with `dpbayes ledger budget`."
+                )
+            tables.append(connection, first)
+
+    def change_budget(self, dataset: str, budget: Guarantee, *, about: str) -> None:
+        """Replace the limit, the data owner's decision, with the reason; the unit stays."""
+        with self._store.writing() as connection:
+            account = tables.account(connection, dataset, lock=True)
+            tables.append(connection, _budget(dataset, account.head, budget, account.unit, about))
+
+    def datasets(self) -> list[str]:
+        """The data sets of the ledger."""
+        with self._store.reading() as connection:
+            return tables.datasets(connection)
+
+    def account(self, dataset: str) -> Account:
+        """What the ledger says of a data set, with its whole chain checked."""
+        with self._store.reading() as connection:
+            return tables.account(connection, dataset)
+
+    def charge(self, dataset: str, cost: Cost, *, about: str = "") -> Receipt:
+        """Charge a cost durably, or refuse it with BudgetExceeded and leave the ledger unchanged."""
+        _check_text(about=about)
+        releases: list[dict[str, object]] = [
+            {"mechanism": _record(one), "times": int(times)} for one, times in cost.entries
+        ]
+        cost = _read_back(releases)
+        account = self.account(dataset)
+        if account.affords(cost):  # priced without the lock; if nobody else comes first, the price is remembered
+            with self._store.writing() as connection:
+                account = tables.account(connection, dataset, lock=True)
+                if account.affords(cost):
+                    key = secrets.token_hex(32)
+                    entry = Entry.write(
+                        dataset=dataset,
+                        after=account.head,
+                        kind="charge",
+                        about=about,
+                        releases=releases,
+                        lock=digest(key),
+                    )
+                    tables.append(connection, entry)
+                    return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key)
+        raise account.refusal(cost)
+
+    def confirm(self, receipt: Receipt) -> None:
+        """Note that the release was drawn. A charge without this note may have been drawn, and counts as well."""
+        self._settle(receipt, "drawn", "")
+
+    def void(self, receipt: Receipt, *, about: str) -> None:
+        """Take back a charge, with the reason: only where it is certain that nothing of the table was read for it.
+
+        The key is in the memory of the process that charged and nowhere else: when that process dies, the
+        charge stays for ever.
+        """
+        self._settle(receipt, "void", about, key=receipt.key)
+
+    def _settle(self, receipt: Receipt, kind: str, about: str, **proof: str) -> None:
+        with self._store.writing() as connection:
+            account = tables.account(connection, receipt.dataset, lock=True)
+            charge = account.charges.get(receipt.serial)
+            if charge is None or charge.entry.hash != receipt.hash or charge.lock != digest(receipt.key):
+                raise LedgerError("Ledger: this receipt belongs to another ledger. Use the one that made the charge.")
+            if charge.state != "charged":
+                raise LedgerError(f"Ledger: charge {receipt.serial} is {charge.state} already, and stays so.")
+            tables.append(
+                connection,
+                Entry.write(
+                    dataset=receipt.dataset,
+                    after=account.head,
+                    kind=kind,
+                    about=about,
+                    charge=receipt.serial,
+                    **proof,
+                ),
+            )
+
+    def remember_fingerprint(self, dataset: str, value: str) -> bool:
+        """Keep a fingerprint of the table, and say whether another one was kept before: the table has changed.
+
+        It is private, kept as a digest outside the chain, and never exported.
+        """
+        with self._store.writing() as connection:
+            tables.account(connection, dataset, lock=True)
+            return tables.swap_fingerprint(connection, dataset, digest(value)) not in (None, digest(value))
+
+    def export(self, dataset: str) -> list[str]:
+        """The entries as lines of JSON, all public; ``dpbayes.ledger.export.read`` checks and prices them."""
+        return export.lines(self.account(dataset))
+
+
+def _budget(dataset: str, after: Entry | None, budget: Guarantee, unit: PrivacyUnit, about: str) -> Entry:
+    _check_text(about=about)
+    return Entry.write(
+        dataset=dataset,
+        after=after,
+        kind="budget",
+        about=about,
+        format=FORMAT,
+        budget=budget.record(),
+        unit=unit.record(),
+    )
+
+
+def _record(mechanism: object) -> dict[str, object]:
+    if not isinstance(mechanism, Recorded):
+        raise InvalidArgument(f"Ledger: expected mechanisms that can be recorded, got {type(mechanism).__name__}.")
+    return mechanism.record()
+
+
+def _read_back(releases: list[dict[str, object]]) -> Cost:
+    """The cost as any later reader of these records will see it."""
+    if not releases:
+        raise InvalidArgument("Ledger: expected a cost of at least one release, got none.")
+    first, *others = (Cost.of(mechanism(text), times) for text, times in map(release, releases))
+    return sum(others, first)
+
+
+def _check_text(**named: object) -> None:
+    """Names and remarks are plain text: what a database cannot hold, no ledger should."""
+    for name, text in named.items():
+        if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.isprintable():
+            raise InvalidArgument(
+                f"Ledger: expected {name} to be plain text on one line, of at most {LONGEST_TEXT} characters."
+            )
