@@ -17,7 +17,8 @@ from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.published import trigamma
 
 
-def _distribution(owner: str, p: ArrayLike) -> Floats:
+def distribution(owner: str, p: ArrayLike) -> Floats:
+    """A checked array of probabilities."""
     cells = np.asarray(p, dtype=np.float64)
     if cells.ndim != 1 or cells.size < 2 or (cells < 0).any() or not math.isclose(cells.sum(), 1.0, abs_tol=1e-9):
         raise InvalidArgument(f"{owner}: expected p as two or more probabilities that sum to 1.")
@@ -34,7 +35,7 @@ def expected_kl(p: ArrayLike, *, records: float, weight: float, concentration: f
     >>> round(expected_kl([0.5, 0.3, 0.1, 0.06, 0.04], records=1000, weight=2.4412, concentration=40.059), 4)
     0.004
     """
-    cells = _distribution("expected_kl", p)
+    cells = distribution("expected_kl", p)
     total = weight * records
     terms = xlogy(cells, cells) - cells * digamma(total * cells + concentration)
     return float(terms.sum() + digamma(total + cells.size * concentration))
@@ -69,7 +70,7 @@ def bias(p: ArrayLike, *, records: float, weight: float, concentration: float) -
     Source: [RDP] equation (3).
     Adjacency: none.
     """
-    cells = _distribution("bias", p)
+    cells = distribution("bias", p)
     return concentration * (1.0 - cells.size * cells) / (weight * records + cells.size * concentration)
 
 
@@ -115,7 +116,7 @@ def tail(eta: float, p: ArrayLike, *, beta: float, concentration: float) -> floa
     >>> exact < tail_bound(0.05, beta=200, cells=3, concentration=1.0)
     True
     """
-    cells = _distribution("tail", p)
+    cells = distribution("tail", p)
     shapes, total = beta * cells + concentration, beta + cells.size * concentration
     mean = expected_kl(cells, records=beta, weight=1.0, concentration=concentration)
     variance = sum(float(q) ** 2 * trigamma(float(a)) for q, a in zip(cells, shapes, strict=True) if q > 0)

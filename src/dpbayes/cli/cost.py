@@ -1,0 +1,143 @@
+"""``dpbayes cost``: from parameters to every guarantee they give."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpbayes.cli import options
+from dpbayes.cli.output import print_json, print_table
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.records import KINDS, from_record
+from dpbayes.privacy.cost import Cost
+
+ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("cost")(cost_command)
+
+
+def cost_command(
+    releases: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="dirichlet, gaussian or laplace with the options below; or several such as "
+            "dirichlet:weight=1,concentration=10,times=3 gaussian:sigma=4."
+        ),
+    ] = None,
+    weight: Annotated[float | None, typer.Option(help="Dirichlet: r.")] = None,
+    concentration: Annotated[float | None, typer.Option(help="Dirichlet: α.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="Gaussian: standard deviation.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Laplace: scale.")] = None,
+    times: Annotated[int, typer.Option(help="How often it is released.")] = 1,
+    records_file: Annotated[
+        Path | None, typer.Option("--from", help="JSON list of mechanism records; - reads standard input.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="δ at which ε is stated.")] = 1e-6,
+    epsilon: Annotated[float | None, typer.Option(help="State δ at this ε too.")] = None,
+    order: Annotated[float | None, typer.Option(help="State the Rényi divergence at this order too.")] = None,
+    adjacency: options.AdjacencyOption = Adjacency.REPLACE_ONE,
+    max_rows: options.MaxRows = 1,
+    as_json: options.AsJson = False,
+) -> None:
+    """Price one release or many, in every notion of privacy.
+
+    Example: dpbayes cost dirichlet --weight 1 --concentration 10 --delta 1e-5
+    """
+    given = {"weight": weight, "concentration": concentration, "sigma": sigma, "scale": scale}
+    cost = _total(releases or [], given, times, records_file, options.unit(adjacency, max_rows))
+    epsilons = cost.epsilons(delta)
+    renyi_order, _ = cost.renyi_epsilon(delta)
+    omega, _ = cost.concentrated_epsilon(delta)
+    result = {
+        "epsilon": min(epsilons.values()),
+        "delta": delta,
+        "tightest": min(epsilons, key=epsilons.__getitem__),
+        "epsilons": epsilons,
+        "best_order": renyi_order,
+        "best_omega": omega,
+        "pure_epsilon": cost.renyi(math.inf),
+        "zcdp_rho": cost.concentrated(math.inf),
+        "tcdp": {"omega": omega, "rho": cost.concentrated(omega)},
+        "renyi": {f"{at:g}": cost.renyi(at) for at in sorted({*ORDERS, *((order,) if order else ())})},
+        "delta_at_epsilon": None if epsilon is None else cost.delta(epsilon),
+        "releases": cost.releases,
+        "unit": cost.unit.record(),
+        "mechanisms": [
+            {"times": count, **getattr(mechanism, "record")()} for mechanism, count in cost.entries  # noqa: B009
+        ],
+    }
+    if as_json:
+        print_json(result)
+        return
+    notes = [
+        f"Unit: {cost.unit.adjacency}, at most {cost.unit.max_rows} row(s) per person; {cost.releases} release(s).",
+        f"Tightest at δ={delta:g}: ε={min(epsilons.values()):.6g} ({result['tightest']}).",
+    ]
+    rows: list[tuple[object, ...]] = [(f"ε at δ={delta:g}, {name}", value) for name, value in epsilons.items()]
+    if epsilon is not None:
+        rows.append((f"δ at ε={epsilon:g}", cost.delta(epsilon)))
+    rows += [("zCDP ρ", cost.concentrated(math.inf)), (f"tCDP ρ up to ω={omega:.4g}", cost.concentrated(omega))]
+    rows += [(f"Rényi divergence at order {at}", value) for at, value in result["renyi"].items()]  # type: ignore[attr-defined]
+    print_table("Privacy cost", ("notion", "value"), rows, notes=notes)
+
+
+def _total(
+    specs: list[str], given: dict[str, float | None], times: int, records_file: Path | None, unit: PrivacyUnit
+) -> Cost:
+    if records_file is not None:
+        return _from_file(records_file)
+    if not specs:
+        raise InvalidArgument("cost: expected a mechanism, several, or --from a file of records; got none.")
+    options_given = {key: value for key, value in given.items() if value is not None}
+    parts = [_parse(spec, options_given if len(specs) == 1 else {}, times, unit) for spec in specs]
+    return sum(parts[1:], parts[0])
+
+
+def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) -> Cost:
+    name, _, text = spec.partition(":")
+    if f"{name}-1" not in KINDS or name == "stated":
+        raise InvalidArgument(f"cost: expected dirichlet, gaussian or laplace, got {name!r}.")
+    numbers: dict[str, float] = dict(given)
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        try:
+            numbers[key.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise InvalidArgument(f"cost: expected name=number in {spec!r}, got {part!r}.")
+    repeat = numbers.pop("times", times)
+    wanted = {"dirichlet": {"weight", "concentration"}, "gaussian": {"sigma"}, "laplace": {"scale"}}[name]
+    if set(numbers) != wanted:
+        raise InvalidArgument(f"cost: {name} needs {' and '.join(sorted(wanted))}, got {sorted(numbers) or 'none'}.")
+    extra = {"least_count": 0, "sensitivity": None} if name == "dirichlet" else {}
+    record = {"mechanism": f"{name}-1", **numbers, "unit": unit.record(), **extra}
+    if repeat != int(repeat):
+        raise InvalidArgument(f"cost: expected times to be a whole number, got {repeat!r}.")
+    return Cost.of(from_record(record), int(repeat))
+
+
+def _from_file(path: Path) -> Cost:
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        entries = json.loads(text)
+    except OSError as problem:
+        raise InvalidArgument(f"cost: cannot read {path}: {problem.strerror}.") from problem
+    except ValueError as problem:
+        raise InvalidArgument(f"cost: {path} is not JSON.") from problem
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidArgument(f"cost: expected {path} to hold a non-empty JSON list of mechanism records.")
+    parts = []
+    for entry in entries:
+        repeat = entry.pop("times", 1)
+        parts.append(Cost.of(from_record(entry), repeat))
+    return sum(parts[1:], parts[0])
