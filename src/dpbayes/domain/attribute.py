@@ -42,7 +42,7 @@ class Attribute:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or not _storable(self.name):
             raise SchemaError(f"Schema: expected an attribute's name to be text, got {self.name!r}.")
-        if isinstance(self.categories, str) or isinstance(self.edges, str):
+        if _is_text(self.categories) or _is_text(self.edges):
             raise SchemaError(f"Schema: attribute {self.name!r} needs its categories or edges as a list.")
         if not self.categories and not self.edges:
             raise SchemaError(
@@ -160,6 +160,10 @@ class Attribute:
             raise SchemaError(
                 f"Schema: attribute {self.name!r} has {key} = {rule!r}. Choose one of {', '.join(rules)}."
             )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _storable(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is public about a table: its attributes, whom one promise protects, and which totals are known anyway."""
+"""What is public about a table: its attributes, whom a promise protects, and which totals are known."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from dpbayes.domain import toml
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.keys import checked_table, text_list
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.domain.values import is_missing, plain, text_of
 from dpbayes.errors import InvalidArgument, SchemaError
 
 FORMAT = 1
+
+_UNIT = ("adjacency", "max_rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +30,7 @@ class Margin:
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", tuple(self.of))
         object.__setattr__(self, "totals", tuple(self.totals))
-        if not all(
-            isinstance(total, int) and not isinstance(total, bool) and total >= 0 for total in self.totals
-        ):
+        if not all(type(total) is int and total >= 0 for total in self.totals):
             raise SchemaError("Schema: expected the totals of a margin to be whole numbers, zero or above.")
 
     def table(self) -> dict[str, object]:
@@ -42,10 +42,11 @@ class Margin:
 class Schema:
     """Ordered attributes with declared levels, the privacy unit, and the totals that are public.
 
-    ``person`` names a column that identifies people; engines then keep at most ``unit.max_rows`` rows of each, so
-    the unit is enforced rather than promised. ``records`` is the number of records, public under replace-one only.
+    ``person`` names a column that identifies people; engines then keep at most ``unit.max_rows`` rows of
+    each, so the unit is enforced rather than promised. ``records`` is the number of records: public knowledge
+    under replace-one, and not to be declared under add-remove.
 
-    >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE),
+    >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"),
     ...                 attributes=(Attribute(name="sex", categories=("F", "M")),
     ...                             Attribute(name="age", edges=(0, 18, 65, 120))))
     >>> schema.shape, schema.size, schema.project(["age"]).names
@@ -98,7 +99,7 @@ class Schema:
         raise SchemaError(f"Schema: there is no attribute {name!r}. It has {', '.join(self.names)}.")
 
     def project(self, names: Iterable[str]) -> Schema:
-        """The same data set seen through some attributes, in the order given; margins over others are left out."""
+        """The same data set seen through these attributes, in this order; other margins are left out."""
         chosen = tuple(self[name] for name in names)
         visible = {attribute.name for attribute in chosen}
         margins = tuple(margin for margin in self.margins if visible.issuperset(margin.of))
@@ -131,10 +132,12 @@ class Schema:
         )
         if table.get("format", FORMAT) != FORMAT:
             raise SchemaError(
-                f"Schema: this version reads format {FORMAT}, got {table['format']!r}. Upgrade dpbayes."
+                f"Schema: expected format = {FORMAT}, got {table['format']!r}. Upgrade dpbayes."
             )
         try:
-            unit = PrivacyUnit(adjacency=table["adjacency"], max_rows=table.get("max_rows", 1))  # type: ignore[arg-type]
+            unit = PrivacyUnit.from_record(
+                {"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}}
+            )
         except InvalidArgument as error:
             raise SchemaError(str(error).replace("PrivacyUnit", "Schema", 1)) from None
         return cls(
@@ -193,11 +196,12 @@ class Schema:
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
         for name in self.names:
-            other = seen.setdefault(name.casefold(), name)
-            if other is not name:
+            other = seen.get(name.casefold())
+            if other is not None:
                 raise SchemaError(
-                    f"Schema: attributes {other!r} and {name!r} have the same name, as engines ignore case. Rename one."
+                    f"Schema: attributes {other!r} and {name!r} differ in case at most, which engines ignore."
                 )
+            seen[name.casefold()] = name
 
     def _check_person(self) -> None:
         if self.person is None:
@@ -206,30 +210,28 @@ class Schema:
             raise SchemaError(f"Schema: expected person to be the name of a column, got {self.person!r}.")
         if self.person.casefold() in {name.casefold() for name in self.names}:
             raise SchemaError(
-                f"Schema: {self.person!r} identifies people, so it cannot also be an attribute."
+                f"Schema: {self.person!r} identifies people and cannot be an attribute as well."
             )
         if self.unit.replaces and self.unit.max_rows > 1:
             raise SchemaError(
-                "Schema: with a person column and max_rows above 1, replacing a person can change the number of "
-                "records. Set max_rows = 1, or adjacency = 'add-remove'."
+                "Schema: with a person column and max_rows above 1, replacing a person can change the number "
+                "of records. Set max_rows = 1, or adjacency = 'add-remove'."
             )
 
     def _check_public_totals(self) -> None:
         if (self.records is not None or self.margins) and not self.unit.replaces:
             raise SchemaError(
-                "Schema: add-remove keeps the number of records private, so records and margins cannot be declared. "
-                "Remove them, or set adjacency = 'replace-one'."
+                "Schema: add-remove keeps the number of records private, so records and margins cannot be "
+                "declared. Remove them, or set adjacency = 'replace-one'."
             )
-        if self.records is not None and (
-            isinstance(self.records, bool) or not isinstance(self.records, int) or self.records < 0
-        ):
+        if self.records is not None and (type(self.records) is not int or self.records < 0):
             raise SchemaError(f"Schema: expected records to be a whole number, got {self.records!r}.")
         for margin in self.margins:
             size = math.prod(len(self[name].levels) for name in margin.of)
             if len(margin.totals) != size:
                 raise SchemaError(
-                    f"Schema: the margin of {', '.join(margin.of)} needs {size} totals, one for each combination "
-                    f"of levels, got {len(margin.totals)}. `dpbayes schema show` lists the levels."
+                    f"Schema: the margin of {', '.join(margin.of)} needs {size} totals, one for each "
+                    f"combination of levels, got {len(margin.totals)}. `dpbayes schema show` lists them."
                 )
             if self.records is not None and sum(margin.totals) != self.records:
                 raise SchemaError(f"Schema: the margin of {', '.join(margin.of)} does not add up to records.")

@@ -16,9 +16,7 @@ def loads(text: str) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         raise SchemaError(f"Schema: this is not TOML: {error}.") from None
     except (ValueError, RecursionError):
-        raise SchemaError(
-            "Schema: this is not TOML that can be read: a number or a nesting is too large."
-        ) from None
+        raise SchemaError("Schema: cannot read this TOML: a number or a nesting is too large.") from None
 
 
 def dumps(table: Mapping[str, object]) -> str:

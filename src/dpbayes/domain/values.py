@@ -1,9 +1,9 @@
 """How a value in a table becomes text or a number: one rule, which every engine repeats.
 
 Categories compare as text, code point by code point. Integers are written in plain digits, booleans as
-``true`` and ``false``, dates as ``2026-01-31``, timestamps as ``2026-01-31 13:45:00`` in UTC with a fraction only
-when there is one. A number with a fraction has no single text form, so a floating-point value matches the first
-category that denotes the same number.
+``true`` and ``false``, dates as ``2026-01-31``, timestamps as ``2026-01-31 13:45:00`` in UTC with a fraction
+only when there is one. A number with a fraction has no single text form, so a floating-point value matches
+the first category that denotes the same number.
 """
 
 from __future__ import annotations
@@ -59,6 +59,6 @@ def text_of(value: object) -> str:
         return text.rstrip("0") if clock.microsecond else text
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, (float, Decimal)) and math.isfinite(value) and value == int(value):
-        return str(int(value))
+    if isinstance(value, (float, Decimal)):
+        return str(int(value)) if math.isfinite(value) and value == int(value) else repr(float(value))
     return str(value)

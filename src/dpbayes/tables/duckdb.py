@@ -1,0 +1,279 @@
+"""The embedded engine: DuckDB encodes the needed columns, NumPy counts packed tables of codes."""
+
+# ruff: noqa: S608 - queries are text; every name and value in them is quoted by ``encoding``.
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.counts import Counts
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import TableError
+from dpbayes.tables.encoding import (
+    code_expression,
+    identifier,
+    kind_of,
+    literal,
+    text_expression,
+    value_expression,
+)
+from dpbayes.tables.engine import Column, check_column, check_names, check_schema, needed
+from dpbayes.tables.packing import add_rows, pack, unpack
+from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source
+
+_BATCH_ROWS = 2**17
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A column as DuckDB sees it: its name, its type, and the expression that reads it."""
+
+    name: str
+    type: str
+    expression: str
+
+
+class DuckDBEngine:
+    """Counts a table that DuckDB can read: files, tables in memory, or a table of an open connection.
+
+    >>> people = DuckDBEngine.of_memory({"sex": ["F", "M", "F"]})
+    >>> people.columns()
+    (Column(name='sex', kind=<Kind.TEXT: 'text'>),)
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        relation: Callable[[Sequence[str]], str],
+        fields: Sequence[_Field],
+    ) -> None:
+        self._connection = connection
+        self._relation = relation
+        self._fields = {field.name: field for field in fields}
+
+    @classmethod
+    def of_file(cls, source: FileSource) -> DuckDBEngine:
+        """CSV or Parquet files, or a table of a DuckDB file, opened for reading only."""
+        if source.format == "database":
+            return cls.of_connection(_connect(source.path), source.options.get("table", ""))
+        connection = _connect()
+        if source.format == "csv":
+            return cls._of_csv(connection, source)
+        for file in source.files:
+            check_names(_parquet_names(file))
+        paths = [source.path] if source.remote else source.files
+        reading = f"read_parquet([{', '.join(literal(path) for path in paths)}])"
+        return cls(connection, lambda _: reading, _described(connection, reading))
+
+    @classmethod
+    def of_memory(cls, table: object) -> DuckDBEngine:
+        """An Arrow, pandas or polars table; only the needed columns are converted."""
+        connection = _connect()
+        empty = arrow_table(table, rows=False)
+        check_names(empty.column_names)
+
+        def relation(columns: Sequence[str]) -> str:
+            connection.register("table_in_memory", arrow_table(table, columns))
+            return "table_in_memory"
+
+        connection.register("empty_table", empty)
+        return cls(connection, relation, _described(connection, "empty_table"))
+
+    @classmethod
+    def of_connection(cls, connection: duckdb.DuckDBPyConnection, table: str) -> DuckDBEngine:
+        """A table or view of an open connection; ``schema.table`` where the name alone is not enough."""
+        with _own_words():
+            known = connection.execute(
+                "SELECT DISTINCT table_schema, table_name FROM information_schema.tables"
+            ).fetchall()
+        matching = [
+            f"{identifier(schema)}.{identifier(name)}" for schema, name in known if table in (name, f"{schema}.{name}")
+        ]
+        if not matching:
+            raise TableError(
+                f"Table: the database has no table {table!r}. Name one of its tables, as in file.duckdb?table=people."
+            )
+        if len(matching) > 1:
+            raise TableError(f"Table: more than one schema has a table {table!r}. Write schema.table.")
+        return cls(connection, lambda _: matching[0], _described(connection, matching[0]))
+
+    @classmethod
+    def _of_csv(cls, connection: duckdb.DuckDBPyConnection, source: FileSource) -> DuckDBEngine:
+        """Everything is read as text, so that no type is guessed from rows; an empty field is missing."""
+        if source.remote:
+            raise TableError("Table: CSV files are read from local paths only. Copy it, or use Parquet.")
+        names = csv_header(source)
+        check_names(names)
+        types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(names)))
+        files = ", ".join(literal(file) for file in source.files)
+        reading = (
+            f"read_csv([{files}], columns={{{types}}}, auto_detect=false, header=true, nullstr='', "
+            f"quote='\"', escape='\"', delim={literal(source.options['delimiter'])})"
+        )
+        fields = [_Field(name, "VARCHAR", f"c{position}") for position, name in enumerate(names)]
+        return cls(connection, lambda _: reading, fields)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Names and types. Reads no rows."""
+        return tuple(Column(field.name, kind_of(field.type)) for field in self._fields.values())
+
+    def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
+        """Exact tables for all marginals from one scan of the columns they need."""
+        attributes = needed(schema, marginals)
+        check_schema(schema, self.columns(), [attribute.name for attribute in attributes])
+        tables = pack(schema, marginals)
+        counted = [np.zeros(table.size, dtype=np.int64) for table in tables]
+        with closing(self._batches(self._codes_query(schema, attributes))) as batches:
+            for batch in batches:
+                codes = {attribute.name: batch.column(number).to_numpy() for number, attribute in enumerate(attributes)}
+                for table, cells in zip(tables, counted, strict=True):
+                    add_rows(cells, table, codes)
+        return unpack(schema, marginals, tables, counted)
+
+    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
+        """The texts in a column that are not missing, and their rows."""
+        check_column(column, self.columns())
+        if person is not None:
+            check_column(person, self.columns(), "person")
+        field = self._fields[column]
+        rows = self._rows([column], [text_expression(field.expression, field.type)], ["v0"], unit, person)
+        query = f"SELECT c0, count(*) FROM ({rows}) WHERE c0 IS NOT NULL GROUP BY c0"
+        return dict(self._fetched(query))
+
+    def fingerprint(self, columns: Sequence[str]) -> str:
+        """The number of rows and the sum of their hashes, hashed; comparable within one DuckDB version."""
+        for column in columns:
+            check_column(column, self.columns())
+        read = ", ".join(self._fields[column].expression for column in columns)
+        query = f"SELECT count(*), sum(hash({read})::HUGEINT) FROM {self._relation(columns)}"
+        digest = hashlib.sha256(repr((list(columns), self._fetched(query))).encode()).hexdigest()
+        return f"duckdb-{duckdb.__version__}:{digest}"
+
+    def _codes_query(self, schema: Schema, attributes: Sequence[Attribute]) -> str:
+        """The codes of each row, counted from one, as c0, c1, …"""
+        fields = [self._fields[attribute.name] for attribute in attributes]
+        described = list(enumerate(zip(attributes, fields, strict=True)))
+        return self._rows(
+            [attribute.name for attribute in attributes],
+            [value_expression(field.expression, field.type, attribute) for _, (attribute, field) in described],
+            [code_expression(f"v{number}", field.type, attribute) for number, (attribute, field) in described],
+            schema.unit,
+            schema.person,
+        )
+
+    def _rows(
+        self,
+        columns: Sequence[str],
+        values: Sequence[str],
+        codes: Sequence[str],
+        unit: PrivacyUnit,
+        person: str | None,
+    ) -> str:
+        """Rows of c0, c1, …, computed from v0, v1, …; of each person at most ``max_rows`` of them.
+
+        Which rows of a person are kept depends on that person's rows alone, through a hash, so the bound
+        holds and every engine keeps the same ones. Rows that name no person are nobody's and left out.
+        """
+        value_list = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
+        code_list = ", ".join(f"{code} AS c{number}" for number, code in enumerate(codes))
+        if person is None:
+            return f"SELECT {code_list} FROM (SELECT {value_list} FROM {self._relation(columns)})"
+        field = self._fields[person]
+        relation = self._relation([*columns, person])
+        known = f"{field.expression} IS NOT NULL"
+        texts = f"SELECT {text_expression(field.expression, field.type)} AS p, {value_list} FROM {relation}"
+        names = ", ".join(f"c{number}" for number in range(len(codes)))
+        return (
+            f"SELECT {names} FROM (SELECT p, {code_list} FROM ({texts} WHERE {known})) QUALIFY row_number() "
+            f"OVER (PARTITION BY p ORDER BY md5(concat_ws(',', p, {names}))) <= {unit.max_rows}"
+        )
+
+    def _batches(self, query: str) -> Generator[pa.RecordBatch]:
+        """Batches of a running query; the next one is read while this one is counted."""
+        with _cancellable(self._connection) as start:
+            reader = start(lambda: self._connection.sql(query).to_arrow_reader(_BATCH_ROWS)).result()
+            following = start(lambda: next(reader, None))
+            while (batch := following.result()) is not None:
+                following = start(lambda: next(reader, None))
+                yield batch
+
+    def _fetched(self, query: str) -> list[tuple[Any, ...]]:
+        with _cancellable(self._connection) as start:
+            rows: list[tuple[Any, ...]] = start(lambda: self._connection.execute(query).fetchall()).result()
+            return rows
+
+
+def open_source(source: object) -> DuckDBEngine:
+    """The engine for a path, a table in memory, or a pair of an open connection and a table's name."""
+    if isinstance(source, (str, PathLike)):
+        return DuckDBEngine.of_file(file_source(str(source)))
+    if isinstance(source, tuple):
+        return DuckDBEngine.of_connection(*source)
+    return DuckDBEngine.of_memory(source)
+
+
+def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
+    """A connection of our own: rows in any order, nothing printed, and a file is never written to."""
+    with _own_words():
+        connection = duckdb.connect(path, read_only=path != ":memory:")
+    return connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+
+
+def _parquet_names(file: str) -> tuple[str, ...]:
+    """The names as written: DuckDB renames duplicates."""
+    from pyarrow import parquet
+
+    with _own_words():
+        return tuple(parquet.read_schema(file).names)
+
+
+def _described(connection: duckdb.DuckDBPyConnection, relation: str) -> list[_Field]:
+    with _own_words():
+        described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+    return [_Field(name, str(kind), identifier(name)) for name, kind, *_ in described]
+
+
+@contextmanager
+def _cancellable(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[Callable[[], Any]], Future[Any]]]:
+    """Runs queries in a second thread, so that Ctrl-C reaches this one, which then cancels them."""
+    with _own_words(), ThreadPoolExecutor(max_workers=1) as thread:
+        try:
+            yield thread.submit
+        except (KeyboardInterrupt, GeneratorExit):
+            connection.interrupt()
+            raise
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Replace the messages of DuckDB and Arrow, which quote rows, by a sentence for each class of error."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.OutOfMemoryException, MemoryError, pa.ArrowMemoryError):
+        raise TableError("Table: memory ran out. Ask for fewer cells, or free some memory.") from None
+    except (duckdb.PermissionException, PermissionError):
+        raise TableError("Table: reading it is not permitted. Check the permissions of the file.") from None
+    except duckdb.HTTPException:
+        raise TableError("Table: its address did not answer. Check the address and the credentials.") from None
+    except (duckdb.IOException, OSError):
+        raise TableError("Table: it cannot be read. Check that it exists, is complete and is not locked.") from None
+    except (duckdb.Error, pa.ArrowException, RuntimeError):
+        raise TableError(
+            "Table: it is damaged, or not in the format that its name says. Check that it is complete, "
+            "that every row has all the columns, and that its text is UTF-8."
+        ) from None

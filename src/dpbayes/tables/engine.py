@@ -1,0 +1,127 @@
+"""What every counting engine does: it looks at columns, counts tables in one scan, and returns only counts.
+
+An engine turns each needed value into a small code against the *declared* levels (``Attribute.level_of_code``
+says what codes mean), counts a few wide tables of codes (``packing.pack``), and lets ``packing.unpack`` sum
+them out into the tables asked for. So no engine decides where unknown, missing or dropped values go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Protocol
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.counts import Counts
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import SchemaError, TableError
+
+
+class Kind(StrEnum):
+    """What sort of values a column holds, whatever the engine calls its type."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The name and the type of a column: metadata, no rows."""
+
+    name: str
+    kind: Kind
+
+
+class Engine(Protocol):
+    """A table somewhere, and the few questions that dpbayes asks about it."""
+
+    def columns(self) -> tuple[Column, ...]:
+        """Names and types. Reads no rows."""
+
+    def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
+        """Exact tables for all marginals, from one scan of the columns they need. Sensitive."""
+
+    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
+        """The texts in a column that are not missing, and their rows. Sensitive: only discovery uses it."""
+
+    def fingerprint(self, columns: Sequence[str]) -> str:
+        """A digest of these columns, whatever the order of rows. Sensitive: kept with the ledger only."""
+
+
+_FITS = {
+    "categories": frozenset(Kind) - {Kind.UNSUPPORTED},
+    "edges": frozenset({Kind.TEXT, Kind.INTEGER, Kind.NUMBER}),
+    "person": frozenset({Kind.TEXT, Kind.INTEGER}),
+}
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse column names that an engine could mistake for each other."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.get(name.casefold())
+        if other is not None:
+            what = f"two columns named {name!r}" if other == name else f"columns {other!r} and {name!r}"
+            raise TableError(f"Table: it has {what}, which cannot be told apart. Rename one of them.")
+        seen[name.casefold()] = name
+
+
+def check_schema(schema: Schema, columns: Sequence[Column], names: Sequence[str] | None = None) -> None:
+    """Check that a table has what a schema declares, from metadata alone."""
+    known = {column.name: column.kind for column in columns}
+    for name in schema.names if names is None else names:
+        attribute = schema[name]
+        _check_column(name, "edges" if attribute.edges else "categories", known)
+    if schema.person is not None:
+        _check_column(schema.person, "person", known)
+
+
+def check_column(name: str, columns: Sequence[Column], use: str = "categories") -> Kind:
+    """The kind of one column, after checking that it exists and suits its use."""
+    return _check_column(name, use, {column.name: column.kind for column in columns})
+
+
+def _check_column(name: str, use: str, known: Mapping[str, Kind]) -> Kind:
+    if name not in known:
+        lower = {column.casefold(): column for column in known}
+        near = get_close_matches(name.casefold(), lower, n=1)
+        hint = f"Did you mean {lower[near[0]]!r}?" if near else "Check the name, and the delimiter of a CSV file."
+        raise TableError(f"Table: there is no column {name!r}. {hint}")
+    if known[name] not in _FITS[use]:
+        raise SchemaError(
+            f"Schema: column {name!r} has the type {known[name]}, which does not go with {use}. "
+            f"Cast it to one of {', '.join(sorted(_FITS[use]))}."
+        )
+    return known[name]
+
+
+def check_public_totals(schema: Schema, counts: Counts) -> None:
+    """Compare counts with declared records and margins: public, so the answer tells nothing private."""
+    if schema.records is not None and int(counts.array.sum()) != schema.records:
+        raise TableError("Table: it does not have the number of records that the schema declares. Correct one.")
+    for margin in schema.margins:
+        if set(margin.of) <= set(counts.names):
+            others = tuple(axis for axis, name in enumerate(counts.names) if name not in margin.of)
+            table = counts.array.sum(axis=others)
+            left = [name for name in counts.names if name in margin.of]
+            totals = table.transpose([left.index(name) for name in margin.of]).ravel()
+            if tuple(int(total) for total in totals) != margin.totals:
+                raise TableError(
+                    "Table: it does not have the totals that the schema declares for "
+                    f"{', '.join(margin.of)}. Correct one."
+                )
+
+
+def needed(schema: Schema, marginals: Sequence[Marginal]) -> tuple[Attribute, ...]:
+    """The attributes that some marginal uses, in the order of the schema."""
+    used = {axis.name for marginal in marginals for axis in marginal.axes(schema)}
+    return tuple(attribute for attribute in schema.attributes if attribute.name in used)

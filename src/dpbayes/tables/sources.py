@@ -1,0 +1,183 @@
+"""What a user may point at: paths, addresses and tables in memory, and which engine serves each."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from dpbayes.domain.values import is_missing, plain, text_of
+from dpbayes.errors import TableError
+from dpbayes.tables.engine import Engine
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# One line for each engine that joins: its word, and the module whose ``open_source`` makes it.
+ENGINES = {"duckdb": "dpbayes.tables.duckdb"}
+_ENGINE_OF_SCHEME: dict[str, str] = {}
+_ENGINE_OF_LIBRARY: dict[str, str] = {}
+
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_FORMATS = {
+    "csv": "csv",
+    "tsv": "csv",
+    "parquet": "parquet",
+    "pq": "parquet",
+    "duckdb": "database",
+    "db": "database",
+}
+_OPTIONS = {"csv": {"delimiter"}, "parquet": set(), "database": {"table"}}
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
+
+
+def open_table(source: object, *, engine: str | None = None) -> Engine:
+    """The engine for a source: a path or address as text, a table in memory, or an open connection.
+
+    ``data.csv``, ``data.csv?delimiter=;``, ``parts/*.parquet``, ``file.duckdb?table=people``; Arrow, pandas
+    and polars tables; a pair of an open DuckDB connection and a table's name.
+    """
+    scheme = source.split("://", 1)[0] if isinstance(source, str) and _REMOTE.match(source) else ""
+    library = type(source).__module__.split(".")[0]
+    word = engine or _ENGINE_OF_SCHEME.get(scheme) or _ENGINE_OF_LIBRARY.get(library) or "duckdb"
+    if word not in ENGINES:
+        raise TableError(f"Table: there is no engine {word!r}. Choose one of {', '.join(ENGINES)}.")
+    opened: Engine = import_module(ENGINES[word]).open_source(source)
+    return opened
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """One or more files of one format."""
+
+    path: str
+    format: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def remote(self) -> bool:
+        """Whether the path is an address that only the engine can reach."""
+        return _REMOTE.match(self.path) is not None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The local files that the path stands for."""
+        if Path(self.path).exists():
+            return (self.path,)
+        return tuple(sorted(glob.glob(self.path, recursive=True)))  # noqa: PTH207 - also absolute patterns
+
+
+def file_source(text: str) -> FileSource:
+    """Read a path with its options; whether it exists is checked for local files."""
+    form = re.fullmatch(r"(?P<path>.+?)(\?(?P<options>\w+=[^?]*))?", text, re.DOTALL)
+    path = form["path"] if form else ""
+    options = dict(parse_qsl(form["options"] or "", keep_blank_values=True)) if form else {}
+    suffix = path.lower().removesuffix(".gz").rpartition(".")[2]
+    if suffix not in _FORMATS:
+        raise TableError(f"Table: cannot tell what {path!r} is. Its name must end in .csv, .tsv, .parquet or .duckdb.")
+    found = FileSource(path, _FORMATS[suffix], options)
+    for option in options:
+        if option not in _OPTIONS[found.format]:
+            raise TableError(f"Table: {path!r} does not take the option {option!r}.")
+    if found.format == "csv":
+        options.setdefault("delimiter", _DELIMITERS[suffix])
+    if not found.remote:
+        _check_files(found)
+    return found
+
+
+def csv_header(source: FileSource) -> tuple[str, ...]:
+    """The column names of CSV files, which must all have the same ones. Reads the first line of each."""
+    headers = {file: _first_record(file, source.options["delimiter"]) for file in source.files}
+    first = next(iter(headers.values()))
+    for file, header in headers.items():
+        if header != first:
+            raise TableError(f"Table: {file!r} does not have the columns of the files before it. Leave it out.")
+    if len(first) == 1 and (other := re.search(r"[;\t|,]", first[0])):
+        raise TableError(
+            f"Table: {source.path!r} seems to have one column with {other[0]!r} in its name. "
+            f"If that is the delimiter, write {source.path + '?delimiter=' + other[0]!r}."
+        )
+    return first
+
+
+def arrow_table(table: object, columns: Sequence[str] | None = None, *, rows: bool = True) -> pyarrow.Table:
+    """A table in memory as Arrow, with these columns only; without rows it tells names and types."""
+    import pyarrow as pa
+
+    library = type(table).__module__.split(".")[0]
+    if library == "pandas" and hasattr(table, "iloc"):
+        return _from_pandas(table if rows else table.iloc[:0], columns)
+    if library == "polars" and hasattr(table, "collect_schema"):
+        table = _from_polars(table, columns, rows)
+    try:
+        arrow = table if isinstance(table, pa.Table) else pa.table(table)
+    except (TypeError, ValueError, pa.ArrowException):
+        raise TableError(
+            f"Table: a {type(table).__name__} is not a table that can be read. Expected a path, or an Arrow, "
+            "pandas or polars table."
+        ) from None
+    arrow = arrow if rows else arrow.slice(0, 0)
+    return arrow if columns is None else arrow.select(list(columns))
+
+
+def _from_polars(frame: Any, columns: Sequence[str] | None, rows: bool) -> object:
+    chosen = frame if columns is None else frame.select(list(columns))
+    chosen = chosen if rows else chosen.head(0)
+    return chosen.collect() if hasattr(chosen, "collect") else chosen
+
+
+def _from_pandas(frame: Any, columns: Sequence[str] | None) -> pyarrow.Table:
+    import pyarrow as pa
+
+    names = [str(name) for name in frame.columns]
+    chosen = range(len(names)) if columns is None else [names.index(name) for name in columns]
+    arrays = [_from_series(frame.iloc[:, position]) for position in chosen]
+    return pa.table(arrays, names=[names[position] for position in chosen])
+
+
+def _from_series(series: Any) -> pyarrow.Array:
+    """A pandas column. One of Python objects becomes text, by the rule of ``domain.values``."""
+    import pyarrow as pa
+
+    if series.dtype != object:
+        return pa.array(series, from_pandas=True)
+    try:
+        return pa.array(series, pa.string(), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        values = (plain(value) for value in series)
+        return pa.array([None if is_missing(value) else text_of(value) for value in values], pa.string())
+
+
+def _check_files(source: FileSource) -> None:
+    if not source.files:
+        raise TableError(f"Table: there is no file {source.path!r}. Check the path.")
+    for file in source.files:
+        if re.search(r"[*?[]", file):
+            raise TableError(f"Table: {file!r} has one of * ? [ in its name, which would match others. Rename it.")
+        if not Path(file).is_file():
+            raise TableError(f"Table: {file!r} is not a file. Name the files in it, as in {file + '/*.parquet'!r}.")
+
+
+def _first_record(file: str, delimiter: str) -> tuple[str, ...]:
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise TableError(f"Table: expected a delimiter of one character, got {delimiter!r}.")
+    try:
+        opener = gzip.open if file.endswith(".gz") else open
+        with opener(file, "rt", encoding="utf-8-sig", newline="") as lines:
+            header = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
+    except (OSError, EOFError, zlib.error):
+        raise TableError(f"Table: {file!r} cannot be read. Check its permissions and that it is complete.") from None
+    except (UnicodeError, csv.Error):
+        raise TableError(f"Table: {file!r} is not a CSV file in UTF-8. Convert it, or name its delimiter.") from None
+    if not header:
+        raise TableError(f"Table: {file!r} has no header line. The first line must name the columns.")
+    return tuple(header)

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.tables.contract import EngineContract, of_texts, schema_of
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.marginal import Marginal
+from dpbayes.errors import DpbayesError, SchemaError, TableError
+from dpbayes.tables.engine import Column, Kind
+from dpbayes.tables.sources import open_table
+
+SEX = Attribute(name="sex", categories=("F", "M"))
+SECRET = "Zyxwvut-4711"
+
+
+class TestArrow(EngineContract):
+    def open(self, table, folder):
+        return open_table(table)
+
+
+class TestParquet(EngineContract):
+    def open(self, table, folder):
+        pa.parquet.write_table(table, folder / "t.parquet", row_group_size=7)
+        return open_table(str(folder / "t.parquet"))
+
+
+class TestCsv(EngineContract):
+    typed = False
+    empty_text_is_missing = True
+
+    def open(self, table, folder):
+        pa.csv.write_csv(table, folder / "t.csv", pa.csv.WriteOptions(quoting_style="needed"))
+        return open_table(str(folder / "t.csv"))
+
+
+class TestPandas(EngineContract):
+    def open(self, table, folder):
+        return open_table(table.to_pandas())
+
+    def test_a_type_that_does_not_fit_is_refused(self, tmp_path):
+        engine = self.open(pa.table({"day": pa.array([True])}), tmp_path)
+        with pytest.raises(SchemaError, match="does not go with edges"):
+            engine.count(schema_of(Attribute(name="day", edges=(0, 1))), [Marginal("day")])
+
+
+class TestPolars(EngineContract):
+    def open(self, table, folder):
+        if len(set(table.column_names)) < len(table.column_names):
+            return open_table(table)  # polars itself refuses duplicate names
+        return open_table(pl.from_arrow(table))
+
+
+class TestDatabase(EngineContract):
+    def open(self, table, folder):
+        if len({name.lower() for name in table.column_names}) < len(table.column_names):
+            return open_table(table)  # DuckDB itself refuses such tables
+        with duckdb.connect(folder / "t.duckdb") as connection:
+            connection.register("arrow", table)
+            connection.execute('CREATE TABLE "odd.name ""table" AS SELECT * FROM arrow')
+        return open_table(f'{folder}/t.duckdb?table=odd.name "table')
+
+
+def counts_of(source, *attributes):
+    marginals = [Marginal(attribute.name) for attribute in attributes]
+    return [counts.array.tolist() for counts in open_table(source).count(schema_of(*attributes), marginals)]
+
+
+def test_columns_are_known_without_reading_rows(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,"b ""c"""\n' + "broken row, with, too, many, fields\n")
+    assert open_table(str(path)).columns() == (Column("a", Kind.TEXT), Column('b "c"', Kind.TEXT))
+
+
+def test_csv_texts_are_compared_as_they_are_written(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'\xef\xbb\xbfa,b\r\n01,"x\r\ny"\r\n1,\r\n"",z\r\n')
+    a = Attribute(name="a", categories=("01", "1"), missing="category")
+    b = Attribute(name="b", categories=("x\r\ny",), missing="category")
+    assert counts_of(str(path), a, b) == [[1, 1, 1, 0], [1, 1, 1]]
+
+
+def test_compressed_and_tab_separated_files_are_read(tmp_path):
+    import gzip
+
+    with gzip.open(tmp_path / "t.tsv.gz", "wt") as file:
+        file.write("sex\tage\nF\t1\nM\t2\nF\t3\n")
+    assert counts_of(str(tmp_path / "t.tsv.gz"), SEX) == [[2, 1, 0]]
+
+
+def test_another_delimiter_is_named_in_the_source(tmp_path):
+    (tmp_path / "t.csv").write_text("sex;age\nF;1\nM;2\n")
+    assert counts_of(f"{tmp_path}/t.csv?delimiter=;", SEX) == [[1, 1, 0]]
+    with pytest.raises(TableError, match=r"write .*t\.csv\?delimiter=;"):
+        open_table(f"{tmp_path}/t.csv")
+
+
+def test_parquet_files_that_match_a_pattern_are_one_table(tmp_path):
+    for number, sexes in enumerate((["F", "M"], ["M"])):
+        pa.parquet.write_table(of_texts({"sex": sexes}), tmp_path / f"{number}.parquet")
+    assert counts_of(tmp_path / "?.parquet", SEX) == [[1, 2, 0]]
+
+
+def test_files_of_one_table_must_have_the_same_columns(tmp_path):
+    (tmp_path / "1.csv").write_text("sex\nF\n")
+    (tmp_path / "2.csv").write_text("sex\nM\n")
+    assert counts_of(f"{tmp_path}/*.csv", SEX) == [[1, 1, 0]]
+    (tmp_path / "3.csv").write_text("age\n3\n")
+    with pytest.raises(TableError, match="does not have the columns"):
+        open_table(f"{tmp_path}/*.csv")
+
+
+def test_mixed_python_objects_in_pandas_become_text():
+    frame = pd.DataFrame({"v": pd.Series([1, "1", 1.0, True, None, float("nan"), 2.5], dtype=object)})
+    v = Attribute(name="v", categories=("1", "true", "2.5"), missing="category")
+    assert counts_of(frame, v) == [[3, 1, 1, 2, 0]]
+
+
+def test_pandas_categories_and_nullable_integers_are_read():
+    frame = pd.DataFrame({"c": pd.Categorical(["x", "y", None]), "i": pd.array([1, None, 2], dtype="Int64")})
+    c = Attribute(name="c", categories=("x", "y"), missing="category")
+    i = Attribute(name="i", edges=(0, 2, 3), missing="category")
+    assert counts_of(frame, c, i) == [[1, 1, 1, 0], [1, 1, 1, 0]]
+
+
+def test_lazy_polars_frames_and_plain_dictionaries_are_read():
+    assert counts_of(pl.LazyFrame({"sex": ["F", "M", "F"]}), SEX) == [[2, 1, 0]]
+    assert counts_of({"sex": ["F", "M", "F"]}, SEX) == [[2, 1, 0]]
+
+
+def test_a_table_of_an_open_connection_is_read():
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE SCHEMA s; CREATE TABLE s.people AS SELECT 'F' AS sex; CREATE VIEW people AS SELECT 'M' AS sex"
+        )
+        assert counts_of((connection, "s.people"), SEX) == [[1, 0, 0]]
+        with pytest.raises(TableError, match="more than one schema"):
+            open_table((connection, "people"))
+        with pytest.raises(TableError, match="no table 'nobody'"):
+            open_table((connection, "nobody"))
+
+
+def test_only_needed_columns_of_a_table_in_memory_are_converted():
+    class Unreadable:
+        def __str__(self):
+            raise AssertionError("this column was not asked for")
+
+    assert counts_of(pd.DataFrame({"sex": ["F"], "junk": pd.Series([Unreadable()], dtype=object)}), SEX) == [[1, 0, 0]]
+
+
+BAD_FILES = {
+    "ragged.csv": f"sex,age\n{SECRET},1,2,3\n".encode(),
+    "short.csv": f"sex,age\n{SECRET}\n".encode(),
+    "unclosed.csv": f'sex,age\n"{SECRET},1\n'.encode(),
+    "encoding.csv": b"sex,age\n\xff\xfe" + SECRET.encode() + b",1\n",
+    "header.csv": b"",
+    "binary.csv": bytes(range(256)) * 10,
+    "cut.csv.gz": b"\x1f\x8b\x08\x00" + SECRET.encode(),
+    "truncated.parquet": b"PAR1" + SECRET.encode() * 100,
+    "empty.parquet": b"",
+    "fake.duckdb": SECRET.encode() * 1000,
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_refused_in_one_sentence_without_its_content(name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(BAD_FILES[name])
+    with pytest.raises(DpbayesError) as caught:
+        open_table(f"{path}?table=t" if name.endswith("duckdb") else str(path)).count(schema_of(SEX), [Marginal("sex")])
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_truncated_parquet_file_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(of_texts({"sex": ["F", "M"] * 5000}), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(TableError, match="Table: it "):
+        open_table(str(path))
+    pa.parquet.write_table(of_texts({"sex": [str(n) for n in range(5000)]}), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50] + bytes(10000) + whole[10050:])
+    with pytest.raises(TableError, match="Table: it "):
+        open_table(str(path)).count(schema_of(SEX), [Marginal("sex")])
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("nowhere.csv", "no file"),
+        ("nowhere/*.parquet", "no file"),
+        ("notes.docx", "cannot tell what"),
+        ("", "cannot tell what"),
+        ("x.parquet?delimiter=;", "does not take the option"),
+        (42, "not a table"),
+        ("https://localhost/t.csv", "local paths only"),
+    ],
+)
+def test_a_source_that_is_no_table_is_refused(source, words):
+    with pytest.raises(TableError, match=words):
+        open_table(source)
+
+
+def test_a_directory_is_refused(tmp_path):
+    (tmp_path / "t.parquet").mkdir()
+    with pytest.raises(TableError, match="is not a file"):
+        open_table(str(tmp_path / "t.parquet"))
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(TableError, match="no engine 'abacus'"):
+        open_table({"a": [1]}, engine="abacus")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.one_of(st.binary(max_size=200), st.text(alphabet='a,"\n\r;\t1é\x00', max_size=60).map(str.encode)))
+def test_any_bytes_are_counted_or_refused_in_our_words(content, tmp_path):
+    path = tmp_path / "fuzz.csv"
+    path.write_bytes(content)
+    try:
+        engine = open_table(str(path))
+        name = engine.columns()[0].name
+        attribute = Attribute(name=name or "x", categories=("1",))
+        counts = engine.count(schema_of(attribute), [Marginal(attribute.name)])
+    except DpbayesError as error:
+        counted_or_refused = str(error).endswith((".", "?"))
+    else:
+        counted_or_refused = counts[0].array.min() >= 0
+    assert counted_or_refused
+
+
+def test_an_interrupt_cancels_the_query(tmp_path):
+    script = textwrap.dedent("""
+        import duckdb, os, signal, threading
+        from dpbayes.domain.attribute import Attribute
+        from dpbayes.domain.marginal import Marginal
+        from dpbayes.domain.schema import Schema
+        from dpbayes.domain.unit import PrivacyUnit
+        from dpbayes.tables.sources import open_table
+
+        connection = duckdb.connect()
+        connection.execute("CREATE VIEW endless AS SELECT i % 5 AS v, i AS id FROM range(1000000000000) t(i)")
+        unit = PrivacyUnit(adjacency="add-remove")
+        schema = Schema(id="x", unit=unit, attributes=(Attribute(name="v", categories=("1",)),), person=PERSON)
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            open_table((connection, "endless")).count(schema, [Marginal("v")])
+        except KeyboardInterrupt:
+            print("interrupted", connection.execute("SELECT 42").fetchone())
+    """)
+    for person in ("None", "'id'"):
+        done = subprocess.run(
+            [sys.executable, "-c", script.replace("PERSON", person)], capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout == "interrupted (42,)\n", done.stderr
