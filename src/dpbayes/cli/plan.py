@@ -1,0 +1,153 @@
+"""``dpbayes plan``: predicted error of every mechanism, from public numbers only."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dpbayes.cli import options
+from dpbayes.cli.output import print_json, print_table
+from dpbayes.domain.unit import Adjacency
+from dpbayes.plan import Plan, Question, plan
+
+NAMES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation"}
+BAR_WIDTH = 40
+
+
+class Measure(StrEnum):
+    """How error is measured."""
+
+    KL = "kl"
+    LINF = "linf"
+    TV = "tv"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plan")(plan_command)
+
+
+def plan_command(
+    cells: Annotated[int, typer.Option(help="Public number of cells of the table.")],
+    records: Annotated[int, typer.Option(help="Public number of records, or a guess of it.")],
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    order: options.Order = None,
+    rho: options.Rho = None,
+    omega: options.Omega = None,
+    releases: Annotated[int, typer.Option(help="How many releases share the guarantee.")] = 1,
+    measure: Annotated[Measure, typer.Option(help="How error is measured.")] = Measure.KL,
+    error: Annotated[float | None, typer.Option(help="Also find the records needed for this error.")] = None,
+    failure: Annotated[float, typer.Option(help="Probability with which the error may be larger.")] = 0.05,
+    evenness: Annotated[
+        float, typer.Option(help="Guess of the table's shape: p ~ Dirichlet(evenness, …); small is concentrated.")
+    ] = 1.0,
+    adjacency: options.AdjacencyOption = Adjacency.REPLACE_ONE,
+    max_rows: options.MaxRows = 1,
+    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .png, .svg or .html.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Rank the mechanisms for a table, before any data is read.
+
+    Example: dpbayes plan --cells 10 --records 5000 --epsilon 1 --delta 1e-6
+    """
+    question = Question(
+        cells=cells,
+        records=records,
+        target=options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega),
+        unit=options.unit(adjacency, max_rows),
+        releases=releases,
+        measure=measure.value,
+        failure=failure,
+        evenness=evenness,
+    )
+    made = plan(question, error=error)
+    if chart is not None:
+        _save_chart(made, chart)
+    if as_json:
+        print_json(_record(made, error))
+    else:
+        _print(made, error)
+
+
+def _record(made: Plan, error: float | None) -> dict[str, object]:
+    question = made.question
+    return {
+        "question": {
+            "cells": question.cells,
+            "records": question.records,
+            "releases": question.releases,
+            "measure": question.measure,
+            "failure": question.failure,
+            "evenness": question.evenness,
+            "target": question.target.record(),
+            "unit": question.unit.record(),
+            "error": error,
+        },
+        "choice": made.choice.label,
+        "why": made.why,
+        "predictions": [
+            {
+                "label": p.label,
+                "mechanism": p.mechanism.record(),
+                "product": p.product,
+                "mean": p.mean,
+                "standard_error": p.standard_error,
+                "quantile": p.quantile,
+                "records_needed": p.records_needed,
+            }
+            for p in made.predictions
+        ],
+        "impossible": [{"label": label, "reason": reason} for label, reason in made.impossible],
+    }
+
+
+def _parameters(record: dict[str, object]) -> str:
+    letters = {"weight": "r", "concentration": "α", "sigma": "σ", "scale": "b"}
+    return ", ".join(f"{letters[key]}={value:.4g}" for key, value in record.items() if key in letters)
+
+
+def _print(made: Plan, error: float | None) -> None:
+    question = made.question
+    columns = ["mechanism, product", "parameters", "mean error", "±", f"{1 - question.failure:.0%} below"]
+    rows: list[list[object]] = [
+        [p.label, _parameters(p.mechanism.record()), p.mean, p.standard_error, p.quantile] for p in made.predictions
+    ]
+    if error is not None:
+        columns.append(f"records for {error:g}")
+        for row, p in zip(rows, made.predictions, strict=True):
+            row.append("> 10¹²" if p.records_needed is None else f"{p.records_needed:,}")
+    print_table(
+        f"{NAMES[question.measure]} at {question.target}: {question.cells} cells, {question.records:,} records, "
+        f"{question.releases} release(s), {question.unit.adjacency}",
+        columns,
+        rows,
+    )
+    console = Console()
+    highest = math.log10(max(p.mean for p in made.predictions))
+    lowest = math.log10(min(p.mean for p in made.predictions)) - 0.3
+    for p in made.predictions:
+        length = round(BAR_WIDTH * (math.log10(p.mean) - lowest) / max(highest - lowest, 1e-9))
+        console.print(f"{p.label:>30} {'█' * max(length, 1)} {p.mean:.3g}", highlight=False)
+    console.print("(bars on a logarithmic scale; shorter is better)", style="dim", highlight=False)
+    for label, reason in made.impossible:
+        console.print(f"{label}: {reason}.", highlight=False)
+    console.print(made.why, style="bold", highlight=False)
+
+
+def _save_chart(made: Plan, path: Path) -> None:
+    from dpbayes.charts import Bar, save_bars
+
+    question = made.question
+    save_bars(
+        path,
+        [Bar(label=p.label, value=p.mean, upper=p.quantile, highlighted=p is made.choice) for p in made.predictions],
+        title=f"Predicted error at {question.target} ({question.cells} cells, {question.records:,} records)",
+        axis=f"{NAMES[question.measure]}, mean; the line ends where {1 - question.failure:.0%} of errors lie below",
+        note=made.why,
+    )

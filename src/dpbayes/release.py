@@ -1,0 +1,194 @@
+"""A release: what was published, how it was made, and what it promises. Public, and readable for ever."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from dpbayes._checks import Floats
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import DpbayesError, ReleaseError
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, guarantee_from_record
+
+FORMAT = "dpbayes-release"
+VERSION = 1
+
+Kind = Literal["gammas", "noisy-counts", "pseudo-records"]
+
+
+class _Public(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Axis(_Public):
+    """One attribute of a table and its declared levels."""
+
+    name: str
+    levels: list[str] = Field(min_length=1)
+
+
+class Product(_Public):
+    """Numbers derived from what was drawn, at no further cost; each list is row-major over the axes."""
+
+    values: list[float]
+    lower: list[float] | None = None
+    upper: list[float] | None = None
+
+
+class Group(_Public):
+    """One row of a conditional table: how many records it seems to have, and how much of it is prior."""
+
+    levels: list[str]
+    records: float
+    prior_share: Annotated[float, Field(ge=0, le=1)]
+
+
+class Table(_Public):
+    """One published table."""
+
+    marginal: dict[str, list[str]]
+    axes: list[Axis]
+    mechanism: dict[str, Any]
+    kind: Kind
+    values: list[float] | list[int]
+    grid: float | None = None
+    """Gammas are rounded to multiples of this."""
+    products: dict[str, Product] = Field(default_factory=dict)
+    groups: list[Group] | None = None
+    notes: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Table:
+        asked = Marginal.from_record(self.marginal)
+        if tuple(axis.name for axis in self.axes) != asked.names:
+            raise ValueError("axes do not fit the marginal")
+        size = int(np.prod([len(axis.levels) for axis in self.axes]))
+        lists = [self.values]
+        for product in self.products.values():
+            lists += [each for each in (product.values, product.lower, product.upper) if each is not None]
+        if any(len(each) != size for each in lists):
+            raise ValueError("a list of values does not fit the axes")
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Levels per axis."""
+        return tuple(len(axis.levels) for axis in self.axes)
+
+    @property
+    def asked(self) -> Marginal:
+        """The marginal that was asked for."""
+        return Marginal.from_record(self.marginal)
+
+    def array(self, product: str | None = None, part: Literal["values", "lower", "upper"] = "values") -> Floats:
+        """The released numbers, or those of a product, in the shape of the table."""
+        numbers = self.values if product is None else getattr(self.products[product], part)
+        return np.asarray(numbers, dtype=np.float64).reshape(self.shape)
+
+
+class Spending(_Public):
+    """Where the release stands in its ledger."""
+
+    receipt: dict[str, str | int]
+    spent: float
+    limit: float
+    left: float
+    budget: dict[str, Any]
+
+
+class Release(_Public):
+    """Everything that is public about one release.
+
+    ``guarantee`` is what all tables together promise, for ``unit``. ``seeded`` says that the randomness was
+    repeatable: then nothing is promised.
+    """
+
+    format: Literal["dpbayes-release"] = "dpbayes-release"
+    version: Literal[1] = 1
+    dpbayes: str
+    created: str
+    dataset: str
+    unit: dict[str, Any]
+    guarantee: dict[str, Any]
+    accounting: str
+    choice: str
+    records: int | None
+    seeded: bool
+    tables: list[Table] = Field(min_length=1)
+    ledger: Spending | None = None
+
+    @property
+    def promise(self) -> Guarantee:
+        """The guarantee as an object."""
+        return guarantee_from_record(self.guarantee)
+
+    @property
+    def privacy_unit(self) -> PrivacyUnit:
+        """The privacy unit as an object."""
+        return PrivacyUnit.from_record(self.unit)
+
+    def statement(self) -> str:
+        """The promise in one English sentence."""
+        if self.seeded:
+            return "This release was drawn with a seed, so it promises no privacy at all: use it for tests only."
+        unit = self.privacy_unit
+        rows = "one row" if unit.max_rows == 1 else f"up to {unit.max_rows} rows"
+        change = "replaces" if unit.replaces else "adds or removes"
+        promise = self.promise
+        what = "table" if len(self.tables) == 1 else f"{len(self.tables)} tables together"
+        meaning = ""
+        if isinstance(promise, (PureDP, ApproxDP)):
+            factor = float(np.exp(promise.epsilon))
+            meaning = f": no probability of any outcome changes by more than a factor {factor:.3g}"
+            meaning += f", but for a chance of {promise.delta:g}" if isinstance(promise, ApproxDP) else ""
+        return f"Whoever {change} the data of one person ({rows}) changes this {what} by at most {promise}{meaning}."
+
+    def to_json(self) -> str:
+        """The JSON file."""
+        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Release:
+        """Read a JSON file; what does not fit the format is refused in one sentence."""
+        try:
+            record = json.loads(text)
+        except ValueError:
+            raise ReleaseError("Release: the file is not JSON.") from None
+        except RecursionError:
+            raise ReleaseError("Release: the file is nested too deeply to be a release.") from None
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise ReleaseError(f"Release: expected a JSON object whose format is {FORMAT!r}.")
+        if record.get("version") != VERSION:
+            raise ReleaseError(
+                f"Release: expected version {VERSION}, got {record.get('version')!r}. A newer dpbayes may have "
+                "written it: upgrade to read it."
+            )
+        try:
+            read = cls.model_validate(record)
+            read.promise, read.privacy_unit  # noqa: B018 - reading them checks them
+        except ValidationError as problem:
+            first = problem.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ReleaseError(f"Release: {where or 'the file'} does not fit: {first['msg']}.") from None
+        except DpbayesError as problem:
+            raise ReleaseError(f"Release: {problem}") from None
+        return read
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a release from a file."""
+        try:
+            return cls.from_json(Path(path).read_bytes())
+        except OSError as problem:
+            raise ReleaseError(f"Release: cannot read {str(path)!r}: {problem.strerror}.") from None
+
+
+def now() -> str:
+    """The time of a release, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
