@@ -11,13 +11,13 @@ import numpy as np
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Table
+from dpbayes.mechanisms.hellinger.laws import Laws, Table
 
 SLACK = 1e-8
 """Added to every certified ε: covers the rounding of distances and normalisers."""
 
-LARGEST_WORK = 1_000_000_000
-"""Candidates times neighbouring pairs that take about a minute."""
+LARGEST_WORK = 100_000_000
+"""Candidates times neighbouring pairs: with the search around it, a calibration then takes about a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ def certify(
         raise InvalidArgument(
             "Certificate: too many candidates to enumerate within a minute. Use the calibration `proved`."
         )
-    rows = Rows(prior, total)
-    laws = Laws(rows, sharpness, smoothing)
+    laws = Laws.of(prior, total, sharpness, smoothing)
+    rows = laws.rows
     pairs = ((table, other) for table in rows.tables() for other in rows.neighbours(table))
     return worst_case(laws, pairs, delta)
 

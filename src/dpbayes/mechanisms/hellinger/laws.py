@@ -10,7 +10,7 @@ import numpy as np
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, two_cell_sensitivities
+from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, tabulated_steps, two_cell_sensitivities
 
 Table = tuple[int, ...]
 
@@ -26,6 +26,7 @@ class Rows:
         self._list = candidates.listed(total, len(prior)) if len(prior) > 2 else None
         if self._list is None:
             self._own, self._shared = _two_cell_increments(prior, total)
+        self.steps = tabulated_steps(prior, total) if len(prior) > 2 else None
         rows = max(_CACHED_NUMBERS // self.size, 4)
         self.distances = lru_cache(maxsize=min(rows, 4096))(self._distances)
         self._cell = lru_cache(maxsize=_CACHED_NUMBERS // (total + 1) + 1)(
@@ -102,24 +103,42 @@ def _two_cell_increments(prior: tuple[float, ...], total: int) -> tuple[Floats, 
     return own, first - second
 
 
+class Sensitivities:
+    """S of every table at one γ, kept once computed; the same for all tables of a class."""
+
+    def __init__(self, rows: Rows, smoothing: float) -> None:
+        self._rows, self._smoothing = rows, smoothing
+        self._of_class: dict[Table, float] = {}
+        if len(rows.prior) == 2:
+            line = two_cell_sensitivities(rows.prior, rows.total, smoothing)
+            self._of_class = {(x, rows.total - x): float(value) for x, value in enumerate(line)}
+
+    def __call__(self, key: Table) -> float:
+        """S of a canonical table."""
+        if key not in self._of_class:
+            self._of_class[key] = smooth_sensitivity(self._rows.prior, key, self._smoothing, self._rows.steps)
+        return self._of_class[key]
+
+
 class Laws:
     """The mechanism with weights exp(−ε·H/(2S)) on a given set of rows."""
 
-    def __init__(self, rows: Rows, sharpness: float, smoothing: float) -> None:
-        self.rows, self._sharpness, self._smoothing = rows, sharpness, smoothing
-        self._line = two_cell_sensitivities(rows.prior, rows.total, smoothing) if len(rows.prior) == 2 else None
+    def __init__(self, rows: Rows, sharpness: float, sensitivities: Sensitivities) -> None:
+        self.rows, self._sharpness, self._sensitivities = rows, sharpness, sensitivities
         self._of_class: dict[Table, tuple[float, float]] = {}
         self.probabilities = lru_cache(maxsize=64)(self._probabilities)
+
+    @classmethod
+    def of(cls, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float) -> Laws:
+        """Rows and sensitivities made afresh."""
+        rows = Rows(prior, total)
+        return cls(rows, sharpness, Sensitivities(rows, smoothing))
 
     def exponent(self, table: Table) -> tuple[float, float]:
         """a = ε/(2S) and ln Z, the same for all tables of a class."""
         key = self.rows.canonical(table)
         if key not in self._of_class:
-            if self._line is not None:
-                sensitivity = float(self._line[table[0]])
-            else:
-                sensitivity = smooth_sensitivity(self.rows.prior, key, self._smoothing)
-            a = self._sharpness / (2.0 * sensitivity)
+            a = self._sharpness / (2.0 * self._sensitivities(key))
             self._of_class[key] = a, math.log(np.exp(-a * self.rows.distances(table)).sum())
         return self._of_class[key]
 

@@ -7,6 +7,7 @@ convex. So the sensitivities need no enumeration (docs/explanation/proofs/hellin
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,9 @@ from numpy.typing import ArrayLike
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.hellinger import candidates
+
+Steps = Callable[[Ints, Ints], Floats]
+"""f(α_i + k) for arrays of cells i and counts k."""
 
 
 def step_divergence(u: ArrayLike) -> Floats:
@@ -59,8 +63,12 @@ def global_sensitivity(prior: tuple[float, ...], total: int) -> float:
     return _from_divergence(step_divergence(np.sort(prior)[:2]).sum())
 
 
-def smooth_sensitivity(prior: tuple[float, ...], counts: ArrayLike, smoothing: float) -> float:
+def smooth_sensitivity(
+    prior: tuple[float, ...], counts: ArrayLike, smoothing: float, steps: Steps | None = None
+) -> float:
     """S(c) = max over tables c′ of LS(c′)·exp(−γ·‖c − c′‖₁/2), without enumeration.
+
+    ``steps`` may hand in a table of f, where many tables of the same size are asked for.
 
     Symbols: γ smoothing (0 gives the global sensitivity, inf the local one), LS local sensitivity.
     Source: [H-full] definition 3; our proof, docs/explanation/proofs/hellinger.md.
@@ -69,20 +77,37 @@ def smooth_sensitivity(prior: tuple[float, ...], counts: ArrayLike, smoothing: f
     owner = "smooth_sensitivity"
     candidates.check_prior(owner, prior)
     table = candidates.check_counts(owner, counts, len(prior), int(np.sum(counts)))
-    candidates.check_total(owner, int(table.sum()))
+    total = int(table.sum())
+    candidates.check_total(owner, total)
     if math.isnan(smoothing) or smoothing < 0:
         raise InvalidArgument(f"{owner}: expected smoothing >= 0, got {smoothing!r}.")
     if len(prior) == 2:
         return _two_cells(prior, table, smoothing)
-    local = _from_divergence(_local_divergence(np.asarray(prior), table))
-    if math.isinf(smoothing):
-        return local
-    highest = global_sensitivity(prior, int(table.sum()))
+    step = direct_steps(prior) if steps is None else steps
+    cells = np.arange(len(prior))
+    empty = step(cells, np.zeros_like(table))
+    highest = _from_divergence(np.sort(empty)[-2:].sum())
     if smoothing == 0:
         return highest
+    local = _from_divergence(_local_divergence(step(cells, table), step(cells, np.maximum(table - 1, 0)), table))
+    if math.isinf(smoothing):
+        return local
     # beyond this many moved records not even the global sensitivity can beat the local one
-    horizon = min(int(math.log(highest / local) / smoothing), int(table.sum()))
-    return max(local, _best_after_moves(np.asarray(prior), table, smoothing, horizon))
+    horizon = min(int(math.log(highest / local) / smoothing), total)
+    lowered = _lowered(step, table, horizon)
+    return max(local, _best_after_moves(lowered, empty, np.asarray(prior), table, smoothing))
+
+
+def direct_steps(prior: tuple[float, ...]) -> Steps:
+    """f(α_i + k), computed when asked for."""
+    alpha = np.asarray(prior)
+    return lambda cells, counts: step_divergence(alpha[cells] + counts)
+
+
+def tabulated_steps(prior: tuple[float, ...], total: int) -> Steps:
+    """f(α_i + k) from a table for all k up to the total."""
+    table = step_divergence(np.add.outer(np.asarray(prior), np.arange(total + 1)))
+    return lambda cells, counts: table[cells, counts]
 
 
 def two_cell_sensitivities(prior: tuple[float, ...], total: int, smoothing: float) -> Floats:
@@ -112,7 +137,8 @@ def _two_cells(prior: tuple[float, ...], table: Ints, smoothing: float) -> float
     highest = _from_divergence(ends.max())
     if smoothing == 0:
         return highest
-    local = _from_divergence(_local_divergence(np.asarray(prior), table))
+    leave = step_divergence(np.asarray(prior) + np.maximum(table - 1, 0))
+    local = _from_divergence(_local_divergence(step_divergence(prior + table), leave, table))
     reach = 1 if math.isinf(smoothing) else int(math.log(highest / local) / smoothing) + 1
     low, high = max(here - reach, 0), min(here + reach, total)
     moves = np.arange(low, high, dtype=np.float64)
@@ -122,11 +148,9 @@ def _two_cells(prior: tuple[float, ...], table: Ints, smoothing: float) -> float
     return float((steps * np.exp(-np.where(distance > 0, smoothing, 0.0) * distance)).max())
 
 
-def _local_divergence(prior: Floats, table: Ints) -> float:
+def _local_divergence(enter: Floats, leave: Floats, table: Ints) -> float:
     """The largest f(α_i + c_i − 1) + f(α_j + c_j) over i ≠ j with c_i ≥ 1."""
-    enter = step_divergence(prior + table)
-    leave = np.where(table >= 1, step_divergence(prior + np.maximum(table - 1, 0)), -np.inf)
-    return float((leave + _best_other(enter)).max())
+    return float((np.where(table >= 1, leave, -np.inf) + _best_other(enter)).max())
 
 
 def _best_other(values: Floats) -> Floats:
@@ -137,17 +161,17 @@ def _best_other(values: Floats) -> Floats:
     return best
 
 
-def _best_after_moves(prior: Floats, table: Ints, smoothing: float, horizon: int) -> float:
-    """The largest discounted sensitivity within ``horizon`` moves, for three or more cells.
+def _best_after_moves(
+    lowered: list[Floats], empty: Floats, prior: Floats, table: Ints, smoothing: float
+) -> float:
+    """The largest discounted sensitivity within the horizon of ``lowered``, for three or more cells.
 
     A record goes from cell i to cell j after a records of i and b records of j were moved elsewhere. For a given
     a + b the divergence f(α_i + c_i − 1 − a) + f(α_j + c_j − b) is convex in a, so it is largest at an end: one of the
     cells is untouched, or one of them is empty (but for the record that moves).
     """
-    lowered = _lowered(prior, table, horizon)
     receives = np.array([values[0] for values in lowered])
     sends = np.array([values[1] if values.size > 1 else -np.inf for values in lowered])
-    empty = step_divergence(prior)
     spare = table - 1
     best = 0.0
     for values, sender, receiver in zip(lowered, _best_other(sends), _best_other(receives), strict=True):
@@ -167,11 +191,11 @@ def _best_after_moves(prior: Floats, table: Ints, smoothing: float, horizon: int
     return best
 
 
-def _lowered(prior: Floats, table: Ints, horizon: int) -> list[Floats]:
+def _lowered(step: Steps, table: Ints, horizon: int) -> list[Floats]:
     """For every cell f(α_i + c_i − t), t = 0, 1, … while records are left and the horizon (plus one) is not passed."""
     sizes = np.minimum(table, horizon + 1) + 1
     moved = np.concatenate([np.arange(size) for size in sizes])
-    values = step_divergence(np.repeat(prior + table, sizes) - moved)
+    values = step(np.repeat(np.arange(table.size), sizes), np.repeat(table, sizes) - moved)
     return np.split(values, np.cumsum(sizes)[:-1])
 
 

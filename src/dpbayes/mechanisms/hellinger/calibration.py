@@ -1,0 +1,230 @@
+"""Hellinger mechanisms for a target: as published, as proved, as certified, and the global and local variants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.hellinger.certificate import Certificate, affordable, certify, worst_case
+from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Sensitivities, Table
+from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothing
+from dpbayes.mechanisms.hellinger.promise import SmoothTail
+from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
+from dpbayes.privacy.convert import GOLDEN
+
+Prior = tuple[float, ...]
+
+_SMOOTHINGS = np.geomspace(2e-3, 2.0, 13)
+_ACTIVE_NUMBERS = 4_000_000
+_REFERENCES = 16
+
+
+def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: PrivacyUnit) -> Hellinger:
+    """The mechanism of the papers, with their γ and their promise. The printed proof leaves out the normalisers.
+
+    Source: [H-abstract] theorem 4.1, with |R| for n + 1 as in [H-full].
+    """
+    _check(prior, total, unit, epsilon, delta)
+    smoothing = published_smoothing(epsilon, delta, candidates.log_number(total, len(prior)))
+    return Hellinger(
+        prior=prior,
+        total=total,
+        sharpness=epsilon,
+        smoothing=smoothing,
+        calibration="published",
+        unit=unit,
+        delta_published=delta,
+    )
+
+
+def with_global(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) -> Hellinger:
+    """The exponential mechanism with global sensitivity: ε-DP.
+
+    Source: [H-notes] section 2.1; [MT07] theorem 6.
+    """
+    return Hellinger(prior=prior, total=total, sharpness=epsilon, smoothing=0.0, calibration="proved", unit=unit)
+
+
+def with_local(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) -> Hellinger:
+    """The exponential mechanism with local sensitivity: not private, for experiments only.
+
+    Source: [H-notes] section 2.2.
+    """
+    return Hellinger(prior=prior, total=total, sharpness=epsilon, smoothing=math.inf, calibration="none", unit=unit)
+
+
+def proved(
+    *,
+    prior: Prior,
+    total: int,
+    epsilon: float,
+    delta: float,
+    unit: PrivacyUnit,
+    around: Sequence[Sequence[int]] | None = None,
+) -> Hellinger:
+    """The best γ, and the largest sharpness for which our theorem gives (ε, δ) with it; γ = 0 if that is best.
+
+    About E[H] = 2(d−1)·S/sharpness is expected while that is small. S depends on the table, so γ is chosen for
+    public reference tables: ``around``, or draws from the prior. It is never chosen from the data.
+
+    Source: our proof, docs/explanation/proofs/hellinger.md.
+    """
+    _check(prior, total, unit, epsilon, delta)
+    tables = references(prior, total, around)
+    logs = candidates.log_number(total, len(prior))
+
+    def sharpness(smoothing: float) -> float:
+        if smoothing == 0:
+            return epsilon
+        return epsilon - SmoothTail(sharpness=0.0, smoothing=smoothing, log_candidates=logs).epsilon(delta)
+
+    def expected(smoothing: float) -> float:
+        if sharpness(smoothing) <= 0:
+            return 1.0
+        sensitivities = np.array([smooth_sensitivity(prior, table, smoothing) for table in tables])
+        ratio = 2.0 * (len(prior) - 1) * sensitivities / sharpness(smoothing)
+        return float(np.mean(ratio / (1.0 + ratio)))
+
+    # a larger γ would spend ε on the term γ·ln|R| alone
+    smoothing = _minimiser(expected, epsilon / logs * np.geomspace(1e-4, 1.0, 17))
+    smoothing = min(smoothing, 0.0, key=expected)
+    return Hellinger(
+        prior=prior,
+        total=total,
+        sharpness=sharpness(smoothing),
+        smoothing=smoothing,
+        calibration="proved",
+        unit=unit,
+    )
+
+
+def certified(
+    *,
+    prior: Prior,
+    total: int,
+    epsilon: float,
+    delta: float,
+    unit: PrivacyUnit,
+    around: Sequence[Sequence[int]] | None = None,
+) -> Hellinger:
+    """γ and sharpness, tuned jointly for the smallest expected distance, whose enumerated worst case is pure ε.
+
+    The expected distance is averaged over public reference tables: ``around``, or draws from the prior. The certificate also
+    states the exact ε at δ. Refused where enumeration takes more than about a minute.
+
+    Source: docs/explanation/proofs/hellinger.md.
+    """
+    _check(prior, total, unit, epsilon, delta)
+    if not affordable(prior, total):
+        raise InvalidArgument(
+            f"Hellinger: {candidates.number(total, len(prior))} candidates are too many to certify in a minute. "
+            "Use the calibration `proved`."
+        )
+    rows = Rows(prior, total)
+    active = _active_pairs(rows)
+    tables = [tuple(int(k) for k in table) for table in references(prior, total, around)]
+
+    def tuned(smoothing: float) -> tuple[float, float]:
+        """Expected distance and sharpness at this γ, by the active pairs only."""
+        sensitivities = Sensitivities(rows, smoothing)
+        sharpness = _largest_sharpness(
+            lambda s: worst_case(Laws(rows, s, sensitivities), active, 0.0).epsilon, epsilon, start=1.5 * epsilon
+        )
+        laws = Laws(rows, sharpness, sensitivities)
+        return float(np.mean([laws.expected_distance(table) for table in tables])), sharpness
+
+    smoothing = _minimiser(lambda gamma: tuned(gamma)[0], _SMOOTHINGS)
+    sharpness = tuned(smoothing)[1]
+    best: Hellinger | None = None
+    for _ in range(8):
+        certificate = certify(prior, total, sharpness=sharpness, smoothing=smoothing, delta=delta)
+        ratio = epsilon / certificate.epsilon
+        if ratio >= 1.0:
+            best = with_certificate(prior, total, sharpness, smoothing, unit, certificate)
+            if ratio < 1.0 + 1e-4:
+                break
+        sharpness *= ratio * (1.0 - 1e-5)
+    if best is None:
+        raise TargetUnreachable(f"Hellinger: no sharpness was certified for ε={epsilon:g}.")
+    return best
+
+
+def with_certificate(
+    prior: Prior, total: int, sharpness: float, smoothing: float, unit: PrivacyUnit, certificate: Certificate
+) -> Hellinger:
+    """The mechanism that a certificate belongs to."""
+    return Hellinger(
+        prior=prior,
+        total=total,
+        sharpness=sharpness,
+        smoothing=smoothing,
+        calibration="certified",
+        unit=unit,
+        certificate=certificate,
+    )
+
+
+def references(prior: Prior, total: int, around: Sequence[Sequence[int]] | None) -> list[Table]:
+    """Public tables that a mechanism is tuned for: those handed in, or fixed draws from the prior."""
+    if around is not None:
+        checked = [candidates.check_counts("Hellinger", table, len(prior), total) for table in around]
+        if not checked:
+            raise InvalidArgument("Hellinger: expected at least one reference table in around.")
+        return [tuple(int(k) for k in table) for table in checked]
+    # not a secret: the same tables every time, so that a calibration can be reproduced
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(total, rng.dirichlet(np.maximum(prior, 1e-3), size=_REFERENCES))
+    return [tuple(int(k) for k in table) for table in drawn]
+
+
+def _active_pairs(rows: Rows) -> list[tuple[Table, Table]]:
+    """A spread of neighbouring pairs, dense near the border of the simplex: enough to search with."""
+    room = max(min(_ACTIVE_NUMBERS // rows.size, 400), 24) // 2
+    tables = list(rows.tables())
+    size = len(tables)
+    if len(rows.prior) == 2:
+        ends = np.geomspace(1, size, room).astype(np.int64) - 1
+        chosen = np.unique(np.concatenate([ends, size - 1 - ends, np.linspace(0, size - 1, room // 4).astype(np.int64)]))
+    else:
+        chosen = np.unique(np.linspace(0, size - 1, max(room // len(rows.prior), 12)).astype(np.int64))
+    return [(tables[index], other) for index in chosen for other in rows.neighbours(tables[index])]
+
+
+def _largest_sharpness(cost: Callable[[float], float], epsilon: float, start: float) -> float:
+    """Where the cost, nearly proportional to the sharpness, reaches ε."""
+    sharpness = start
+    for _ in range(12):
+        ratio = epsilon / cost(sharpness)
+        sharpness *= ratio
+        if abs(ratio - 1.0) < 1e-4:
+            break
+    return sharpness
+
+
+def _minimiser(value: Callable[[float], float], grid: np.ndarray) -> float:
+    """A grid, then a golden section around its best point."""
+    values = [value(float(x)) for x in grid]
+    best = int(np.argmin(values))
+    low, high = math.log(grid[max(best - 1, 0)]), math.log(grid[min(best + 1, len(grid) - 1)])
+    tried = {float(grid[best]): values[best]}
+    for _ in range(6):
+        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        for x in (a, b):
+            if math.exp(x) not in tried:
+                tried[math.exp(x)] = value(math.exp(x))
+        low, high = (low, b) if tried[math.exp(a)] <= tried[math.exp(b)] else (a, high)
+    return min(tried, key=tried.__getitem__)
+
+
+def _check(prior: Prior, total: int, unit: PrivacyUnit, epsilon: float, delta: float) -> None:
+    candidates.check_prior("Hellinger", prior)
+    candidates.check_total("Hellinger", total)
+    candidates.check_unit("Hellinger", unit)
+    _checks.positive("Hellinger", epsilon=epsilon)
+    _checks.probability("Hellinger", delta=delta)
