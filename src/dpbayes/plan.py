@@ -17,7 +17,6 @@ from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import TargetUnreachable
-from dpbayes.estimate.noise import GammaNoise, GaussianNoise, LaplaceNoise, Noise
 from dpbayes.estimate.table import estimate
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
@@ -26,6 +25,7 @@ from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplac
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.solve import safe_root
+from dpbayes.products import noise_of
 
 Measure = Literal["kl", "linf", "tv"]
 Anything = Dirichlet | Gaussian | Laplace
@@ -158,7 +158,9 @@ CANDIDATES = (
 )
 
 
-def plan(question: Question, *, error: float | None = None) -> Plan:
+def plan(
+    question: Question, *, error: float | None = None, products: tuple[str, ...] = ("draw", "estimate")
+) -> Plan:
     """Predict every candidate; with ``error``, also the records it takes to stay below it but for ``failure``.
 
     >>> from dpbayes import RDP, Adjacency, PrivacyUnit
@@ -171,6 +173,8 @@ def plan(question: Question, *, error: float | None = None) -> Plan:
         _checks.positive("plan", error=error)
     predictions, impossible = [], []
     for candidate in CANDIDATES:
+        if candidate.product not in products:
+            continue
         try:
             prediction = _predict(candidate, question)
         except TargetUnreachable:
@@ -232,15 +236,6 @@ def _publish(
     values = mechanism.gammas(counts, rng) if isinstance(mechanism, Dirichlet) else mechanism.draw(counts, rng)
     known = question.records if question.unit.replaces else None
     return estimate(values, noise_of(mechanism), records=known, level=None).empirical
-
-
-def noise_of(mechanism: Anything) -> Noise:
-    """The public description of a mechanism's noise, from which an estimate is made."""
-    if isinstance(mechanism, Dirichlet):
-        return GammaNoise(weight=mechanism.weight, concentration=mechanism.concentration)
-    if isinstance(mechanism, Gaussian):
-        return GaussianNoise(sigma=mechanism.sigma)
-    return LaplaceNoise(scale=mechanism.scale)
 
 
 def score(measure: Measure, truth: Floats, published: Floats) -> float:

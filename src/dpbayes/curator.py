@@ -1,0 +1,269 @@
+"""The curator: the only place where the sensitive table and the ledger meet. Calibrate, charge, count, draw, wrap."""
+
+from __future__ import annotations
+
+import math
+import random
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Literal
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes._checks import Floats
+from dpbayes.domain.counts import Counts
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument
+from dpbayes.ledger.ledger import Ledger, Receipt
+from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.tuning import (
+    REFERENCE_RECORDS,
+    Accounting,
+    ConcentrationCurve,
+    Purpose,
+    gaussian_noise,
+    laplace_noise,
+    published_dirichlet,
+)
+from dpbayes.mechanisms.urn import pseudo_records
+from dpbayes.plan import Question, plan
+from dpbayes.privacy.calibrate import calibrate
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.products import TableMechanism, groups, products
+from dpbayes.release import Axis, Release, Spending, Table, now
+from dpbayes.tables.engine import Engine, check_public_totals, check_schema, needed
+
+Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
+WISHES = ("auto", "dirichlet", "gaussian", "laplace")
+
+GRID_BITS = 20
+"""Gammas are rounded to a power of two this many bits below their smallest standard deviation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked for: public, and complete, so that it can be previewed and priced without data."""
+
+    marginals: tuple[Marginal, ...]
+    target: Guarantee
+    mechanism: Wish = "auto"
+    purpose: Purpose = "estimate"
+    accounting: Accounting = "exact"
+    expected_records: int | None = None
+    pseudo_records: int | None = None
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not self.marginals:
+            raise InvalidArgument("Request: expected one marginal or more, such as sex,income or income|sex.")
+        if len(set(self.marginals)) < len(self.marginals):
+            raise InvalidArgument("Request: a marginal is asked for twice. Each release costs: ask once.")
+        _checks.one_of("Request", WISHES, mechanism=self.mechanism)
+        _checks.one_of("Request", ("draw", "estimate"), purpose=self.purpose)
+        _checks.one_of("Request", ("exact", "published"), accounting=self.accounting)
+        _checks.probability("Request", level=self.level)
+        for name in ("expected_records", "pseudo_records"):
+            if getattr(self, name) is not None:
+                _checks.positive_integer("Request", **{name: getattr(self, name)})
+        if self.pseudo_records is not None and self.mechanism != "dirichlet":
+            raise InvalidArgument("Request: pseudo_records come from the Dirichlet mechanism; set mechanism='dirichlet'.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A calibrated request: which mechanism, at what cost, and why. No data was read."""
+
+    request: Request
+    mechanism: TableMechanism
+    choice: str
+
+    @property
+    def cost(self) -> Cost:
+        """What the whole request costs."""
+        return Cost.of(self.mechanism, len(self.request.marginals))
+
+
+class Curator:
+    """Holds the table, its schema and the ledger, and makes releases.
+
+    A ``seed`` makes draws repeatable: such a release is stamped as not private and is never charged.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        schema: Schema,
+        ledger: Ledger | None,
+        seed: int | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._schema = schema
+        self._ledger = ledger
+        self._seed = seed
+        self._say = progress or (lambda _: None)
+
+    def propose(self, request: Request) -> Proposal:
+        """Calibrate the request. Looks at the schema and at column names, never at rows."""
+        for marginal in request.marginals:
+            marginal.axes(self._schema)
+        attributes = needed(self._schema, request.marginals)
+        check_schema(self._schema, self._engine.columns(), [attribute.name for attribute in attributes])
+        mechanism, choice = self._choose(request)
+        return Proposal(request=request, mechanism=mechanism, choice=choice)
+
+    def release(self, request: Request) -> Release:
+        """Charge the ledger, then count and draw.
+
+        If counting fails, nothing was drawn and the charge is voided; from the first draw on it stays.
+        """
+        self._say("calibrating")
+        proposal = self.propose(request)
+        self._say("charging the ledger")
+        receipt = self._charge(proposal)
+        try:
+            self._say("counting")
+            counts = self._engine.count(self._schema, request.marginals)
+            for table in counts:
+                check_public_totals(self._schema, table)
+        except BaseException:
+            if receipt is not None and self._ledger is not None:
+                self._ledger.void(receipt, about="counting failed; nothing was drawn")
+            raise
+        self._say("drawing")
+        rng = None if self._seed is None else np.random.default_rng(self._seed)
+        drawn = [self._draw(table, proposal, rng) for table in counts]
+        if receipt is not None and self._ledger is not None:
+            self._ledger.confirm(receipt)
+        self._say("estimating")
+        return self._wrap(proposal, drawn, self._public_records(counts), receipt)
+
+    def remember(self, marginals: Sequence[Marginal]) -> bool:
+        """Whether the table has changed since the ledger last saw these columns. Keeps a digest, publishes none."""
+        if self._ledger is None:
+            return False
+        columns = [attribute.name for attribute in needed(self._schema, marginals)]
+        key = f"{self._schema.id}"
+        return self._ledger.remember_fingerprint(key, self._engine.fingerprint(columns))
+
+    # -- choosing ---------------------------------------------------------------------------------------------
+
+    def _choose(self, request: Request) -> tuple[TableMechanism, str]:
+        unit, target, releases = self._schema.unit, request.target, len(request.marginals)
+        cells = max(marginal.size(self._schema) for marginal in request.marginals)
+        records = self._schema.records or request.expected_records or REFERENCE_RECORDS
+        if request.mechanism == "auto":
+            question = Question(
+                cells=min(max(cells, 2), 2000), records=records, target=target, unit=unit, releases=releases
+            )
+            made = plan(question, products=("estimate",))
+            return made.choice.mechanism, made.why
+        if request.mechanism == "gaussian":
+            return calibrate(gaussian_noise(unit), target, times=releases), "asked for"
+        if request.mechanism == "laplace":
+            return calibrate(laplace_noise(unit), target, times=releases), "asked for"
+        if request.accounting == "published":
+            made_as_published = published_dirichlet(target, unit, releases=releases, cells=cells, records=records)
+            return made_as_published, "asked for, with the papers' parameters"
+        curve = ConcentrationCurve(target=target, unit=unit, releases=releases)
+        best = curve.best(purpose=request.purpose, cells=cells, records=records)
+        return best, f"asked for, weight chosen for {request.purpose}"
+
+    # -- charging ---------------------------------------------------------------------------------------------
+
+    def _charge(self, proposal: Proposal) -> Receipt | None:
+        if self._ledger is None or self._seed is not None:
+            return None
+        about = "; ".join(str(marginal) for marginal in proposal.request.marginals)
+        return self._ledger.charge(self._schema.id, proposal.cost, about=about[:1000])
+
+    # -- drawing ----------------------------------------------------------------------------------------------
+
+    def _draw(self, counts: Counts, proposal: Proposal, rng: np.random.Generator | None) -> Table:
+        mechanism, request = proposal.mechanism, proposal.request
+        axes = [Axis(name=axis.name, levels=list(axis.levels)) for axis in counts.axes]
+        common = {"marginal": counts.marginal.record(), "axes": axes, "mechanism": mechanism.record()}
+        if request.pseudo_records is not None and isinstance(mechanism, Dirichlet):
+            below = secrets.randbelow if self._seed is None else random.Random(self._seed).randrange  # noqa: S311 - seeded
+            drawn = pseudo_records(mechanism, counts.array, request.pseudo_records, below=below)
+            return Table(**common, kind="pseudo-records", values=[int(value) for value in drawn.ravel()])
+        if isinstance(mechanism, Dirichlet):
+            grid = _grid(mechanism)
+            gammas = mechanism.gammas(counts.array, randomness.generator(rng))
+            values = np.maximum(np.rint(gammas / grid), 1.0) * grid
+            return Table(**common, kind="gammas", values=values.ravel().tolist(), grid=grid)
+        noisy = mechanism.draw(counts.array, rng)
+        return Table(**common, kind="noisy-counts", values=[int(value) for value in noisy.ravel()])
+
+    # -- wrapping ---------------------------------------------------------------------------------------------
+
+    def _public_records(self, counts: Sequence[Counts]) -> int | None:
+        """The number of records: the same for all neighbours under replace-one, private under add-remove."""
+        return int(counts[0].array.sum()) if self._schema.unit.replaces else None
+
+    def _wrap(
+        self, proposal: Proposal, drawn: list[Table], records: int | None, receipt: Receipt | None
+    ) -> Release:
+        request = proposal.request
+        tables = [self._with_products(table, proposal, records) for table in drawn]
+        return Release(
+            dpbayes=version("dpbayes"),
+            created=now(),
+            dataset=self._schema.id,
+            unit=dict(self._schema.unit.record()),
+            guarantee=dict(request.target.record()),
+            accounting=request.accounting,
+            choice=proposal.choice,
+            records=records,
+            seeded=self._seed is not None,
+            tables=tables,
+            ledger=self._spending(receipt),
+        )
+
+    def _with_products(self, table: Table, proposal: Proposal, records: int | None) -> Table:
+        mechanism, marginal = proposal.mechanism, table.asked
+        if table.kind == "pseudo-records":
+            return table
+        made = products(
+            table.array(),
+            mechanism,
+            marginal,
+            records=records,
+            row_records=self._row_records(marginal),
+            level=proposal.request.level,
+        )
+        return table.model_copy(
+            update={"products": made, "groups": groups(table.axes, marginal, made["counts"], mechanism)}
+        )
+
+    def _row_records(self, marginal: Marginal) -> Floats | None:
+        """Totals of the rows of a conditional table, where the schema declares them public."""
+        for margin in self._schema.margins:
+            if margin.of == marginal.given:
+                return np.asarray(margin.totals, dtype=np.float64)
+        return None
+
+    def _spending(self, receipt: Receipt | None) -> Spending | None:
+        if receipt is None or self._ledger is None:
+            return None
+        account = self._ledger.account(receipt.dataset)
+        return Spending(
+            receipt=receipt.record(),
+            spent=account.price(account.cost),
+            limit=account.limit,
+            left=account.left(),
+            budget=dict(account.budget.record()),
+        )
+
+
+def _grid(mechanism: Dirichlet) -> float:
+    """The public grid of a Dirichlet release: a power of two far below the smallest spread √α of a gamma."""
+    smallest = min(mechanism.concentration) if isinstance(mechanism.concentration, tuple) else mechanism.concentration
+    return 2.0 ** (math.floor(0.5 * math.log2(smallest)) - GRID_BITS)
