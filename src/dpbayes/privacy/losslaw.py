@@ -98,21 +98,32 @@ class LogitLaw(LossLaw):
     fall: float
 
     def depth(self, y: Floats) -> Floats:
-        """n·[s|y| + ln(1 + s·(e^−|y| − 1))], s the share of the side that y lies on."""
+        """n·[ln(1 + q·(e^x − 1)) − q·x], q the smaller slope over n, x = ±y positive on the steeper side."""
         total = self.rise + self.fall
-        share = np.where(y > 0, self.fall, self.rise) / total
-        distance = np.abs(y)
-        return total * (share * distance + np.log1p(share * np.expm1(-distance)))
+        lesser = min(self.rise, self.fall) / total
+        x = y if self.fall > self.rise else -y
+        near = np.minimum(x, 700.0)  # beyond it the logarithm is a straight line, and e^x would overflow
+        return total * (np.log1p(lesser * np.expm1(near)) + (x - near) - lesser * x)
 
     def reach(self, depth: Floats) -> tuple[Floats, Floats]:
-        """Gaussian near the mode, straight with slopes ``rise`` and ``fall`` far from it."""
-        core = np.sqrt(2.0 * depth * (1.0 / self.rise + 1.0 / self.fall))
-        return core + depth / self.rise, core + depth / self.fall
+        """Gaussian near the mode, straight with slopes ``rise`` and ``fall`` far from it.
+
+        Where one slope is far smaller, the side of the other one falls doubly exponentially in between.
+        """
+        lesser, greater = sorted((self.rise, self.fall))
+        core = np.sqrt(2.0 * depth * (1.0 / lesser + 1.0 / greater))
+        gentle, steep = core + depth / lesser, core + depth / greater
+        height = 2.0 * lesser * gentle / (lesser + greater)
+        bend = np.log1p(np.expm1(np.minimum(height, 500.0)) * (1.0 + greater / lesser))
+        steep = np.where(height < 500.0, np.minimum(steep, bend), steep)
+        return (steep, gentle) if self.rise > self.fall else (gentle, steep)
 
     @property
     def corner(self) -> float:
-        """logit(t) = 0."""
-        return float(-np.log(self.rise / self.fall))
+        """Where both gammas are equal; where the smaller one is 1 if that comes before."""
+        lesser, total = min(self.rise, self.fall), self.rise + self.fall
+        at = float(np.log(min(total, 1.0) / lesser))
+        return at if self.fall > self.rise else -at
 
     @property
     def roundoff(self) -> float:
