@@ -213,6 +213,14 @@ def _predict(candidate: _Candidate, question: Question) -> Prediction:
     )
 
 
+def predicted_errors(
+    mechanism: Anything, question: Question, *, measure: Measure, product: Literal["draw", "estimate"]
+) -> float:
+    """The mean error of one mechanism on simulated tables."""
+    asked = replace(question, measure=measure)
+    return float(_errors(product, mechanism, asked, repetitions=20).mean())
+
+
 def _errors(
     product: str, mechanism: Anything, question: Question, *, repetitions: int | None = None
 ) -> Floats:

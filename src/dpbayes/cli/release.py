@@ -1,0 +1,250 @@
+"""``dpbayes release``: the main job, from a table to a published distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dpbayes.cli import options
+from dpbayes.cli.output import print_json, print_table
+from dpbayes.curator import Curator, Proposal, Request
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
+from dpbayes.plan import Question, predicted_errors
+from dpbayes.release import Release
+from dpbayes.tables.engine import needed
+from dpbayes.tables.sources import open_table
+
+SHOWN_CELLS = 12
+
+
+class Mechanism(StrEnum):
+    """Mechanisms for tables."""
+
+    AUTO = "auto"
+    DIRICHLET = "dirichlet"
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
+class Product(StrEnum):
+    """What the release is tuned for."""
+
+    ESTIMATE = "estimate"
+    DRAW = "draw"
+    RECORDS = "records"
+
+
+class Accounting(StrEnum):
+    """Exact cost, or the papers' parameters."""
+
+    EXACT = "exact"
+    PUBLISHED = "published"
+
+
+class Numbers(StrEnum):
+    """Format of the numbers files."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("release")(release_command)
+
+
+def release_command(
+    table: Annotated[str, typer.Argument(help="CSV or Parquet path (globs too), or file.duckdb?table=name.")],
+    schema: Annotated[Path, typer.Option(help="Schema file that declares what is public.")],
+    marginal: Annotated[list[str], typer.Option(help="sex,income (joint) or income|sex (conditional); repeatable.")],
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    order: options.Order = None,
+    rho: options.Rho = None,
+    omega: options.Omega = None,
+    ledger: Annotated[str | None, typer.Option(help="Ledger file or PostgreSQL address.")] = None,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Release without a ledger; nothing remembers it.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for release.json, the numbers and report.html.")] = None,
+    mechanism: Annotated[Mechanism, typer.Option(help="Which mechanism; auto lets the planner choose.")] = Mechanism.AUTO,
+    product: Annotated[Product, typer.Option(help="estimate, one posterior draw, or pseudo-records.")] = Product.ESTIMATE,
+    accounting: Annotated[Accounting, typer.Option(help="Exact, or the papers' parameters.")] = Accounting.EXACT,
+    pseudo_records: Annotated[int | None, typer.Option(help="How many pseudo-records to draw.")] = None,
+    expected_records: Annotated[
+        int | None, typer.Option(help="Public guess of the number of records, for choosing parameters.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the credible intervals.")] = 0.95,
+    numbers: Annotated[Numbers, typer.Option(help="Format of the numbers files.")] = Numbers.CSV,
+    engine: Annotated[str | None, typer.Option(help="Counting engine; chosen from the table's address if left out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeatable draws, for tests; needs --not-private.")] = None,
+    not_private: Annotated[bool, typer.Option("--not-private", help="Accept that a seeded release is not private.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show mechanism, cost and predicted error; read no rows.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Publish tables of a private file under one guarantee.
+
+    Example: dpbayes release people.csv --schema people.toml --marginal sex,income --epsilon 1 --delta 1e-6
+    --ledger people.ledger --out published
+    """
+    if (seed is None) == not_private:
+        raise InvalidArgument("release: --seed and --not-private go together: a seeded release is not private.")
+    if not dry_run and seed is None and (ledger is None) != no_ledger:
+        raise InvalidArgument("release: expected --ledger to remember the cost, or --no-ledger to do without.")
+    declared = _read_schema(schema)
+    request = Request(
+        marginals=tuple(Marginal.parse(text) for text in marginal),
+        target=options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega),
+        mechanism="dirichlet" if product is not Product.ESTIMATE and mechanism is Mechanism.AUTO else mechanism.value,
+        purpose="estimate" if product is Product.ESTIMATE else "draw",
+        accounting=accounting.value,
+        expected_records=expected_records,
+        pseudo_records=_pseudo_records(product, pseudo_records, declared),
+        level=level,
+    )
+    with _progress(quiet=as_json) as say:
+        book = Ledger(ledger) if ledger is not None and seed is None else None
+        curator = Curator(
+            engine=open_table(table, engine=engine), schema=declared, ledger=book, seed=seed, progress=say
+        )
+        if dry_run:
+            proposal = curator.propose(request)
+            say("predicting")
+            summary = _preview(proposal, declared)
+        else:
+            made = curator.release(request)
+            changed = book is not None and curator.remember(request.marginals)
+            if out is not None:
+                from dpbayes.export import write_release
+
+                say("writing")
+                write_release(made, out, numbers=numbers.value)
+    if dry_run:
+        print_json(summary) if as_json else _show_preview(summary)
+        return
+    if changed:
+        typer.echo("dpbayes: the table has changed since the ledger last saw it.", err=True)
+    if as_json:
+        print_json(made.model_dump(mode="json"))
+    else:
+        _show(made, out)
+
+
+def _read_schema(path: Path) -> Schema:
+    try:
+        return Schema.from_toml(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise SchemaError(f"Schema: cannot read {str(path)!r}: {problem.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SchemaError(f"Schema: {str(path)!r} is not text in UTF-8.") from None
+
+
+def _pseudo_records(product: Product, asked: int | None, schema: Schema) -> int | None:
+    if product is not Product.RECORDS:
+        if asked is not None:
+            raise InvalidArgument("release: --pseudo-records goes with --product records.")
+        return None
+    return asked or schema.records or REFERENCE_RECORDS
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("starting") as status:
+        yield lambda step: status.update(step)
+
+
+def _preview(proposal: Proposal, schema: Schema) -> dict[str, object]:
+    request, mechanism = proposal.request, proposal.mechanism
+    records = schema.records or request.expected_records or REFERENCE_RECORDS
+    tables = []
+    for marginal in request.marginals:
+        cells = max(marginal.size(schema), 2)
+        question = Question(
+            cells=min(cells, 2000), records=records, target=request.target, unit=schema.unit, releases=len(request.marginals)
+        )
+        errors = {
+            measure: predicted_errors(mechanism, question, measure=measure, product=request.purpose)
+            for measure in ("kl", "tv", "linf")
+        }
+        tables.append({"marginal": str(marginal), "cells": cells, "predicted_error": errors})
+    cost = proposal.cost
+    delta = getattr(request.target, "delta", None)
+    return {
+        "mechanism": mechanism.record(),
+        "choice": proposal.choice,
+        "target": request.target.record(),
+        "gap": request.target.gap(cost),
+        "epsilon_at_delta": None if delta is None else cost.epsilon(delta),
+        "releases": cost.releases,
+        "columns_read": [attribute.name for attribute in needed(schema, request.marginals)],
+        "records_assumed": records,
+        "tables": tables,
+        "rows_read": 0,
+    }
+
+
+def _show_preview(summary: dict[str, object]) -> None:
+    tables: list[dict[str, object]] = summary["tables"]  # type: ignore[assignment]
+    rows = []
+    for table in tables:
+        errors: dict[str, float] = table["predicted_error"]  # type: ignore[assignment]
+        rows.append((table["marginal"], table["cells"], errors["kl"], errors["tv"], errors["linf"]))
+    columns_read: list[str] = summary["columns_read"]  # type: ignore[assignment]
+    print_table(
+        "Dry run: no rows were read",
+        ("marginal", "cells", "KL", "total variation", "largest difference"),
+        rows,
+        notes=(
+            f"Mechanism: {summary['mechanism']}",
+            f"Why: {summary['choice']}",
+            f"Columns that a release would read: {', '.join(columns_read)}. "
+            f"Errors are predicted for {summary['records_assumed']:,} records.",
+        ),
+    )
+
+
+def _show(made: Release, out: Path | None) -> None:
+    for table in made.tables:
+        name = next((name for name in ("empirical", "draw") if name in table.products), None)
+        levels = [axis.levels for axis in table.axes]
+        cells = [()]
+        for axis in levels:
+            cells = [(*cell, level) for cell in cells for level in axis]
+        if name is None:
+            rows: list[tuple[object, ...]] = [(" · ".join(cell), value) for cell, value in zip(cells, table.values)]
+            columns: tuple[str, ...] = (str(table.asked), table.kind)
+        else:
+            found = table.products[name]
+            low, high = found.lower or found.values, found.upper or found.values
+            rows = [
+                (" · ".join(cell), f"{value:.4f}", f"{a:.4f}", f"{b:.4f}")
+                for cell, value, a, b in zip(cells, found.values, low, high, strict=True)
+            ]
+            columns = (str(table.asked), f"{name} share", "from", "to")
+        notes = [f"… and {len(rows) - SHOWN_CELLS} more cells."] if len(rows) > SHOWN_CELLS else []
+        print_table(f"{table.asked}", columns, rows[:SHOWN_CELLS], notes=notes)
+    console = Console()
+    console.print(made.statement(), style="bold", highlight=False)
+    console.print(f"Mechanism: {made.choice}", highlight=False)
+    if made.ledger is not None:
+        console.print(
+            f"Ledger: {made.ledger.spent:.4g} of {made.ledger.limit:.4g} spent; a release of up to "
+            f"{made.ledger.left:.4g} still fits.",
+            highlight=False,
+        )
+    else:
+        console.print("No ledger remembers this release.", highlight=False)
+    if out is not None:
+        console.print(f"Written to {out}: release.json, the numbers, report.html.", highlight=False)
