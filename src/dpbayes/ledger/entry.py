@@ -16,6 +16,8 @@ from dpbayes.errors import InvalidArgument, LedgerError
 FORMAT = 1
 """Version of the texts and of the tables that hold them; a reader refuses a higher one."""
 
+LONGEST_TEXT = 1000
+
 GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
 
@@ -30,6 +32,9 @@ FIELDS = {
 COMMON = {"dataset", "serial", "previous", "kind", "time", "about"}
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(value: object) -> str:
     """The one JSON text of a value: ASCII, sorted keys, no spaces, no NaN.
 
@@ -37,7 +42,7 @@ def canonical(value: object) -> str:
     '{"a":"x","b":0.5}'
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError) as problem:
         raise InvalidArgument(
             "Ledger: expected text and finite numbers in a record. For an infinite order ask for PureDP, "
@@ -71,12 +76,16 @@ class Entry:
     @classmethod
     def write(cls, *, dataset: str, after: Entry | None, kind: str, about: str, **details: object) -> Entry:
         """The entry that follows ``after``, dated now."""
+        if not (dataset and _plain(dataset) and _plain(about)):
+            raise InvalidArgument(
+                f"Ledger: expected names and remarks as one line of text, up to {LONGEST_TEXT} characters."
+            )
         body: dict[str, object] = {
             "dataset": dataset,
             "serial": 0 if after is None else after.serial + 1,
             "previous": GENESIS if after is None else after.hash,
             "kind": kind,
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "about": about,
             **details,
         }
@@ -88,28 +97,31 @@ class Entry:
         """Read a stored text back as the entry that follows ``after``; anything else is refused."""
         serial = 0 if after is None else after.serial + 1
         body = parsed(text)
-        if body is None or canonical(body) != text:
+        if body is None:
             raise broken(dataset, serial, "is not the text that dpbayes wrote")
-        kind = body.get("kind")
-        if kind not in FIELDS or set(body) != COMMON | FIELDS[str(kind)]:
+        if set(body) != COMMON | FIELDS.get(str(body.get("kind")), set()):
             raise broken(dataset, serial, "is of no known form")
         if body["previous"] != (GENESIS if after is None else after.hash):
             raise broken(dataset, serial, "does not follow from the entry before it")
         if (body["dataset"], body["serial"]) != (dataset, serial) or isinstance(body["serial"], bool):
             raise broken(dataset, serial, "stands in the wrong place")
-        if not (isinstance(body["time"], str) and isinstance(body["about"], str)):
-            raise broken(dataset, serial, "is of no known form")
+        if not (_plain(body["time"]) and _plain(body["about"])):
+            raise broken(dataset, serial, "holds what is not plain text")
         return cls(text=text, hash=digest(text), body=body)
 
 
+def _plain(text: object) -> bool:
+    """Text that any database holds and any terminal shows."""
+    return isinstance(text, str) and len(text) <= LONGEST_TEXT and text.isprintable()
+
+
 def parsed(text: str) -> dict[str, object] | None:
-    """The JSON object in a text whose numbers are all finite, or ``None``."""
+    """The JSON object that this text is the canonical form of, or ``None``."""
     try:
         body = json.loads(text)
-        canonical(body)
+        return body if isinstance(body, dict) and canonical(body) == text else None
     except (ValueError, RecursionError):
         return None
-    return body if isinstance(body, dict) else None
 
 
 def broken(dataset: str, serial: int, how: str) -> LedgerError:

@@ -20,7 +20,8 @@ def read(texts: Iterable[str]) -> dict[str, Account]:
     """The accounts of all data sets in an export, with every chain checked."""
     chains: dict[str, list[str]] = {}
     heads: dict[str, object] = {}
-    for number, text in enumerate(texts, start=1):
+    for number, line in enumerate(texts, start=1):
+        text = line.rstrip("\r\n")
         body = parsed(text)
         if body is None or not isinstance(body.get("dataset"), str):
             raise LedgerError(f"Ledger: line {number} of the export is not an entry. Ask for the file again.")
@@ -28,7 +29,7 @@ def read(texts: Iterable[str]) -> dict[str, Account]:
         if body.get("kind") == "head":
             heads[dataset] = body.get("hash")
         else:
-            chains.setdefault(dataset, []).append(text.strip())
+            chains.setdefault(dataset, []).append(text)
     accounts = {dataset: replay(dataset, chain) for dataset, chain in chains.items()}
     for dataset in sorted({*accounts, *heads}):
         found = accounts.get(dataset)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from sqlalchemy import Connection
+
+from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError
 from dpbayes.ledger import export, tables
@@ -16,8 +19,6 @@ from dpbayes.ledger.replay import release
 from dpbayes.ledger.store import Store
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
-
-LONGEST_TEXT = 1000
 
 
 @runtime_checkable
@@ -64,10 +65,8 @@ class Ledger:
 
     def open(self, dataset: str, budget: Guarantee, unit: PrivacyUnit, *, about: str = "") -> None:
         """Add a data set with its budget; the ledger itself is created where there is none."""
-        _check_text(dataset=dataset)
-        if not dataset.strip():
-            raise InvalidArgument("Ledger: expected a name for the data set, got an empty one.")
-        first = _budget(dataset, None, budget, unit, about)
+        details = {"format": FORMAT, "budget": budget.record(), "unit": unit.record()}
+        first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
         with self._store.writing(create=True) as connection:
             if tables.exists(connection, dataset):
                 raise LedgerError(
@@ -79,7 +78,8 @@ class Ledger:
         """Replace the limit, the data owner's decision, with the reason; the unit stays."""
         with self._store.writing() as connection:
             account = tables.account(connection, dataset, lock=True)
-            tables.append(connection, _budget(dataset, account.head, budget, account.unit, about))
+            details = {"format": FORMAT, "budget": budget.record(), "unit": account.unit.record()}
+            _append(connection, account, "budget", about, **details)
 
     def datasets(self) -> list[str]:
         """The data sets of the ledger."""
@@ -93,26 +93,15 @@ class Ledger:
 
     def charge(self, dataset: str, cost: Cost, *, about: str = "") -> Receipt:
         """Charge a cost durably, or refuse it with BudgetExceeded and leave the ledger unchanged."""
-        _check_text(about=about)
-        releases: list[dict[str, object]] = [
-            {"mechanism": _record(one), "times": int(times)} for one, times in cost.entries
-        ]
+        releases = [_written(mechanism, times) for mechanism, times in cost.entries]
         cost = _read_back(releases)
         account = self.account(dataset)
-        if account.affords(cost):  # priced without the lock; if nobody else comes first, the price is remembered
+        if account.affords(cost):  # priced before the lock is taken, so that others wait only if they come between
             with self._store.writing() as connection:
-                account = tables.account(connection, dataset, lock=True)
+                account = tables.account(connection, dataset, lock=True, known=account)
                 if account.affords(cost):
                     key = secrets.token_hex(32)
-                    entry = Entry.write(
-                        dataset=dataset,
-                        after=account.head,
-                        kind="charge",
-                        about=about,
-                        releases=releases,
-                        lock=digest(key),
-                    )
-                    tables.append(connection, entry)
+                    entry = _append(connection, account, "charge", about, releases=releases, lock=digest(key))
                     return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key)
         raise account.refusal(cost)
 
@@ -136,17 +125,7 @@ class Ledger:
                 raise LedgerError("Ledger: this receipt belongs to another ledger. Use the one that made the charge.")
             if charge.state != "charged":
                 raise LedgerError(f"Ledger: charge {receipt.serial} is {charge.state} already, and stays so.")
-            tables.append(
-                connection,
-                Entry.write(
-                    dataset=receipt.dataset,
-                    after=account.head,
-                    kind=kind,
-                    about=about,
-                    charge=receipt.serial,
-                    **proof,
-                ),
-            )
+            _append(connection, account, kind, about, charge=receipt.serial, **proof)
 
     def remember_fingerprint(self, dataset: str, value: str) -> bool:
         """Keep a fingerprint of the table, and say whether another one was kept before: the table has changed.
@@ -162,37 +141,22 @@ class Ledger:
         return export.lines(self.account(dataset))
 
 
-def _budget(dataset: str, after: Entry | None, budget: Guarantee, unit: PrivacyUnit, about: str) -> Entry:
-    _check_text(about=about)
-    return Entry.write(
-        dataset=dataset,
-        after=after,
-        kind="budget",
-        about=about,
-        format=FORMAT,
-        budget=budget.record(),
-        unit=unit.record(),
-    )
+def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:
+    entry = Entry.write(dataset=account.dataset, after=account.head, kind=kind, about=about, **details)
+    tables.append(connection, entry)
+    return entry
 
 
-def _record(mechanism: object) -> dict[str, object]:
+def _written(mechanism: object, times: int) -> dict[str, object]:
+    _checks.positive_integer("Ledger", times=times)
     if not isinstance(mechanism, Recorded):
         raise InvalidArgument(f"Ledger: expected mechanisms that can be recorded, got {type(mechanism).__name__}.")
-    return mechanism.record()
+    return {"mechanism": mechanism.record(), "times": int(times)}
 
 
 def _read_back(releases: list[dict[str, object]]) -> Cost:
-    """The cost as any later reader of these records will see it."""
+    """The cost as every later reader of these records will see it."""
     if not releases:
         raise InvalidArgument("Ledger: expected a cost of at least one release, got none.")
     first, *others = (Cost.of(mechanism(text), times) for text, times in map(release, releases))
     return sum(others, first)
-
-
-def _check_text(**named: object) -> None:
-    """Names and remarks are plain text: what a database cannot hold, no ledger should."""
-    for name, text in named.items():
-        if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.isprintable():
-            raise InvalidArgument(
-                f"Ledger: expected {name} to be plain text on one line, of at most {LONGEST_TEXT} characters."
-            )

@@ -13,7 +13,6 @@ from dpbayes.ledger.entry import FORMAT, Entry, broken, canonical, digest
 from dpbayes.mechanisms.records import KINDS
 from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
 
-
 MOST_TIMES = 10**9
 
 
