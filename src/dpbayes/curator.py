@@ -223,6 +223,7 @@ class Curator:
             choice=proposal.choice,
             records=records,
             seeded=self._seed is not None,
+            level=request.level,
             tables=tables,
             ledger=self._spending(receipt),
         )
@@ -231,16 +232,21 @@ class Curator:
         mechanism, marginal = proposal.mechanism, table.asked
         if table.kind == "pseudo-records":
             return table
+        row_records = self._row_records(marginal)
         made = products(
             table.array(),
             mechanism,
             marginal,
             records=records,
-            row_records=self._row_records(marginal),
+            row_records=row_records,
             level=proposal.request.level,
         )
         return table.model_copy(
-            update={"products": made, "groups": groups(table.axes, marginal, made["counts"], mechanism)}
+            update={
+                "products": made,
+                "groups": groups(table.axes, marginal, made["counts"], mechanism),
+                "row_records": None if row_records is None else row_records.tolist(),
+            }
         )
 
     def _row_records(self, marginal: Marginal) -> Floats | None:

@@ -59,6 +59,8 @@ class Table(_Public):
     values: list[float] | list[int]
     grid: float | None = None
     """Gammas are rounded to multiples of this."""
+    row_records: list[float] | None = None
+    """Public totals of the rows of a conditional table, where the estimate used them."""
     products: dict[str, Product] = Field(default_factory=dict)
     groups: list[Group] | None = None
     notes: list[str] = Field(default_factory=list)
@@ -120,6 +122,8 @@ class Release(_Public):
     choice: str
     records: int | None
     seeded: bool
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    """Of the credible intervals."""
     tables: list[Table] = Field(min_length=1)
     ledger: Spending | None = None
 
