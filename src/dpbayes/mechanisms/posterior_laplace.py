@@ -28,8 +28,8 @@ class PosteriorLaplace:
     ``truncated`` is the improved baseline: each noisy count in turn is cut to what is left of the n records, so the
     result is always a posterior. Untruncated, parameters may be zero or negative and then are no posterior at all.
 
-    It departs from the papers in two ways: the noise is integer, so that its law and its cost are exact; and the cost is that of
-    the cells which carry noise. For two cells that is one, so the papers' scale 2/ε costs ε/2, not ε.
+    It departs from the papers in two ways: the noise is integer, so that its law and its cost are exact; and the
+    cost is that of the cells which carry noise. For two cells that is one: the papers' scale 2/ε costs ε/2, not ε.
 
     Source: [H-abstract] section 3 (baseline), section 5 (truncation).
 
@@ -104,7 +104,7 @@ class PosteriorLaplace:
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """One release: α + noisy counts."""
-        return np.asarray(self.prior) + self.draw_many(counts, 1, rng)[0]
+        return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
 
     def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
         """All candidates and their probabilities for the truncated baseline; private, as the counts are.
@@ -130,8 +130,12 @@ class PosteriorLaplace:
         """P[noise = step], or of all that is cut to it at an end: P[noise ≤ step], P[noise ≥ step]."""
         ratio = np.exp(-1.0 / self.scale)
         exact = (1.0 - ratio) / (1.0 + ratio) * ratio ** np.abs(step)
-        beyond_up = np.where(step > 0, ratio**np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio))
-        beyond_down = np.where(step < 0, ratio**np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio))
+        beyond_up = np.where(
+            step > 0, ratio ** np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio)
+        )
+        beyond_down = np.where(
+            step < 0, ratio ** np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio)
+        )
         value = np.where(lowest, beyond_down, np.where(highest, beyond_up, exact))
         return np.where(lowest & highest, 1.0, value)
 

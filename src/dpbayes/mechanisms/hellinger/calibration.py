@@ -115,8 +115,8 @@ def certified(
 ) -> Hellinger:
     """γ and sharpness, tuned jointly for the smallest expected distance, whose enumerated worst case is pure ε.
 
-    The expected distance is averaged over public reference tables: ``around``, or draws from the prior. The certificate also
-    states the exact ε at δ. Refused where enumeration takes more than about a minute.
+    The expected distance is averaged over public reference tables: ``around``, or draws from the prior. The
+    certificate also states the exact ε at δ. Refused where enumeration takes more than about a minute.
 
     Source: docs/explanation/proofs/hellinger.md.
     """
@@ -190,7 +190,9 @@ def _active_pairs(rows: Rows) -> list[tuple[Table, Table]]:
     size = len(tables)
     if len(rows.prior) == 2:
         ends = np.geomspace(1, size, room).astype(np.int64) - 1
-        chosen = np.unique(np.concatenate([ends, size - 1 - ends, np.linspace(0, size - 1, room // 4).astype(np.int64)]))
+        chosen = np.unique(
+            np.concatenate([ends, size - 1 - ends, np.linspace(0, size - 1, room // 4).astype(np.int64)])
+        )
     else:
         chosen = np.unique(np.linspace(0, size - 1, max(room // len(rows.prior), 12)).astype(np.int64))
     return [(tables[index], other) for index in chosen for other in rows.neighbours(tables[index])]

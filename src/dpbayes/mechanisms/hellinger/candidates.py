@@ -139,7 +139,7 @@ def divergences(prior: tuple[float, ...], table: Ints, others: Ints) -> Floats:
 def normalised(log_weights: Floats) -> Floats:
     """Probabilities proportional to the exponentials."""
     weights = np.exp(log_weights - log_weights.max())
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def half_step(y: Floats) -> Floats:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.mechanisms.hellinger import candidates
@@ -24,8 +22,8 @@ LARGEST_WORK = 100_000_000
 class Certificate:
     """What enumeration proved: ``epsilon`` pure, ``epsilon_at_delta`` at ``delta``, and where the worst case is.
 
-    ``table`` and ``neighbour`` are the data sets and ``candidate`` the release at which the loss is largest. They range over
-    all possible data sets and say nothing about any real one.
+    ``table`` and ``neighbour`` are the data sets and ``candidate`` the release at which the loss is largest. They
+    range over all possible data sets and say nothing about any real one.
     """
 
     epsilon: float
@@ -44,7 +42,8 @@ class Certificate:
         """Read the JSON form back."""
         if not isinstance(record, dict) or set(record) != set(cls.__dataclass_fields__):
             raise ReleaseError("Certificate: expected a record with " + ", ".join(cls.__dataclass_fields__) + ".")
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in record.items()})
+        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
+        return cls(**fields)  # type: ignore[arg-type]  # checked by an audit, which derives them again
 
 
 def work(prior: tuple[float, ...], total: int) -> int:
@@ -61,13 +60,11 @@ def affordable(prior: tuple[float, ...], total: int) -> bool:
     return listable and work(prior, total) <= LARGEST_WORK
 
 
-def certify(
-    prior: tuple[float, ...], total: int, *, sharpness: float, smoothing: float, delta: float
-) -> Certificate:
-    """ε = max over neighbours c, c′ and candidates k of |ln P_c(k) − ln P_c′(k)|, and the smallest ε at δ, by enumeration.
+def certify(prior: tuple[float, ...], total: int, *, sharpness: float, smoothing: float, delta: float) -> Certificate:
+    """ε = max over neighbours c, c′ and candidates k of |ln P_c(k) − ln P_c′(k)|; and the smallest ε at δ.
 
     Symbols: P_c the law of the release for table c.
-    Source: theory of the exact worst case, docs/explanation/proofs/hellinger.md.
+    Source: enumeration, with the symmetries of docs/explanation/proofs/hellinger.md.
     Adjacency: replace-one.
 
     >>> round(certify((1.0, 1.0), 20, sharpness=0.8, smoothing=0.02, delta=1e-8).epsilon, 3)
@@ -85,7 +82,8 @@ def certify(
 
 def worst_case(laws: Laws, pairs: Iterable[tuple[Table, Table]], delta: float) -> Certificate:
     """The worst of these pairs, both directions of each."""
-    pure, at_delta, worst = -1.0, 0.0, ((), (), 0)
+    pure, at_delta = -1.0, 0.0
+    worst: tuple[Table, Table, int] = ((), (), 0)
     for table, other in pairs:
         (log_p, p), (log_q, q) = laws.probabilities(table), laws.probabilities(other)
         loss = log_p - log_q

@@ -74,7 +74,7 @@ def renyi(p: ArrayLike, q: ArrayLike, order: float) -> Floats:
         raise InvalidArgument("renyi: expected an order other than 1. At 1 it is the KL divergence: call kl.")
     p, q = _parameters(p, q)
     step = (order - 1.0) * (p - q)
-    inside = (p + step > 0).all(axis=-1)
+    inside = np.asarray((p + step > 0).all(axis=-1))
     safe = np.where(inside[..., None], step, 0.0)
     if order > 1:
         value = (_kl(p, p + safe, safe) + (order - 1.0) * _kl(p, q, q - p)) / (order - 1.0)
@@ -160,8 +160,9 @@ def _kl(at: Floats, end: Floats, step: Floats) -> Floats:
     drift = _closing_to_zero(step - base * (whole_step / whole_base)[..., None], base)
     cells += (scaled * _excess(scaled, top, drift)).sum(-1)
     if not whole_step.any():
-        return cells
-    return cells - _logs(whole_at, whole_end, whole_step, whole_shift) - _stirling(whole_base, whole_top, whole_step)
+        return np.asarray(cells)
+    whole = _logs(whole_at, whole_end, whole_step, whole_shift) + _stirling(whole_base, whole_top, whole_step)
+    return np.asarray(cells - whole)
 
 
 def _shift(at: Floats, end: Floats) -> Floats:
@@ -195,7 +196,7 @@ def _stirling(base: Floats, top: Floats, step: Floats) -> Floats:
 
 
 def _deficit(base: Floats, top: Floats, step: Floats) -> Floats:
-    """x − ln(1+x) for x = step/base, 1 + x = top/base."""
+    """The value x − ln(1+x) for x = step/base, 1 + x = top/base."""
     x = step / base
     near = np.abs(x) <= 0.5
     return np.where(near, log1p_deficit(np.where(near, x, 0.0)), x - np.log(top / base))

@@ -1,8 +1,8 @@
 """Sums of exponentials that dominate the weights of the exponential mechanism, with a certificate.
 
 The weight of a candidate is exp(−a·s(D)), D = −ln BC a sum over cells and s a Bernstein function. So the weight
-is a positive mixture of exponentials e^{−cD}, c = 0, 1, 2, …, and each of these is a product over the cells, which can be
-sampled. A few dozen of them, fitted and then raised until they dominate, make the envelope of the sampler.
+is a positive mixture of exponentials e^{−cD}, c = 0, 1, 2, …, and each of these is a product over the cells, which
+can be sampled. A few dozen of them, fitted and then raised until they dominate, make the envelope of the sampler.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _hellinger_bend(divergence: Floats) -> Floats:
 HELLINGER = Curve(score=_hellinger, bend=_hellinger_bend, spacing=0.25)
 """s(D) = √(1 − e^{−D}) = H."""
 
-SQUARED_HELLINGER = Curve(score=lambda divergence: -np.expm1(-divergence), bend=lambda divergence: np.exp(-divergence), spacing=0.05)
+SQUARED_HELLINGER = Curve(
+    score=lambda divergence: -np.expm1(-divergence), bend=lambda divergence: np.exp(-divergence), spacing=0.05
+)
 """s(D) = 1 − e^{−D} = H², a lower bound of the total variation distance."""
 
 
@@ -58,16 +60,16 @@ class Envelope:
     log_weights: Floats
 
     def log(self, divergence: Floats) -> Floats:
-        """ln E(D)."""
+        """The logarithm of E(D)."""
         terms = self.log_weights - np.multiply.outer(divergence, self.rates)
         top = terms.max(axis=-1, keepdims=True)
-        return np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0]
+        return np.asarray(np.log(np.exp(terms - top).sum(axis=-1)) + top[..., 0])
 
     def slope(self, divergence: Floats) -> Floats:
         """(ln E)′(D), the average rate with its sign changed."""
         terms = self.log_weights - np.multiply.outer(divergence, self.rates)
         shares = np.exp(terms - terms.max(axis=-1, keepdims=True))
-        return -(shares @ self.rates) / shares.sum(axis=-1)
+        return np.asarray(-(shares @ self.rates) / shares.sum(axis=-1))
 
     def raised(self, height: float) -> Envelope:
         """e^height times the envelope."""
@@ -77,9 +79,9 @@ class Envelope:
 def shortfall(envelope: Envelope, curve: Curve, sharpness: float) -> float:
     """The least σ that proves e^σ·E(D) ≥ e^{−a·s(D)} for all D ≥ 0.
 
-    ln of both sides is convex and decreasing. Between neighbouring points of a grid the right side lies below
-    its chord and the left side above its tangent, so two comparisons settle the interval; before the first point the weight
-    is at most 1, after the last one the envelope is at least its constant term.
+    The logarithms of both sides are convex and decreasing. Between neighbouring points of a grid the right side lies
+    below its chord and the left side above its tangent, so two comparisons settle the interval; before the first
+    point the weight is at most 1, after the last one the envelope is at least its constant term.
 
     Symbols: a sharpness, s curve, E envelope.
     Source: our proof, docs/explanation/proofs/hellinger.md.

@@ -26,8 +26,8 @@ SCORES = ("hellinger", "kl", "total-variation")
 class PosteriorExponential:
     """Releases Dir(α + k) with probability ∝ exp(−ε·score/(2Δ)), Δ the global sensitivity of the score.
 
-    Scores: `hellinger`; `kl`, which is KL(released ‖ true); `total-variation` for two cells. It is ε-DP by the classical
-    theorem, and the χ² score is refused: two posteriors with the same number of records can be infinitely far apart.
+    Scores: `hellinger`; `kl`, which is KL(released ‖ true); `total-variation` for two cells. It is ε-DP by the
+    classical theorem. The χ² score is refused: two posteriors of as many records can be infinitely far apart.
 
     Source: [H-notes] section 2.1; [MT07] theorem 6.
 
@@ -54,7 +54,8 @@ class PosteriorExponential:
         if self.score == "chi-squared":
             raise InvalidArgument(
                 f"{owner}: the χ² score has unbounded sensitivity, as χ² between two posteriors of the same "
-                "number of records is infinite once 2p − q leaves the positive numbers. Use hellinger, kl or total-variation."
+                "number of records is infinite once 2p − q leaves the positive numbers. "
+                "Use hellinger, kl or total-variation."
             )
         _checks.one_of(owner, SCORES, score=self.score)
         if self.score == "total-variation" and len(self.prior) != 2:
@@ -95,7 +96,7 @@ class PosteriorExponential:
 
     @property
     def exponent(self) -> float:
-        """a = ε/(2Δ)."""
+        """The factor a = ε/(2Δ) of the score in the weights."""
         return self.sharpness / (2.0 * self.sensitivity)
 
     def sampler(self, counts: ArrayLike) -> Sampler:
@@ -121,7 +122,7 @@ class PosteriorExponential:
             return kl(prior + others, prior + table)
         if self.score == "total-variation":
             return beta_total_variation(prior + others, prior + table)
-        return envelope.HELLINGER.score(candidates.divergences(self.prior, table, others))
+        return np.asarray(envelope.HELLINGER.score(candidates.divergences(self.prior, table, others)))
 
     def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
         """All candidates and their probabilities, where they can be listed; private, as the counts are."""
@@ -136,7 +137,7 @@ class PosteriorExponential:
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """One release: the parameters α + k of a posterior."""
-        return np.asarray(self.prior) + self.draw_many(counts, 1, rng)[0]
+        return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
 
     def record(self) -> Record:
         """JSON form."""
@@ -179,7 +180,9 @@ def kl_sensitivity(prior: tuple[float, ...], total: int) -> float:
 def total_variation_sensitivity(prior: tuple[float, ...], total: int) -> float:
     """Δ = max over p + q = n − 1 of TV(Beta(a+1, b), Beta(a, b+1)) = x^a·(1−x)^b·(a+b)/(a·b·B(a, b)), x = a/(a+b).
 
-    Symbols: a = α₁ + p, b = α₂ + q, n total, B the beta function. TV is a metric, so the largest step is the sensitivity.
+    TV is a metric, so the largest step is the sensitivity.
+
+    Symbols: a = α₁ + p, b = α₂ + q, n total, B the beta function.
     Source: our proof, docs/explanation/proofs/hellinger.md.
     Adjacency: replace-one.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Rows:
         if self._list is not None:
             parts = zip(self.prior, table, self._list.T, strict=True)
             divergence = sum(self._cell(prior, count)[k] for prior, count, k in parts)
-            return np.sqrt(-np.expm1(-divergence))
+            return np.asarray(np.sqrt(-np.expm1(-divergence)))
         x = table[0]
         increments = self._own - self._shared[x : x + self.total]
         divergence = np.empty(self.total + 1)
@@ -70,12 +71,12 @@ class Rows:
             yield from ((x, self.total - x) for x in range(last + 1))
             return
         ordered = np.ones(self.size, dtype=bool)
-        assert self._list is not None  # noqa: S101 - three or more cells are listed
+        listed = self.all_tables()
         for value in set(self.prior):
             like = [i for i, prior in enumerate(self.prior) if prior == value]
-            for i, j in zip(like[:-1], like[1:], strict=True):
-                ordered &= self._list[:, i] <= self._list[:, j]
-        yield from (tuple(int(k) for k in table) for table in self._list[ordered])
+            for i, j in pairwise(like):
+                ordered &= listed[:, i] <= listed[:, j]
+        yield from (tuple(int(k) for k in table) for table in listed[ordered])
 
     def neighbours(self, table: Table) -> Iterator[Table]:
         """Tables with one record moved, each unordered pair of classes at least once."""
@@ -135,7 +136,7 @@ class Laws:
         return cls(rows, sharpness, Sensitivities(rows, smoothing))
 
     def exponent(self, table: Table) -> tuple[float, float]:
-        """a = ε/(2S) and ln Z, the same for all tables of a class."""
+        """The factor a = ε/(2S) of H and ln Z, the same for all tables of a class."""
         key = self.rows.canonical(table)
         if key not in self._of_class:
             a = self._sharpness / (2.0 * self._sensitivities(key))
@@ -143,7 +144,7 @@ class Laws:
         return self._of_class[key]
 
     def _probabilities(self, table: Table) -> tuple[Floats, Floats]:
-        """ln of the probability of each candidate, and the probability."""
+        """The logarithm of the probability of each candidate, and the probability."""
         a, log_normaliser = self.exponent(table)
         logs = -a * self.rows.distances(table) - log_normaliser
         return logs, np.exp(logs)

@@ -65,9 +65,13 @@ class Hellinger:
         if isinstance(self.smoothing, bool) or not self.smoothing >= 0:
             raise InvalidArgument(f"Hellinger: expected smoothing >= 0, got {self.smoothing!r}.")
         if math.isinf(self.smoothing) != (self.calibration == "none"):
-            raise InvalidArgument("Hellinger: the local sensitivity (infinite smoothing) has calibration `none`, and only it.")
+            raise InvalidArgument(
+                "Hellinger: the local sensitivity (infinite smoothing) has calibration `none`, and only it."
+            )
         if (self.delta_published is not None) != (self.calibration == "published"):
-            raise InvalidArgument("Hellinger: expected delta_published with the calibration `published`, and only there.")
+            raise InvalidArgument(
+                "Hellinger: expected delta_published with the calibration `published`, and only there."
+            )
         if self.delta_published is not None:
             _checks.probability("Hellinger", delta_published=self.delta_published)
             largest = published_smoothing(self.sharpness, self.delta_published, self.log_candidates)
@@ -92,9 +96,7 @@ class Hellinger:
             return self._stated(self.sharpness, self.delta_published)
         if self.smoothing == 0:
             return self._stated(self.sharpness, 0.0)
-        return SmoothTail(
-            sharpness=self.sharpness, smoothing=self.smoothing, log_candidates=self.log_candidates
-        )
+        return SmoothTail(sharpness=self.sharpness, smoothing=self.smoothing, log_candidates=self.log_candidates)
 
     def _stated(self, epsilon: float, delta: float) -> Stated:
         return Stated(epsilon_stated=epsilon, delta_stated=delta, unit=self.unit, what="posterior")
@@ -120,7 +122,7 @@ class Hellinger:
         return self.promise.pld(interval)
 
     def exponent(self, counts: ArrayLike) -> float:
-        """a = ε/(2S(counts)), the factor of H in the weights; private, as the counts are.
+        """The factor a = ε/(2S(counts)) of H in the weights; private, as the counts are.
 
         Symbols: ε sharpness, S smooth sensitivity.
         Source: [H-full] definition 3.
@@ -154,7 +156,7 @@ class Hellinger:
                 "Hellinger: calibrated to local sensitivity it is not private, a release is refused. "
                 "For an experiment hand in a generator."
             )
-        return np.asarray(self.prior) + self.draw_many(counts, 1, rng)[0]
+        return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
 
     def record(self) -> Record:
         """JSON form."""
@@ -200,4 +202,3 @@ def published_smoothing(epsilon: float, delta: float, log_candidates: float) -> 
     _checks.positive("published_smoothing", epsilon=epsilon)
     _checks.probability("published_smoothing", delta=delta)
     return math.log1p(0.5 * epsilon / (log_candidates + math.log(2.0) - math.log(delta)))
-

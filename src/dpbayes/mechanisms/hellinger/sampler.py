@@ -57,7 +57,7 @@ class Cell:
 
     @cached_property
     def window(self) -> tuple[Floats, int]:
-        """h on all k with h(k) ≤ reach (h falls and rises about the count), and the first such k."""
+        """All h(k) ≤ reach (h falls and rises about the count), and the first such k."""
         low, high = self._ends()
         return candidates.cell_divergences(self.prior, self.count, low, high), low
 
@@ -74,7 +74,7 @@ class Cell:
 
 
 class KlCell(Cell):
-    """The same for the score KL(candidate ‖ posterior): h(k) = lnΓ(u) − lnΓ(v) − (u − v)·ψ(v), u = α + count, v = α + k."""
+    """The same for KL(candidate ‖ posterior): h(k) = lnΓ(u) − lnΓ(v) − (u − v)·ψ(v), u = α + count, v = α + k."""
 
     def _far(self, k: Floats) -> Floats:
         own = np.full(k.shape, self.prior + self.count)
@@ -82,7 +82,7 @@ class KlCell(Cell):
 
     @cached_property
     def window(self) -> tuple[Floats, int]:
-        """h where it does not exceed the reach, and the first such k."""
+        """All h(k) ≤ reach, and the first such k."""
         low, high = self._ends()
         return self._far(np.arange(low, high + 1, dtype=np.float64)), low
 
@@ -238,7 +238,7 @@ class _Table:
         return mean, float(shares @ (steps - mean) ** 2)
 
     def log_factor(self, k: Ints) -> Floats:
-        """ln of the weight of k relative to the largest; −∞ outside."""
+        """The logarithm of the weight of k relative to the largest; −∞ outside."""
         index = k - self._low
         inside = (index >= 0) & (index < self._logs.size)
         return np.where(inside, self._logs[np.where(inside, index, 0)] - self.log_top, -np.inf)
@@ -247,4 +247,4 @@ class _Table:
         """Independent draws by inversion."""
         points = rng.random(size) * self._cumulative[-1]
         index = np.searchsorted(self._cumulative, points, side="right")
-        return self._low + np.minimum(index, self._cumulative.size - 1)
+        return np.asarray(self._low + np.minimum(index, self._cumulative.size - 1))

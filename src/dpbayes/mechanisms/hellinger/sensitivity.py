@@ -59,7 +59,7 @@ def global_sensitivity(prior: tuple[float, ...], total: int) -> float:
     candidates.check_prior("global_sensitivity", prior)
     candidates.check_total("global_sensitivity", total)
     if len(prior) == 2:
-        return float(two_cell_sensitivities(prior, total, math.inf).max())
+        return _from_divergence(_two_cell_ends(prior, total))
     return _from_divergence(step_divergence(np.sort(prior)[:2]).sum())
 
 
@@ -107,7 +107,7 @@ def direct_steps(prior: tuple[float, ...]) -> Steps:
 def tabulated_steps(prior: tuple[float, ...], total: int) -> Steps:
     """f(α_i + k) from a table for all k up to the total."""
     table = step_divergence(np.add.outer(np.asarray(prior), np.arange(total + 1)))
-    return lambda cells, counts: table[cells, counts]
+    return lambda cells, counts: np.asarray(table[cells, counts])
 
 
 def two_cell_sensitivities(prior: tuple[float, ...], total: int, smoothing: float) -> Floats:
@@ -118,23 +118,21 @@ def two_cell_sensitivities(prior: tuple[float, ...], total: int, smoothing: floa
     Adjacency: replace-one.
     """
     x = np.arange(total, dtype=np.float64)
-    step = step_divergence(prior[0] + x) + step_divergence(prior[1] + total - 1 - x)
-    step = _root(step)
+    step = _root(step_divergence(prior[0] + x) + step_divergence(prior[1] + total - 1 - x))
     local = np.maximum(np.append(step, 0.0), np.append(0.0, step))
     if math.isinf(smoothing):
-        return local
+        return np.asarray(local)
     slope = smoothing * np.arange(total + 1)
     logs = np.log(local)
     from_left = np.maximum.accumulate(logs + slope) - slope
     from_right = np.maximum.accumulate((logs - slope)[::-1])[::-1] + slope
-    return np.exp(np.maximum(from_left, from_right))
+    return np.asarray(np.exp(np.maximum(from_left, from_right)))
 
 
 def _two_cells(prior: tuple[float, ...], table: Ints, smoothing: float) -> float:
     """One entry of ``two_cell_sensitivities``, looking only as far as can matter."""
     total, here = int(table.sum()), int(table[0])
-    ends = step_divergence(np.array([prior[0], prior[1]])) + step_divergence(np.array(prior[::-1]) + total - 1)
-    highest = _from_divergence(ends.max())
+    highest = _from_divergence(_two_cell_ends(prior, total))
     if smoothing == 0:
         return highest
     leave = step_divergence(np.asarray(prior) + np.maximum(table - 1, 0))
@@ -146,6 +144,11 @@ def _two_cells(prior: tuple[float, ...], table: Ints, smoothing: float) -> float
     # the step between x and x+1 is a neighbouring step of both
     distance = np.minimum(np.abs(moves - here), np.abs(moves + 1 - here))
     return float((steps * np.exp(-np.where(distance > 0, smoothing, 0.0) * distance)).max())
+
+
+def _two_cell_ends(prior: tuple[float, ...], total: int) -> float:
+    """The largest f(α₁ + p) + f(α₂ + q), p + q = n − 1: convex in p, so at an end."""
+    return float((step_divergence(prior) + step_divergence(np.array(prior[::-1]) + total - 1)).max())
 
 
 def _local_divergence(enter: Floats, leave: Floats, table: Ints) -> float:
@@ -161,9 +164,7 @@ def _best_other(values: Floats) -> Floats:
     return best
 
 
-def _best_after_moves(
-    lowered: list[Floats], empty: Floats, prior: Floats, table: Ints, smoothing: float
-) -> float:
+def _best_after_moves(lowered: list[Floats], empty: Floats, prior: Floats, table: Ints, smoothing: float) -> float:
     """The largest discounted sensitivity within the horizon of ``lowered``, for three or more cells.
 
     A record goes from cell i to cell j after a records of i and b records of j were moved elsewhere. For a given
@@ -219,4 +220,4 @@ def _root(divergence: Floats) -> Floats:
 
 
 def _from_divergence(divergence: float) -> float:
-    return float(_root(np.float64(divergence)))
+    return float(_root(np.asarray(divergence)))
