@@ -138,13 +138,22 @@ class GammaPair:
 
 
 def _profile(law: LossLaw, epsilons: Floats) -> Floats:
-    """δ at many ε at once: δ(ε) = ∫ over losses above ε of (1 − e^{ε−L}), gathered from above."""
-    losses, masses = law.nodes(epsilons)
-    cell = np.searchsorted(epsilons, losses)
-    above = np.bincount(cell, masses, epsilons.size + 1)[:0:-1].cumsum()[::-1]
-    tilted = np.bincount(cell, masses * np.exp(-np.clip(losses, 0.0, None)), epsilons.size + 1)
-    below: Floats = np.exp(epsilons) * tilted[:0:-1].cumsum()[::-1]
-    return np.asarray((1.0 + law.roundoff) * (above - below) + 1e-16)
+    """δ at equally spaced ε from 0 on: δ(ε) = ∫ over losses above ε of (1 − e^{ε−L}).
+
+    Gathered from above as a sum of positive terms: with T(ε) = ∫ of e^{ε−L}, each step down by h adds
+    (1 − e^−h)·T and what the losses of that step contribute.
+    """
+    from scipy.signal import lfilter
+
+    step = epsilons[1] - epsilons[0]
+    losses, masses = law.nodes(np.concatenate([-epsilons[:0:-1], epsilons]))
+    losses, masses = losses[losses > 0], masses[losses > 0]
+    cell = np.minimum(np.searchsorted(epsilons, losses) - 1, epsilons.size - 1)
+    excess = losses - epsilons[cell]
+    seen = np.bincount(cell, masses * -np.expm1(-excess), epsilons.size)[::-1]
+    tilted = lfilter([1.0], [1.0, -np.exp(-step)], np.bincount(cell, masses * np.exp(-excess), epsilons.size)[::-1])
+    seen[1:] += -np.expm1(-step) * tilted[:-1]
+    return np.asarray((1.0 + law.roundoff) * seen.cumsum()[::-1])
 
 
 def _difference(a: float, b: float, c: float) -> float:

@@ -26,8 +26,14 @@ else:
 TAIL = 1e-20
 """Probability that may be moved to an infinite loss when a tail is cut."""
 
+CUT = 1e-15
+"""The same when two distributions are composed: Fourier transforms leave noise just below it in every tail."""
+
+ROUNDING = 5e-16
+"""Moved to an infinite loss in every release: Fourier transforms that compose it may lose up to a fifth of this."""
+
 LONG = 2**17
-"""Number of multiples from which composed tails are cut."""
+"""Number of multiples from which a repeated distribution is cut: finding the bounds takes longer below it."""
 
 Masses = tuple[int, Floats, float]
 """Lowest multiple of the interval, probabilities of it and the following multiples, mass at infinity."""
@@ -39,7 +45,7 @@ def from_masses(interval: float, removed: Masses, added: Masses | None = None) -
 
     def dense(masses: Masses) -> object:
         lowest, probabilities, infinity = masses
-        return pld_pmf.DensePLDPmf(interval, lowest, probabilities, infinity, True)
+        return pld_pmf.DensePLDPmf(interval, lowest, probabilities, infinity + ROUNDING, True)
 
     if added is None:
         return privacy_loss_distribution.PrivacyLossDistribution(dense(removed))
@@ -83,35 +89,47 @@ def from_atoms(losses: Floats, probabilities: Floats, interval: float) -> Pld:
 def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: float) -> Pld:
     """A symmetric pair whose δ(ε) is at most ``profile`` at every multiple of ``interval`` up to ``highest``.
 
-    The true δ is a convex function of e^ε. Its values lie below the bound, hence below the largest convex
-    function under the bound: that one is used, and chords between the multiples only round it up.
+    The true δ is a convex function of e^ε over all ε. Its values lie below the bound, hence below the largest
+    convex function under the bound: that one is used, and chords between the multiples only round it up.
 
     Source: [Dots] algorithm 1; the convex hull is our remark, docs/explanation/proofs/composition.md.
     """
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     count = max(math.ceil(highest / interval), 1)
-    epsilons = np.arange(count + 1, dtype=np.float64) * interval
-    positive = _largest_convex_below(np.exp(epsilons), np.clip(profile(epsilons), 0.0, 1.0))
+    epsilons = interval * np.arange(count + 1)
+    positive = np.clip(profile(epsilons), 0.0, 1.0)
     # symmetric pairs have δ(−ε) = 1 − e^−ε (1 − δ(ε))
     negative = 1.0 - np.exp(-epsilons[:0:-1]) * (1.0 - positive[:0:-1])
+    deltas = _largest_convex_below(np.concatenate([negative, positive]), interval)
     pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
-        interval, -count, count, np.concatenate([negative, positive])
+        interval, -count, count, np.minimum(deltas + ROUNDING, 1.0)
     )
     return privacy_loss_distribution.PrivacyLossDistribution(pmf.to_dense_pmf())
 
 
-def _largest_convex_below(x: Floats, y: Floats) -> Floats:
-    """Values at x of the largest convex function below the points (x, y): Andrew's lower hull."""
+def _largest_convex_below(values: Floats, interval: float) -> Floats:
+    """The largest convex function of e^ε below these values at successive multiples of ``interval``.
+
+    Andrew's lower hull. With x = e^ε, (x_b − x_a)/(x_c − x_a) depends on differences of ε only: large ε do
+    not overflow.
+    """
+    steps = interval * np.arange(values.size)
+    decay, rise = np.exp(-steps), -np.expm1(-steps)
+    y, decays, rises = values.tolist(), decay.tolist(), rise.tolist()
     hull: list[int] = []
-    for i in range(x.size):
+    for c in range(values.size):
         while len(hull) >= 2:
             a, b = hull[-2], hull[-1]
-            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
+            if y[b] - y[a] < (y[c] - y[a]) * decays[c - b] * rises[b - a] / rises[c - a]:
                 break
             hull.pop()
-        hull.append(i)
-    return np.interp(x, x[hull], y[hull])
+        hull.append(c)
+    index, knots = np.arange(values.size), np.array(hull)
+    piece = np.clip(np.searchsorted(knots, index, side="right") - 1, 0, knots.size - 2)
+    left, right = knots[piece], knots[piece + 1]
+    share = decay[right - index] * rise[index - left] / rise[right - left]
+    return np.asarray(values[left] * (1.0 - share) + values[right] * share)
 
 
 def from_statement(epsilon: float, delta: float, interval: float) -> Pld:
@@ -119,19 +137,17 @@ def from_statement(epsilon: float, delta: float, interval: float) -> Pld:
 
     Source: [KOV] theorem 3.3; [Dots] for the pair that dominates all (ε, δ)-DP mechanisms.
     """
-    ceiling = math.ceil(epsilon / interval - 1e-12)
-    truth = (1.0 - delta) / (1.0 + math.exp(-ceiling * interval))
-    probabilities = np.zeros(2 * ceiling + 1)
-    probabilities[0] += 1.0 - delta - truth
-    probabilities[-1] += truth
-    return from_masses(interval, (-ceiling, probabilities, delta))
+    truth = (1.0 - delta) / (1.0 + math.exp(-epsilon))
+    first, last = math.floor(-epsilon / interval), math.ceil(epsilon / interval) + 1
+    atoms = np.array([epsilon, -epsilon]), np.array([truth, 1.0 - delta - truth])
+    lowest, masses, infinity = split(*atoms, interval, first, last)
+    return from_masses(interval, (lowest, masses, infinity + delta))
 
 
 def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     """All parts together, each repeated; the two smallest first, so that work stays near-linear."""
     heap: list[tuple[int, int, Pld]] = []
     for serial, (pld, times) in enumerate(parts):
-        # cutting tails costs more than it saves while the whole range is short
         tail = TAIL if times * _size(pld) > LONG else 0.0
         repeated = pld.self_compose(times, tail) if times > 1 else pld
         heapq.heappush(heap, (_size(repeated), serial, repeated))
@@ -139,7 +155,7 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     while len(heap) > 1:
         _, _, one = heapq.heappop(heap)
         _, _, other = heapq.heappop(heap)
-        together = one.compose(other, TAIL if _size(one) + _size(other) > LONG else 0.0)
+        together = one.compose(other, CUT)
         serial += 1
         heapq.heappush(heap, (_size(together), serial, together))
     return heap[0][2]
