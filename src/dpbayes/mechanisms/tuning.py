@@ -113,8 +113,8 @@ class ConcentrationCurve:
 
         ``draw`` minimises the expected KL of the draw, at a public ``guess`` of the distribution if there is one,
         else at the worst distribution. ``estimate`` wants the least
-        noisy window on the counts: its variance (r·c + α)/r² falls towards the Gaussian limit as r grows, so the
-        weight is taken large enough to come within a hundredth of it.
+        noisy window on the counts: its variance (r·c + α)/r² exceeds the Gaussian limit by (c − ½)/r, so the weight
+        is taken large enough to come within a hundredth of it at every count.
         """
         _checks.one_of("ConcentrationCurve", ("draw", "estimate"), purpose=purpose)
         _checks.positive_integer("ConcentrationCurve", cells=cells, records=records)
@@ -207,7 +207,7 @@ def _scalar(mechanism: Dirichlet) -> float:
 
 def _minimum(value: Callable[[float], float], low: float, high: float) -> float:
     """Where a function with one valley is smallest: a coarse grid, a finer one, a parabola through its best points."""
-    for points in (9, 7):
+    for points in (7, 5):
         grid = np.linspace(low, high, points)
         values = np.array([value(float(x)) for x in grid])
         i = min(max(int(np.argmin(values)), 1), points - 2)

@@ -51,8 +51,8 @@ def worst_expected_kl(*, cells: int, records: float, weight: float, concentratio
     Source: docs/explanation/proofs/utility.md.
     Adjacency: none.
     """
-    equal = np.unique(np.geomspace(1, cells - 1, 48).astype(np.int64))[:, None].astype(np.float64)
-    odd = 0.5 - 0.5 * np.cos(np.linspace(0.0, math.pi, 161))[None, :]
+    equal = np.unique(np.geomspace(1, cells - 1, 32).astype(np.int64))[:, None].astype(np.float64)
+    odd = 0.5 - 0.5 * np.cos(np.linspace(0.0, math.pi, 81))[None, :]
     share = (1.0 - odd) / equal
     total = weight * records
 

@@ -1,0 +1,139 @@
+"""Choosing parameters by purpose, never by data."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpbayes import RDP, TCDP, ZCDP, Adjacency, ApproxDP, Cost, Gaussian, PrivacyUnit, PureDP
+from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.mechanisms.tuning import (
+    ConcentrationCurve,
+    dirichlet_at_weight,
+    gaussian_noise,
+    laplace_noise,
+    published_dirichlet,
+)
+from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl
+from dpbayes.privacy.calibrate import calibrate, calibrate_mix
+
+REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+P = [0.5, 0.3, 0.1, 0.06, 0.04]
+
+targets = st.one_of(
+    st.builds(RDP, order=st.floats(1.5, 50), epsilon=st.floats(0.001, 10)),
+    st.builds(TCDP, rho=st.floats(0.001, 5), omega=st.floats(1.5, 50)),
+)
+
+
+@pytest.mark.parametrize(
+    ("order", "epsilon", "published", "best"),
+    [(5, 1, 0.0040, 0.0021), (5, 10, 0.0032, 0.00053), (20, 10, 0.0354, 0.0045)],
+)
+def test_the_curve_holds_the_checked_improvements_over_the_papers(order, epsilon, published, best):
+    target = RDP(order=order, epsilon=epsilon)
+    paper = published_dirichlet(target, REPLACE)
+    ours = ConcentrationCurve(target=target, unit=REPLACE).best(cells=5, records=1000, guess=P)
+
+    def kl(made):
+        return expected_kl(P, records=1000, weight=made.weight, concentration=made.concentration)
+
+    assert kl(paper) == pytest.approx(published, rel=0.02)
+    assert kl(ours) == pytest.approx(best, rel=0.03)
+
+
+@settings(max_examples=40, deadline=None)
+@given(target=targets, log_weight=st.floats(-4, 4), unit=st.sampled_from([REPLACE, ADD]), releases=st.integers(1, 30))
+def test_every_point_of_the_curve_meets_its_target_and_nearly_so(target, log_weight, unit, releases):
+    made = ConcentrationCurve(target=target, unit=unit, releases=releases).at(math.exp(log_weight))
+    gap = target.gap(Cost.of(made, releases))
+    assert gap <= 0
+    # near its pole a cost may jump by more than the tolerance between neighbouring floats
+    below = replace(made, concentration=made.concentration * (1 - 16 * 2**-52))
+    assert gap >= -1e-9 or target.gap(Cost.of(below, releases)) > 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(target=targets, log_weight=st.floats(-3, 3), unit=st.sampled_from([REPLACE, ADD]))
+def test_the_exact_curve_never_needs_more_than_the_published_one(target, log_weight, unit):
+    weight = math.exp(log_weight)
+    exact = ConcentrationCurve(target=target, unit=unit).concentration(weight)
+    published = ConcentrationCurve(target=target, unit=unit, accounting="published").concentration(weight)
+    assert exact <= published * (1 + 1e-9)
+
+
+def test_the_curve_tends_to_gaussian_noise_and_lies_half_a_record_below_it():
+    target = RDP(order=5, epsilon=0.5)
+    curve = ConcentrationCurve(target=target, unit=REPLACE)
+    for weight in (100, 1000, 1e5):
+        assert curve.concentration(weight) / weight**2 == pytest.approx(5 / 0.5 - 0.5 / weight, abs=0.1 / weight)
+    assert calibrate(gaussian_noise(REPLACE), target).sigma ** 2 == pytest.approx(5 / 0.5, rel=1e-6)
+
+
+def test_an_estimate_is_tuned_within_a_hundredth_of_the_gaussian_noise():
+    target = ApproxDP(epsilon=1, delta=1e-6)
+    made = ConcentrationCurve(target=target, unit=REPLACE, releases=21).best(purpose="estimate", records=5000)
+    sigma = calibrate(gaussian_noise(REPLACE), target, times=21).sigma
+    noise_at_most = (made.weight * 5000 + made.concentration) / made.weight**2
+    assert noise_at_most <= 1.02 * sigma**2
+
+
+@pytest.mark.parametrize("cells", [2, 10, 500])
+def test_the_draw_is_tuned_to_the_least_worst_case(cells):
+    curve = ConcentrationCurve(target=RDP(order=5, epsilon=1), unit=REPLACE)
+    chosen = curve.best(cells=cells, records=2000)
+
+    def worst(made):
+        return worst_expected_kl(
+            cells=cells, records=2000, weight=made.weight, concentration=made.concentration
+        )
+
+    others = [worst(curve.at(weight)) for weight in np.geomspace(0.01, 100, 30)]
+    assert worst(chosen) <= 1.01 * min(others)
+
+
+def test_a_public_lower_bound_on_counts_lowers_the_concentration():
+    plain = ConcentrationCurve(target=RDP(order=5, epsilon=1), unit=REPLACE).concentration(1.0)
+    bounded = ConcentrationCurve(target=RDP(order=5, epsilon=1), unit=REPLACE, least_count=3).concentration(1.0)
+    assert bounded == pytest.approx(plain - 3.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("target", [ZCDP(rho=0.5), PureDP(epsilon=1)])
+def test_an_unbounded_loss_meets_no_pure_or_zero_concentrated_target(target):
+    with pytest.raises(TargetUnreachable, match="Ask for"):
+        ConcentrationCurve(target=target, unit=REPLACE).best()
+    with pytest.raises(TargetUnreachable):
+        calibrate(dirichlet_at_weight(1.0, REPLACE), target)
+
+
+def test_what_is_released_alongside_leaves_less_for_the_rest():
+    target, other = ApproxDP(epsilon=1, delta=1e-6), Cost.of(Gaussian(sigma=20, unit=REPLACE), 3)
+    alone = ConcentrationCurve(target=target, unit=REPLACE, releases=2).at(1.0)
+    beside = ConcentrationCurve(target=target, unit=REPLACE, releases=2, alongside=other).at(1.0)
+    assert beside.concentration > alone.concentration
+    assert -1e-9 <= target.gap(other + Cost.of(beside, 2)) <= 0
+
+
+def test_a_mix_lands_on_its_target_and_keeps_proportions():
+    target = ApproxDP(epsilon=2, delta=1e-6)
+    parts = [(dirichlet_at_weight(1.0, REPLACE), 3), (gaussian_noise(REPLACE), 2), (laplace_noise(REPLACE), 1)]
+    made = calibrate_mix(parts, target)
+    total = sum((Cost.of(m, k) for m, (_, k) in zip(made[1:], parts[1:], strict=True)), Cost.of(made[0], 3))
+    assert -1e-9 <= target.gap(total) <= 0
+
+
+def test_published_parameters_cost_less_than_they_promise():
+    for target in (RDP(order=5, epsilon=1), ApproxDP(epsilon=1, delta=1e-5), TCDP(rho=0.2, omega=8)):
+        made = published_dirichlet(target, REPLACE, releases=4)
+        assert target.gap(Cost.of(made, 4)) < 0
+        assert target.gap(Cost.of(made.published(), 4)) <= 1e-9
+
+
+@pytest.mark.parametrize("bad", [{"purpose": "guess"}, {"cells": 0}, {"records": 0.5}])
+def test_wrong_purposes_are_refused_in_one_sentence(bad):
+    with pytest.raises(InvalidArgument, match="expected"):
+        ConcentrationCurve(target=RDP(order=5, epsilon=1), unit=REPLACE).best(**bad)
