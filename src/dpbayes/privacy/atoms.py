@@ -62,10 +62,14 @@ def randomised_response_renyi(order: float, epsilon: float) -> float:
     Adjacency: any that the ε holds for.
 
     >>> round(randomised_response_renyi(2, 1.0), 6)
-    0.734936
+    0.735326
     """
     if math.isinf(order):
         return epsilon
-    # log-sum-exp around λε, so that large orders do not overflow
-    rest = math.log1p(math.exp((1.0 - 2.0 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
-    return epsilon + rest / (order - 1.0)
+    if order * epsilon > 30.0:  # relative to λε, so that large orders do not overflow
+        rest = math.log1p(math.exp((1.0 - 2.0 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
+        divergence = epsilon + rest / (order - 1.0)
+    else:  # the same as ln[cosh((λ−½)ε)/cosh(ε/2)]/(λ−1), where nothing cancels
+        growth = 2.0 * math.sinh(0.5 * order * epsilon) * math.sinh(0.5 * (order - 1.0) * epsilon)
+        divergence = math.log1p(growth / math.cosh(0.5 * epsilon)) / (order - 1.0)
+    return min(divergence * (1.0 + 1e-15), epsilon)
