@@ -45,9 +45,7 @@ class Attribute:
         if _is_text(self.categories) or _is_text(self.edges):
             raise SchemaError(f"Schema: attribute {self.name!r} needs its categories or edges as a list.")
         if not self.categories and not self.edges:
-            raise SchemaError(
-                f"Schema: attribute {self.name!r} declares nothing. Give it categories or edges."
-            )
+            raise SchemaError(f"Schema: attribute {self.name!r} declares nothing. Give it categories or edges.")
         if self.categories and self.edges:
             raise SchemaError(f"Schema: attribute {self.name!r} has categories and edges. Keep one of them.")
         object.__setattr__(self, "categories", tuple(self._category(value) for value in self.categories))
@@ -151,9 +149,7 @@ class Attribute:
         if repeated := _first_repeated(self.categories):
             raise SchemaError(f"Schema: attribute {self.name!r} repeats the category {repeated!r}. Keep one.")
         if self.edges and (len(self.edges) < 2 or any(low >= high for low, high in pairwise(self.edges))):
-            raise SchemaError(
-                f"Schema: attribute {self.name!r} needs two or more edges, each above the one before it."
-            )
+            raise SchemaError(f"Schema: attribute {self.name!r} needs two or more edges, each above the one before it.")
 
     def _check_rule(self, key: str, rule: object, rules: Iterable[str]) -> None:
         if rule not in tuple(rules):

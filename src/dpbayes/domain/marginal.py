@@ -37,9 +37,7 @@ class Marginal:
             names = (names,) if isinstance(names, str) else tuple(names)
             object.__setattr__(self, side, names)
         if not self.of or not all(isinstance(name, str) and name for name in self.names):
-            raise SchemaError(
-                "Marginal: expected one attribute name or more, as in sex,income or income|sex."
-            )
+            raise SchemaError("Marginal: expected one attribute name or more, as in sex,income or income|sex.")
         if len(set(self.names)) < len(self.names):
             raise SchemaError(f"Marginal: {self} names an attribute twice. Name each attribute once.")
 

@@ -131,13 +131,9 @@ class Schema:
             optional=("format", "max_rows", "person", "records", "margin"),
         )
         if table.get("format", FORMAT) != FORMAT:
-            raise SchemaError(
-                f"Schema: expected format = {FORMAT}, got {table['format']!r}. Upgrade dpbayes."
-            )
+            raise SchemaError(f"Schema: expected format = {FORMAT}, got {table['format']!r}. Upgrade dpbayes.")
         try:
-            unit = PrivacyUnit.from_record(
-                {"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}}
-            )
+            unit = PrivacyUnit.from_record({"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}})
         except InvalidArgument as error:
             raise SchemaError(str(error).replace("PrivacyUnit", "Schema", 1)) from None
         return cls(
@@ -209,9 +205,7 @@ class Schema:
         if not isinstance(self.person, str) or not self.person:
             raise SchemaError(f"Schema: expected person to be the name of a column, got {self.person!r}.")
         if self.person.casefold() in {name.casefold() for name in self.names}:
-            raise SchemaError(
-                f"Schema: {self.person!r} identifies people and cannot be an attribute as well."
-            )
+            raise SchemaError(f"Schema: {self.person!r} identifies people and cannot be an attribute as well.")
         if self.unit.replaces and self.unit.max_rows > 1:
             raise SchemaError(
                 "Schema: with a person column and max_rows above 1, replacing a person can change the number "

@@ -10,11 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.counts import Counts
@@ -35,6 +36,7 @@ from dpbayes.tables.packing import add_rows, pack, unpack
 from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source
 
 _BATCH_ROWS = 2**17
+_KEPT_ROWS = "dpbayes_kept_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +138,11 @@ class DuckDBEngine:
         check_schema(schema, self.columns(), [attribute.name for attribute in attributes])
         tables = pack(schema, marginals)
         counted = [np.zeros(table.size, dtype=np.int64) for table in tables]
-        with closing(self._batches(self._codes_query(schema, attributes))) as batches:
+        query = self._codes_query(schema, attributes)
+        stream = self._batches(query) if schema.person is None else self._batches_of_people(query)
+        with closing(stream) as batches:
             for batch in batches:
-                codes = {attribute.name: batch.column(number).to_numpy() for number, attribute in enumerate(attributes)}
+                codes = {axis.name: _codes(batch.column(number)) for number, axis in enumerate(attributes)}
                 for table, cells in zip(tables, counted, strict=True):
                     add_rows(cells, table, codes)
         return unpack(schema, marginals, tables, counted)
@@ -210,6 +214,14 @@ class DuckDBEngine:
                 following = start(lambda: next(reader, None))
                 yield batch
 
+    def _batches_of_people(self, query: str) -> Generator[pa.RecordBatch]:
+        """As ``_batches``, through a temporary table: sorting by person cannot stream, nor be cancelled if it did."""
+        self._fetched(f"CREATE OR REPLACE TEMP TABLE {_KEPT_ROWS} AS {query}")
+        try:
+            yield from self._batches(f"FROM {_KEPT_ROWS}")
+        finally:
+            self._connection.execute(f"DROP TABLE IF EXISTS {_KEPT_ROWS}")
+
     def _fetched(self, query: str) -> list[tuple[Any, ...]]:
         with _cancellable(self._connection) as start:
             rows: list[tuple[Any, ...]] = start(lambda: self._connection.execute(query).fetchall()).result()
@@ -223,6 +235,11 @@ def open_source(source: object) -> DuckDBEngine:
     if isinstance(source, tuple):
         return DuckDBEngine.of_connection(*source)
     return DuckDBEngine.of_memory(source)
+
+
+def _codes(column: pa.Array) -> NDArray[np.unsignedinteger]:
+    """The numbers in place. Arrow's own conversion would import pandas, and swallow a Ctrl-C while it does."""
+    return cast("NDArray[np.unsignedinteger]", np.from_dlpack(column))
 
 
 def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:

@@ -1,0 +1,81 @@
+"""Schema files: reading them, and writing a first one from column names and types alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dpbayes.domain.schema import FORMAT, Schema
+from dpbayes.domain.toml import value_text
+from dpbayes.errors import SchemaError
+from dpbayes.tables.engine import Column, Kind
+
+_HEAD = f"""\
+# What is public about this table. Written from column names and types; no rows were read.
+# Fill in what everybody may know, and delete the columns that no release will use.
+# Do not copy categories from the private rows: declare them from a codebook, or buy them (discovery).
+
+format = {FORMAT}
+id = %s
+
+# Whom one promise protects. replace-one: one person's records are replaced, the number of records is public.
+# add-remove: one person's records are added or deleted, the number of records is private.
+adjacency = "replace-one"
+
+# The most rows that one person has. Your promise, unless a person column lets the engine enforce it.
+max_rows = 1
+# person = "person_id"
+
+# The number of records, if you want it checked and used for planning (replace-one only).
+# records = 1000
+"""
+
+_RULES = """\
+unknown = "other"      # values not declared: "other", or "drop" (counted in a hidden level)
+missing = "other"      # NULL and NaN: "other", "category" (a level of their own), or "drop"
+"""
+
+_EXAMPLE = {
+    Kind.TEXT: ("categories", []),
+    Kind.BOOLEAN: ("categories", ["false", "true"]),
+    Kind.DATE: ("categories", []),
+    Kind.TIMESTAMP: ("categories", []),
+    Kind.INTEGER: ("edges", []),
+    Kind.NUMBER: ("edges", []),
+}
+_HINT = {
+    "categories": "in the order you want them, as text",
+    "edges": "bins [a, b); write -inf or inf to leave an end open; or declare categories instead",
+}
+
+
+def read_schema(path: str | Path) -> Schema:
+    """Read a schema file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SchemaError(
+            f"Schema: there is no file {str(path)!r}. `dpbayes schema init TABLE` writes a first one."
+        ) from None
+    except (OSError, ValueError):
+        raise SchemaError(f"Schema: {str(path)!r} cannot be read as UTF-8 text. Check the file.") from None
+    return Schema.from_toml(text)
+
+
+def skeleton(columns: Iterable[Column], *, id: str) -> str:  # noqa: A002 - the name of the field
+    """The text of a first schema file, to be filled in.
+
+    >>> print(skeleton([Column("sex", Kind.TEXT)], id="survey")[-218:].splitlines()[0])
+    [[attribute]]           # text
+    """
+    return _HEAD % value_text(id) + "".join(_section(column) for column in columns)
+
+
+def _section(column: Column) -> str:
+    if column.kind is Kind.UNSUPPORTED:
+        return f"\n# {value_text(column.name)} has a type that cannot be counted: cast it to text first.\n"
+    key, values = _EXAMPLE[column.kind]
+    return (
+        f"\n[[attribute]]           # {column.kind}\nname = {value_text(column.name)}\n"
+        f"{key} = {value_text(values)}         # {_HINT[key]}\n{_RULES}"
+    )

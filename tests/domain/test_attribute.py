@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.domain.test_schema import attributes
+from tests.tables import reference
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.errors import SchemaError
+
+odd_texts = st.text(max_size=3) | st.sampled_from(["1e1", "nan", " 2", "(dropped)"])
+values = st.none() | st.booleans() | st.integers() | st.floats() | odd_texts
+
+
+@settings(max_examples=150, deadline=None)
+@given(attribute=attributes("a"), value=values)
+def test_the_level_of_a_value_agrees_with_the_rule_written_out_by_hand(attribute, value):
+    if attribute.edges and isinstance(value, bool):
+        return
+    expected = reference.labels(attribute).index(reference.label(attribute, value))
+    assert attribute.level(value) == expected
+
+
+@given(attribute=attributes("a"))
+def test_codes_reach_every_level_and_the_dropped_one_is_last(attribute):
+    assert set(attribute.level_of_code) == set(range(len(attribute.levels)))
+    assert attribute.drops == ("drop" in (attribute.unknown, attribute.missing))
+    assert ("(dropped)" in attribute.levels[:-1]) is False
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (np.bool_(False), "false"),
+        (np.int64(7), "7"),
+        (datetime.date(2026, 1, 31), "2026-01-31"),
+        (datetime.datetime(2026, 1, 31, 13, 45, 0, 120000), "2026-01-31 13:45:00.12"),
+        (np.float32(2.5), "2.5"),
+        (Decimal("2.50"), "2.5"),
+    ],
+)
+def test_values_of_every_type_have_one_text(value, text):
+    attribute = Attribute(name="a", categories=(text,))
+    assert attribute.level(value) == 0
+
+
+def test_a_declared_category_called_other_takes_the_unknown_values():
+    attribute = Attribute(name="a", categories=("other", "x"))
+    assert attribute.levels == ("other", "x")
+    assert attribute.level("?") == 0
+
+
+def test_infinite_and_absent_numbers_are_unknown_and_missing():
+    attribute = Attribute(name="a", edges=(-math.inf, 0, math.inf), missing="category")
+    levels = [attribute.levels[attribute.level(value)] for value in (math.inf, -math.inf, math.nan, None, -1e300)]
+    assert levels == ["other", "other", "missing", "missing", "[-inf, 0)"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": ""}, "name to be text"),
+        ({"categories": ()}, "declares nothing"),
+        ({"edges": (1, 2)}, "has categories and edges"),
+        ({"categories": ("a", "a")}, "repeats the category 'a'"),
+        ({"categories": "abc"}, "as a list"),
+        ({"categories": (1.5,)}, "as text, in quotes"),
+        ({"categories": ("(dropped)",)}, "cannot have the category"),
+        ({"categories": ("a\x00",)}, "cannot have the category"),
+        ({"categories": (), "edges": (1,)}, "two or more edges"),
+        ({"categories": (), "edges": (1, 1)}, "each above the one before"),
+        ({"categories": (), "edges": (0, math.nan)}, "Edges are numbers"),
+        ({"categories": (), "edges": (0, "x")}, "Edges are numbers"),
+        ({"unknown": "ignore"}, "unknown = 'ignore'"),
+        ({"missing": "?"}, "missing = '?'"),
+    ],
+)
+def test_a_declaration_that_cannot_be_used_is_refused(change, words):
+    with pytest.raises(SchemaError) as caught:
+        Attribute(**{"name": "a", "categories": ("x",)} | change)
+    assert words in str(caught.value)
