@@ -49,8 +49,8 @@ class PosteriorLaplace:
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
         candidates.check_prior("PosteriorLaplace", self.prior)
-        candidates.check_total("PosteriorLaplace", self.total)
         candidates.check_unit("PosteriorLaplace", self.unit)
+        candidates.check_total("PosteriorLaplace", self.total)
         _checks.positive("PosteriorLaplace", scale=self.scale)
         if not isinstance(self.truncated, bool):
             raise InvalidArgument(f"PosteriorLaplace: expected truncated to be true or false, got {self.truncated!r}.")

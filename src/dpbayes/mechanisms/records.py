@@ -13,7 +13,10 @@ from dpbayes.privacy.cost import Priced
 KINDS = {
     "dirichlet-1": "dpbayes.mechanisms.dirichlet:Dirichlet",
     "gaussian-1": "dpbayes.mechanisms.gaussian:Gaussian",
+    "hellinger-1": "dpbayes.mechanisms.hellinger.mechanism:Hellinger",
     "laplace-1": "dpbayes.mechanisms.laplace:Laplace",
+    "posterior-exponential-1": "dpbayes.mechanisms.hellinger.exponential:PosteriorExponential",
+    "posterior-laplace-1": "dpbayes.mechanisms.posterior_laplace:PosteriorLaplace",
     "stated-1": "dpbayes.mechanisms.stated:Stated",
 }
 

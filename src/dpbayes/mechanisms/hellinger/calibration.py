@@ -16,6 +16,7 @@ from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Sensitivities, Table
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.mechanisms.hellinger.promise import SmoothTail
 from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
+from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.convert import GOLDEN
 
 Prior = tuple[float, ...]
@@ -109,18 +110,18 @@ def certified(
     prior: Prior,
     total: int,
     epsilon: float,
-    delta: float,
     unit: PrivacyUnit,
+    delta: float = 0.0,
     around: Sequence[Sequence[int]] | None = None,
 ) -> Hellinger:
     """γ and sharpness, tuned jointly for the smallest expected distance, whose enumerated worst case is pure ε.
 
     The expected distance is averaged over public reference tables: ``around``, or draws from the prior. The
-    certificate also states the exact ε at δ. Refused where enumeration takes more than about a minute.
+    certificate also states the exact ε at δ, if that is not 0. Refused where enumeration takes minutes.
 
     Source: docs/explanation/proofs/hellinger.md.
     """
-    _check(prior, total, unit, epsilon, delta)
+    _check(prior, total, unit, epsilon, delta or 0.5)
     if not affordable(prior, total):
         raise InvalidArgument(
             f"Hellinger: {candidates.number(total, len(prior))} candidates are too many to certify in a minute. "
@@ -167,6 +168,17 @@ def with_certificate(
         calibration="certified",
         unit=unit,
         certificate=certificate,
+    )
+
+
+def family(*, prior: Prior, total: int, unit: PrivacyUnit, smoothing: float = 0.0) -> Family[Hellinger]:
+    """Proved mechanisms at one γ, by their sharpness: for ``privacy.calibrate``, alone or alongside other releases."""
+    return Family(
+        name="hellinger",
+        make=lambda sharpness: Hellinger(
+            prior=prior, total=total, sharpness=sharpness, smoothing=smoothing, calibration="proved", unit=unit
+        ),
+        larger_is_safer=False,
     )
 
 
@@ -226,7 +238,7 @@ def _minimiser(value: Callable[[float], float], grid: np.ndarray) -> float:
 
 def _check(prior: Prior, total: int, unit: PrivacyUnit, epsilon: float, delta: float) -> None:
     candidates.check_prior("Hellinger", prior)
-    candidates.check_total("Hellinger", total)
     candidates.check_unit("Hellinger", unit)
+    candidates.check_total("Hellinger", total)
     _checks.positive("Hellinger", epsilon=epsilon)
     _checks.probability("Hellinger", delta=delta)

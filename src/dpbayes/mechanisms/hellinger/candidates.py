@@ -28,16 +28,20 @@ def check_prior(owner: str, prior: tuple[float, ...]) -> None:
             "The posterior of one cell is always the same, there is nothing to release."
         )
     for value in prior:
-        _checks.positive(owner, prior=value)
-        if value > LARGEST_TOTAL:
-            raise InvalidArgument(f"{owner}: expected a prior up to 10^9, got {value!r}.")
+        if not 0 < value <= LARGEST_TOTAL:
+            raise InvalidArgument(
+                f"{owner}: expected every parameter of the prior above 0 and up to 10^9, got {value!r}. "
+                "A Dirichlet distribution has no density otherwise, and distances lose digits beyond."
+            )
 
 
 def check_total(owner: str, total: int) -> None:
     """The public number of records is a whole number between 1 and 10⁹."""
-    _checks.positive_integer(owner, total=total)
-    if total > LARGEST_TOTAL:
-        raise InvalidArgument(f"{owner}: expected total <= 10^9, got {total}. Distances lose digits beyond it.")
+    if isinstance(total, bool) or not isinstance(total, (int, np.integer)) or not 1 <= total <= LARGEST_TOTAL:
+        raise InvalidArgument(
+            f"{owner}: expected a total that is a whole number between 1 and 10^9, got {total!r}. "
+            "An empty table has the prior for its posterior, and distances lose digits beyond."
+        )
 
 
 def check_unit(owner: str, unit: PrivacyUnit) -> None:

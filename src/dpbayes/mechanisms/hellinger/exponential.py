@@ -48,8 +48,8 @@ class PosteriorExponential:
         owner = "PosteriorExponential"
         object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
         candidates.check_prior(owner, self.prior)
-        candidates.check_total(owner, self.total)
         candidates.check_unit(owner, self.unit)
+        candidates.check_total(owner, self.total)
         _checks.positive(owner, sharpness=self.sharpness)
         if self.score == "chi-squared":
             raise InvalidArgument(

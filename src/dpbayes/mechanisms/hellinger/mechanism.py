@@ -58,8 +58,8 @@ class Hellinger:
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
         candidates.check_prior("Hellinger", self.prior)
-        candidates.check_total("Hellinger", self.total)
         candidates.check_unit("Hellinger", self.unit)
+        candidates.check_total("Hellinger", self.total)
         _checks.positive("Hellinger", sharpness=self.sharpness)
         _checks.one_of("Hellinger", CALIBRATIONS, calibration=self.calibration)
         if isinstance(self.smoothing, bool) or not self.smoothing >= 0:
