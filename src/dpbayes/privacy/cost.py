@@ -12,7 +12,7 @@ from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.pld import Pld, compose, epsilon_of
+from dpbayes.privacy.pld import ROUNDING, Pld, compose, epsilon_of
 
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
@@ -109,7 +109,7 @@ class Cost:
         """The smallest proven ε for this δ: exact for one release, else the least of PLD, Rényi orders and pure ε.
 
         Rényi orders cannot beat the privacy loss distribution of mechanisms whose loss is continuous and exact,
-        and are not tried there.
+        and are not tried there unless its rounding shows.
         """
         _checks.probability("Cost", delta=delta)
         if not self.entries:
@@ -118,7 +118,7 @@ class Cost:
             return self._single.epsilon(delta)
         found = epsilon_of(self.pld(), delta) if delta >= PLD_FLOOR else math.inf
         pure = self.renyi(math.inf)
-        if found < math.inf and pure == math.inf and self.exact:
+        if pure == math.inf and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases):
             return found
         return min(found, pure, self.renyi_epsilon(delta)[1])
 
