@@ -35,7 +35,7 @@ class CategoryDiscovery:
 
     >>> unit = PrivacyUnit(adjacency="add-remove")
     >>> CategoryDiscovery(column="job", epsilon=1.0, delta=1e-6, unit=unit).threshold
-    15
+    14
     """
 
     column: str

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, cast
@@ -207,8 +207,9 @@ class DuckDBEngine:
 
     def _batches(self, query: str) -> Generator[pa.RecordBatch]:
         """Batches of a running query; the next one is read while this one is counted."""
-        with _cancellable(self._connection) as start:
+        with ExitStack() as at_the_end, _cancellable(self._connection) as start:
             reader = start(lambda: self._connection.sql(query).to_arrow_reader(_BATCH_ROWS)).result()
+            at_the_end.callback(reader.close)
             following = start(lambda: next(reader, None))
             while (batch := following.result()) is not None:
                 following = start(lambda: next(reader, None))
