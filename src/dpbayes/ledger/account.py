@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import BudgetExceeded
+from dpbayes.errors import BudgetExceeded, TargetUnreachable
 from dpbayes.ledger.entry import Entry
-from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.tuning import gaussian_noise
+from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee
-from dpbayes.privacy.solve import safe_root
 
 TOLERANCE = 1e-9
 """A charge may exceed the limit by this share of it: the rounding of sums, far below any meaning of ε."""
 
-PRECISION = 1e-2
+PRECISION = 1e-3
 """How finely ``left`` is searched, as a share of the limit."""
 
 
@@ -66,7 +65,7 @@ class Account:
     @property
     def limit(self) -> float:
         """The number that the budget allows: its ε, or its ρ."""
-        return -self.budget.gap(Cost(unit=self.unit))
+        return self.budget.size
 
     def price(self, cost: Cost) -> float:
         """A cost as the number that the budget limits."""
@@ -85,23 +84,14 @@ class Account:
         Under (ε, δ) costs do not add, and what fits depends on the shape of the release: the number is for a
         Gaussian one, at the budget's δ. In all other notions costs add, and the number is limit minus spent.
         """
-        spent, limit = self.cost, self.limit
+        spent = self.cost
         if not spent.entries or not isinstance(self.budget, ApproxDP):
-            return max(limit - self.price(spent), 0.0)
-
-        def release(rho: float) -> Cost:
-            sigma = math.sqrt(self.unit.sensitivity.l2_squared / (2.0 * rho))
-            return Cost.of(Gaussian(sigma=sigma, unit=self.unit))
-
-        def gap(log_rho: float) -> float:
-            return self.budget.gap(spent + release(math.exp(log_rho)))
-
-        # any bracket is safe: the search never returns a point that does not fit
-        most, least = math.log(limit) + 1.0, math.log(limit) - 18.0
-        if gap(least) > 0:
+            return max(self.limit - self.price(spent), 0.0)
+        try:
+            largest = calibrate(gaussian_noise(self.unit), self.budget, alongside=spent, tolerance=PRECISION)
+        except TargetUnreachable:
             return 0.0
-        found = safe_root(gap, safe=least, unsafe=most, tolerance=PRECISION * limit)
-        return self.price(release(math.exp(found)))
+        return self.price(Cost.of(largest))
 
     def refusal(self, cost: Cost) -> BudgetExceeded:
         """The error for a charge that does not fit."""

@@ -19,7 +19,7 @@ def lines(account: Account) -> list[str]:
 def read(texts: Iterable[str]) -> dict[str, Account]:
     """The accounts of all data sets in an export, with every chain checked."""
     chains: dict[str, list[str]] = {}
-    heads: dict[str, object] = {}
+    heads: dict[str, str] = {}
     for number, line in enumerate(texts, start=1):
         text = line.rstrip("\r\n")
         body = parsed(text)
@@ -27,13 +27,13 @@ def read(texts: Iterable[str]) -> dict[str, Account]:
             raise LedgerError(f"Ledger: line {number} of the export is not an entry. Ask for the file again.")
         dataset = str(body["dataset"])
         if body.get("kind") == "head":
-            heads[dataset] = body.get("hash")
+            heads[dataset] = text
         else:
             chains.setdefault(dataset, []).append(text)
     accounts = {dataset: replay(dataset, chain) for dataset, chain in chains.items()}
     for dataset in sorted({*accounts, *heads}):
         found = accounts.get(dataset)
-        if found is None or found.head.hash != heads.get(dataset):
+        if found is None or lines(found)[-1] != heads.get(dataset):
             raise broken(dataset, 0 if found is None else found.head.serial + 1, "and perhaps later ones are missing")
     if not accounts:
         raise LedgerError("Ledger: the export is empty. Ask for the file again.")

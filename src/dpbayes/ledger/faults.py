@@ -12,7 +12,7 @@ from dpbayes.errors import LedgerError
 
 LOCKED = "is locked by another process. Try again when that one has finished."
 READ_ONLY = "is read-only. Ask for permission to write it (for a file, also to its folder)."
-FULL = "cannot be written: the disk is full or failing. Nothing was charged; make room and try again."
+FULL = "cannot be written: the disk is full or failing. Draw nothing on this charge; make room and try again."
 DAMAGED = "is damaged. Restore the last good copy, and check that it holds every release published since."
 NO_LEDGER = "is not a dpbayes ledger. Check the name, or create one with `dpbayes ledger init`."
 CLOSED = "cannot be opened. Check the name and the permissions."
