@@ -135,7 +135,8 @@ class Dirichlet:
                 f"got a table of shape {table.shape}."
             )
         alpha = np.reshape(self.concentration, table.shape if isinstance(self.concentration, tuple) else ())
-        shape = table * self.weight
+        # a count below the public bound is drawn as if it met it: the cost rests on nobody's word
+        shape = np.maximum(table, self.least_count) * self.weight
         shape += alpha
         return randomness.generator(rng).standard_gamma(shape)
 

@@ -25,7 +25,7 @@ class AtomicLoss:
     def delta(self, epsilon: float) -> float:
         """E[(1 − e^{ε−L})₊], rounded up."""
         above = self.losses > epsilon
-        value = float(-(self.probabilities[above] * np.expm1(epsilon - self.losses[above])).sum())
+        value = 0.0 - float((self.probabilities[above] * np.expm1(epsilon - self.losses[above])).sum())
         return min(value * ROUND_UP, 1.0)
 
     def epsilon(self, delta: float) -> float:

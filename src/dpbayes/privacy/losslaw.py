@@ -78,8 +78,10 @@ class LossLaw(ABC):
     def delta(self, epsilon: float) -> float:
         """E_P[(1 − exp(ε − L))₊], rounded up."""
         losses, masses = self.nodes(epsilon + np.concatenate([[0.0], _GEOMETRIC]))
+        if not (np.isfinite(losses).all() and np.isfinite(masses).all()):
+            return 1.0  # parameters so far apart that they overflow hide nothing
         above = losses > epsilon
-        value = float(-(masses[above] * np.expm1(epsilon - losses[above])).sum())
+        value = 0.0 - float((masses[above] * np.expm1(epsilon - losses[above])).sum())
         return min(value * (1.0 + self.roundoff), 1.0)
 
     def masses(self, interval: float) -> Masses:
