@@ -29,7 +29,7 @@ def expected_kl(p: ArrayLike, *, records: float, weight: float, concentration: f
     """E[KL(p‖y)] = Σ p_k·[ln p_k − ψ(rNp_k + α)] + ψ(rN + dα)
 
     Symbols: N records, r weight, α concentration, d cells.
-    Source: our closed form, from E[ln y_k] = ψ(a_k) − ψ(Σa) of a Dirichlet variable.
+    Source: docs/explanation/proofs/utility.md (E[ln y_k] = ψ(a_k) − ψ(Σa) of a Dirichlet variable).
     Adjacency: none.
 
     >>> round(expected_kl([0.5, 0.3, 0.1, 0.06, 0.04], records=1000, weight=2.4412, concentration=40.059), 4)

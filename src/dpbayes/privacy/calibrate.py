@@ -53,7 +53,7 @@ def calibrate(
     >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
     >>> noise = Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
     >>> round(calibrate(noise, ApproxDP(epsilon=1, delta=1e-6), times=10).sigma, 2)
-    13.35
+    13.36
     """
     _checks.positive_integer("calibrate", times=times)
 

@@ -18,7 +18,7 @@ def renyi_to_epsilon(order: float, renyi: float, delta: float) -> float:
     Adjacency: that of the Rényi bound.
 
     >>> round(renyi_to_epsilon(order=5, renyi=0.1, delta=1e-5), 6)
-    2.352748
+    2.352728
     """
     _checks.order("renyi_to_epsilon", order)
     _checks.probability("renyi_to_epsilon", delta=delta)
