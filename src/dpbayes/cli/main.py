@@ -10,7 +10,7 @@ import typer
 
 from dpbayes.errors import DpbayesError
 
-COMMANDS = ("calibrate", "cost", "plan")
+COMMANDS = ("calibrate", "cost", "ledger", "plan")
 """Modules of this package; each adds its commands with ``register(app)``."""
 
 app = typer.Typer(
