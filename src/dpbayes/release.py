@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -70,12 +71,14 @@ class Table(_Public):
         asked = Marginal.from_record(self.marginal)
         if tuple(axis.name for axis in self.axes) != asked.names:
             raise ValueError("axes do not fit the marginal")
-        size = int(np.prod([len(axis.levels) for axis in self.axes]))
+        size, rows = math.prod(self.shape), math.prod(self.shape[: len(asked.given)])
         lists = [self.values]
         for product in self.products.values():
             lists += [each for each in (product.values, product.lower, product.upper) if each is not None]
         if any(len(each) != size for each in lists):
             raise ValueError("a list of values does not fit the axes")
+        if any(len(each) != rows for each in (self.groups, self.row_records) if each is not None):
+            raise ValueError("a list of groups does not fit the axes")
         return self
 
     @property
@@ -145,13 +148,13 @@ class Release(_Public):
         rows = "one row" if unit.max_rows == 1 else f"up to {unit.max_rows} rows"
         change = "replaces" if unit.replaces else "adds or removes"
         promise = self.promise
-        what = "table" if len(self.tables) == 1 else f"{len(self.tables)} tables together"
+        what = "this table" if len(self.tables) == 1 else f"these {len(self.tables)} tables together"
         meaning = ""
         if isinstance(promise, (PureDP, ApproxDP)):
             factor = float(np.exp(promise.epsilon))
             meaning = f": no probability of any outcome changes by more than a factor {factor:.3g}"
             meaning += f", but for a chance of {promise.delta:g}" if isinstance(promise, ApproxDP) else ""
-        return f"Whoever {change} the data of one person ({rows}) changes this {what} by at most {promise}{meaning}."
+        return f"Whoever {change} the data of one person ({rows}) changes {what} by at most {promise}{meaning}."
 
     def to_json(self) -> str:
         """The JSON file."""

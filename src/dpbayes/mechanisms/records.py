@@ -29,7 +29,7 @@ def from_record(record: object) -> Priced:
     >>> from_record(mechanism.record()) == mechanism
     True
     """
-    if not isinstance(record, dict) or record.get("mechanism") not in KINDS:
+    if not isinstance(record, dict) or record.get("mechanism") not in tuple(KINDS):
         raise InvalidArgument(
             f"Record: expected a mechanism that is one of {', '.join(KINDS)}. "
             "A newer dpbayes may have written it: upgrade to read it."

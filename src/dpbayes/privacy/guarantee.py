@@ -193,7 +193,7 @@ def guarantee_from_record(record: object) -> Guarantee:
     >>> guarantee_from_record(ZCDP(rho=0.5).record())
     ZCDP(rho=0.5)
     """
-    if not isinstance(record, dict) or record.get("notion") not in _KINDS:
+    if not isinstance(record, dict) or record.get("notion") not in tuple(_KINDS):
         raise InvalidArgument(f"Guarantee: expected a record whose notion is one of {', '.join(_KINDS)}.")
     numbers = {key: value for key, value in record.items() if key != "notion"}
     kind = _KINDS[record["notion"]]

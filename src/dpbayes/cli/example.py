@@ -1,0 +1,34 @@
+"""``dpbayes example``: a table to try things on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpbayes.cli import options
+from dpbayes.cli.output import print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("example")(example_command)
+
+
+def example_command(
+    folder: Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")],
+    as_json: options.AsJson = False,
+) -> None:
+    """Write a made-up survey of 20,000 people, and its schema.
+
+    Example: dpbayes example demo
+    """
+    from dpbayes.example import write_example
+
+    table, schema = write_example(folder)
+    if as_json:
+        print_json({"table": str(table), "schema": str(schema)})
+        return
+    typer.echo(f"Wrote {table} and {schema}: 20,000 people who do not exist.")
+    typer.echo(f"Next: dpbayes release {table} --schema {schema} --marginal 'income|region' --epsilon 1 --delta 1e-6")
