@@ -1,0 +1,37 @@
+"""A hook for mkdocs: the navigation in reading order, from the pages that exist.
+
+A page needs no entry anywhere. Named pages come first in their section, the others follow by name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SECTIONS = {
+    "Tutorials": ("tutorials", ("first-plan",)),
+    "How to": ("how-to", ("plan-a-release", "calibrate", "write-a-schema")),
+    "Explanation": (
+        "explanation",
+        ("privacy-promise", "sharp-edges", "choosing-parameters", "estimate", "numerics"),
+    ),
+    "Proofs": (
+        "explanation/proofs",
+        ("dominating-pair", "exact-renyi", "exact-profile", "conditional-tables", "composition", "numerics", "utility"),
+    ),
+    "Reference": ("reference", ("cli", "python", "symbols", "theorems")),
+    "Decisions": ("decisions", ()),
+}
+
+
+def on_config(config: dict[str, object]) -> dict[str, object]:
+    """Set the navigation before mkdocs reads it."""
+    root = Path(str(config["docs_dir"]))
+    nav: list[object] = ["index.md"]
+    for title, (folder, first) in SECTIONS.items():
+        pages = {path.stem: f"{folder}/{path.name}" for path in sorted((root / folder).glob("*.md"))}
+        ordered = [pages.pop(name) for name in first if name in pages]
+        if entries := ordered + list(pages.values()):
+            nav.append({title: entries})
+    nav.append("references.md")
+    config["nav"] = nav
+    return config

@@ -1,0 +1,162 @@
+"""The documentation tells the truth: its snippets run, its links lead somewhere, its tables are up to date."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+RUN = re.compile(r"^<!-- run -->\n```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+reference = _script("build_reference")
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def _blocks(language: str) -> list[object]:
+    found = {
+        page: [text for kind, text in RUN.findall(page.read_text(encoding="utf-8")) if kind == language]
+        for page in PAGES
+    }
+    return [pytest.param(blocks, id=_name(page)) for page, blocks in found.items() if blocks]
+
+
+def _same(expected: str, got: str) -> bool:
+    """Equal up to trailing blanks, with … written as three dots for what may differ."""
+    lines = ["\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n" for text in (expected, got)]
+    return doctest.OutputChecker().check_output(*lines, doctest.ELLIPSIS)
+
+
+@pytest.mark.parametrize("blocks", _blocks("python"))
+def test_python_snippets_print_what_they_say(blocks: list[str]) -> None:
+    names: dict[str, object] = {}
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    report: list[str] = []
+    for block in blocks:
+        assert ">>>" in block, "a runnable python block shows prompts and results"
+        test = parser.get_doctest(block, names, "snippet", None, None)
+        runner.run(test, out=report.append, clear_globs=False)
+        names = test.globs
+    assert not runner.failures, "".join(report)
+
+
+@pytest.mark.parametrize("blocks", _blocks("console"))
+def test_console_snippets_print_what_they_say(blocks: list[str], tmp_path: Path) -> None:
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "OMP_NUM_THREADS": "1"}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    for block in blocks:
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, expected = step.partition("\n")
+            done = subprocess.run(
+                command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+            )
+            assert _same(expected, done.stdout + done.stderr), f"$ {command}\n{done.stdout}{done.stderr}"
+
+
+def test_the_readme_shows_a_real_output_and_both_languages() -> None:
+    kinds = [kind for kind, _ in RUN.findall((ROOT / "README.md").read_text(encoding="utf-8"))]
+    assert "console" in kinds
+    assert "python" in kinds
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in LINK.findall(text):
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        aim = (page.parent / path).resolve() if path else page
+        assert aim.exists(), f"{_name(page)} links to {target}, which does not exist"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", aim.read_text(encoding="utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+            assert anchor in slugs, f"{_name(page)} links to {target}, but there is no such heading"
+
+
+@pytest.mark.parametrize("page", sorted(reference.BUILDERS))
+def test_generated_pages_are_up_to_date(page: str) -> None:
+    committed = (reference.PAGES / page).read_text(encoding="utf-8")
+    assert committed == reference.BUILDERS[page]().rstrip() + "\n", "run python docs/build_reference.py"
+
+
+def _bibliography() -> set[str]:
+    return set(re.findall(r"^@\w+\{([\w-]+),", (DOCS / "references.bib").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_every_source_is_a_known_key_or_a_page_of_ours() -> None:
+    keys, problems = _bibliography(), []
+    for statement in reference.statements():
+        where = f"{statement.module}.{statement.name}"
+        if not statement.keys and not statement.pages:
+            problems.append(f"{where} cites no [Key] and no page under docs/: {statement.source}")
+        problems += [f"{where} cites [{key}], not in references.bib" for key in statement.keys if key not in keys]
+        problems += [f"{where} cites docs/{page}, not there" for page in statement.pages if not (DOCS / page).exists()]
+    assert not problems, "\n".join(problems)
+
+
+def test_every_key_cited_on_a_page_is_in_the_bibliography() -> None:
+    keys = _bibliography()
+    listed = set(re.findall(r"^\| \[([\w-]+)\] \|", (DOCS / "references.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert listed == keys
+    for page in (*DOCS.joinpath("explanation").rglob("*.md"), *DOCS.joinpath("how-to").glob("*.md")):
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        cited = set(re.findall(r"(?<![\w\]`])\[([A-Z][A-Za-z]*-?[a-z]*\d*)\](?![(\[])", text)) - {"Key", "KL"}
+        unknown = {key for key in cited if re.search(r"\d\d|^H-|DP$|^[A-Z][a-z]+$|^KOV$", key)} - keys
+        assert not unknown, f"{_name(page)} cites {sorted(unknown)}"
+
+
+def test_every_command_has_a_reference_entry_and_an_example() -> None:
+    from typer.main import get_command
+
+    from dpbayes.cli.main import app
+
+    page = (reference.PAGES / "cli.md").read_text(encoding="utf-8")
+    for name, command in reference._commands(get_command(app), "dpbayes"):
+        assert f"## `{name}`" in page
+        assert "Example:" in (command.help or ""), f"{name} shows no example in its help"
+
+
+def test_every_public_name_has_a_reference_entry() -> None:
+    import dpbayes
+
+    page = (reference.PAGES / "python.md").read_text(encoding="utf-8")
+    assert {name for name in dpbayes.__all__ if f"## `{name}`" not in page} == set()
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    nav = _script("navigation").on_config({"docs_dir": str(DOCS)})["nav"]
+    flat = [page for entry in nav for page in ([entry] if isinstance(entry, str) else next(iter(entry.values())))]
+    assert sorted(flat) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+
+
+def test_the_changelog_puts_privacy_first() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for version in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        headings = re.findall(r"^### (.+)$", version, re.MULTILINE)
+        assert headings[0] == "Privacy"
