@@ -13,7 +13,9 @@ from dpbayes.mechanisms.hellinger.laws import Laws, Rows
 from dpbayes.mechanisms.hellinger.mechanism import published_smoothing
 
 
-def plain(prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, delta: float) -> tuple[float, float]:
+def plain(
+    prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, delta: float
+) -> tuple[float, float]:
     """Pure ε and ε at δ by a matrix of all laws and a bisection: the slow and obvious way."""
     tables = candidates.listed(total, len(prior))
     posteriors = tables + np.asarray(prior)

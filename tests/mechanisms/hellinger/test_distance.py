@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import mpmath
 import numpy as np
 import pytest
@@ -109,12 +111,13 @@ def test_hellinger_is_a_metric_between_zero_and_one(values: list[float]) -> None
     assert direct <= float(distance.hellinger(p, r)) + float(distance.hellinger(r, q)) + 1e-12
 
 
-@pytest.mark.parametrize(("p", "q"), [((3, 5), (4, 4)), ((1, 30), (6, 25)), ((0.5, 2.5), (2, 1)), ((400, 600), (420, 580))])
+@pytest.mark.parametrize(
+    ("p", "q"), [((3, 5), (4, 4)), ((1, 30), (6, 25)), ((0.5, 2.5), (2, 1)), ((400, 600), (420, 580))]
+)
 def test_beta_total_variation_is_half_the_integrated_difference(p: tuple[float, ...], q: tuple[float, ...]) -> None:
     edges = np.linspace(1e-9, 1 - 1e-9, 40)
     integral = sum(
-        quad(lambda t: abs(beta.pdf(t, *p) - beta.pdf(t, *q)), low, high, limit=200)[0]
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        quad(lambda t: abs(beta.pdf(t, *p) - beta.pdf(t, *q)), low, high, limit=200)[0] for low, high in pairwise(edges)
     )
     value = float(distance.beta_total_variation(p, q))
     assert value == pytest.approx(0.5 * integral, abs=2e-4)
@@ -124,7 +127,9 @@ def test_beta_total_variation_is_half_the_integrated_difference(p: tuple[float, 
 
 def test_chi_squared_is_infinite_once_twice_p_minus_q_is_not_positive() -> None:
     assert np.isinf(distance.chi_squared([1, 9], [2, 8]))
-    assert float(distance.chi_squared([3, 3], [2, 4])) == pytest.approx(np.expm1(float(distance.renyi([3, 3], [2, 4], 2))))
+    assert float(distance.chi_squared([3, 3], [2, 4])) == pytest.approx(
+        np.expm1(float(distance.renyi([3, 3], [2, 4], 2)))
+    )
 
 
 def test_rows_are_compared_one_by_one() -> None:

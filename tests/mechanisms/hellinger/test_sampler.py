@@ -88,9 +88,7 @@ def test_a_sharp_draw_has_the_mean_distance_of_its_gaussian_limit() -> None:
 def test_the_same_generator_gives_the_same_draws_and_batches_are_no_matter() -> None:
     made = make((1.0, 1.0, 1.0), (3, 4, 5), 4.0)
     again = make((1.0, 1.0, 1.0), (3, 4, 5), 4.0)
-    np.testing.assert_array_equal(
-        made.draw(50, np.random.default_rng(9)), again.draw(50, np.random.default_rng(9))
-    )
+    np.testing.assert_array_equal(made.draw(50, np.random.default_rng(9)), again.draw(50, np.random.default_rng(9)))
 
 
 def test_cells_tell_their_divergence_outside_their_window() -> None:

@@ -47,9 +47,7 @@ def test_every_sensitivity_is_that_of_its_definition(prior: tuple[float, ...], t
         found = [sensitivity.smooth_sensitivity(prior, table, smoothing) for table in tables]
         np.testing.assert_allclose(found, truth, rtol=1e-10)
         if len(prior) == 2:
-            np.testing.assert_allclose(
-                sensitivity.two_cell_sensitivities(prior, total, smoothing), truth, rtol=1e-10
-            )
+            np.testing.assert_allclose(sensitivity.two_cell_sensitivities(prior, total, smoothing), truth, rtol=1e-10)
 
 
 def test_smooth_sensitivity_lies_between_local_and_global_and_falls_with_smoothing() -> None:

@@ -15,7 +15,7 @@ from dpbayes.mechanisms.hellinger.certificate import Certificate, affordable, ce
 from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Sensitivities, Table
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.mechanisms.hellinger.promise import SmoothTail
-from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
+from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, tabulated_steps
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.convert import GOLDEN
 
@@ -24,6 +24,7 @@ Prior = tuple[float, ...]
 _SMOOTHINGS = np.geomspace(2e-3, 2.0, 13)
 _ACTIVE_NUMBERS = 4_000_000
 _REFERENCES = 16
+_TABULATED = 5_000_000
 
 
 def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: PrivacyUnit) -> Hellinger:
@@ -79,6 +80,7 @@ def proved(
     _check(prior, total, unit, epsilon, delta)
     tables = references(prior, total, around)
     logs = candidates.log_number(total, len(prior))
+    steps = tabulated_steps(prior, total) if len(set(prior)) * total <= _TABULATED else None
 
     def sharpness(smoothing: float) -> float:
         if smoothing == 0:
@@ -88,12 +90,12 @@ def proved(
     def expected(smoothing: float) -> float:
         if sharpness(smoothing) <= 0:
             return 1.0
-        sensitivities = np.array([smooth_sensitivity(prior, table, smoothing) for table in tables])
+        sensitivities = np.array([smooth_sensitivity(prior, table, smoothing, steps) for table in tables])
         ratio = 2.0 * (len(prior) - 1) * sensitivities / sharpness(smoothing)
         return float(np.mean(ratio / (1.0 + ratio)))
 
     # a larger γ would spend ε on the term γ·ln|R| alone
-    smoothing = _minimiser(expected, epsilon / logs * np.geomspace(1e-4, 1.0, 17))
+    smoothing = _minimiser(expected, epsilon / logs * np.geomspace(1e-3, 1.0, 11))
     smoothing = min(smoothing, 0.0, key=expected)
     return Hellinger(
         prior=prior,

@@ -154,7 +154,8 @@ def half_step(y: Floats) -> Floats:
     fourth = u**4 + u**3 * v + u**2 * v**2 + u * v**3 + v**4
     remainder = -0.5 * u * v * (1 / 12 - (u * u + u * v + v * v) / 360 + fourth / 1260)
     value = remainder - x * log1p_deficit(0.5 * u)
+    small = np.nonzero(shift)
+    at, steps = y[small], shift[small]
     for k in range(int(shift.max(initial=0.0))):
-        at = y + k
-        value -= np.where(k < shift, 0.5 * np.log1p(0.25 / (at * (at + 1.0))), 0.0)
+        value[small] -= np.where(k < steps, 0.5 * np.log1p(0.25 / ((at + k) * (at + k + 1.0))), 0.0)
     return value

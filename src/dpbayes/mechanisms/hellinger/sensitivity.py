@@ -30,7 +30,8 @@ def step_divergence(u: ArrayLike) -> Floats:
     >>> float(step_divergence(1.0).round(6))
     0.120782
     """
-    return -candidates.half_step(np.asarray(u, np.float64))
+    values = np.asarray(u, np.float64)
+    return -candidates.half_step(np.atleast_1d(values)).reshape(values.shape)
 
 
 def local_sensitivity(prior: tuple[float, ...], counts: ArrayLike) -> float:
@@ -95,7 +96,7 @@ def smooth_sensitivity(
     # beyond this many moved records not even the global sensitivity can beat the local one
     horizon = min(int(math.log(highest / local) / smoothing), total)
     lowered = _lowered(step, table, horizon)
-    return max(local, _best_after_moves(lowered, empty, np.asarray(prior), table, smoothing))
+    return _best_after_moves(lowered, empty, table, smoothing, local)
 
 
 def direct_steps(prior: tuple[float, ...]) -> Steps:
@@ -105,9 +106,10 @@ def direct_steps(prior: tuple[float, ...]) -> Steps:
 
 
 def tabulated_steps(prior: tuple[float, ...], total: int) -> Steps:
-    """f(α_i + k) from a table for all k up to the total."""
-    table = step_divergence(np.add.outer(np.asarray(prior), np.arange(total + 1)))
-    return lambda cells, counts: np.asarray(table[cells, counts])
+    """f(α_i + k) from a table for all k up to the total, one row per value of the prior."""
+    values, row = np.unique(prior, return_inverse=True)
+    table = step_divergence(np.add.outer(values, np.arange(total + 1)))
+    return lambda cells, counts: np.asarray(table[row[cells], counts])
 
 
 def two_cell_sensitivities(prior: tuple[float, ...], total: int, smoothing: float) -> Floats:
@@ -164,8 +166,8 @@ def _best_other(values: Floats) -> Floats:
     return best
 
 
-def _best_after_moves(lowered: list[Floats], empty: Floats, prior: Floats, table: Ints, smoothing: float) -> float:
-    """The largest discounted sensitivity within the horizon of ``lowered``, for three or more cells.
+def _best_after_moves(lowered: list[Floats], empty: Floats, table: Ints, smoothing: float, best: float) -> float:
+    """The largest discounted sensitivity within the horizon of ``lowered``, and at least ``best``; three or more cells.
 
     A record goes from cell i to cell j after a records of i and b records of j were moved elsewhere. For a given
     a + b the divergence f(α_i + c_i − 1 − a) + f(α_j + c_j − b) is convex in a, so it is largest at an end: one of the
@@ -173,22 +175,20 @@ def _best_after_moves(lowered: list[Floats], empty: Floats, prior: Floats, table
     """
     receives = np.array([values[0] for values in lowered])
     sends = np.array([values[1] if values.size > 1 else -np.inf for values in lowered])
-    spare = table - 1
-    best = 0.0
     for values, sender, receiver in zip(lowered, _best_other(sends), _best_other(receives), strict=True):
-        best = max(best, _discounted(values + sender, 0, smoothing), _discounted(values[1:] + receiver, 0, smoothing))
-    for i in _cheapest(prior, table):  # the receiver is emptied
-        for j in range(prior.size):
-            if j != i:
-                best = max(best, _discounted(lowered[j][1:] + empty[i], int(table[i]), smoothing))
-    for i in _cheapest(prior, np.where(table >= 1, spare, 0.5)):  # the sender is emptied but for one record
-        for j in range(prior.size):
-            if j != i and table[i] >= 1:
-                best = max(best, _discounted(lowered[j] + empty[i], int(spare[i]), smoothing))
-            elif j != i:
-                # the missing record comes from j, or if that is empty from a third cell
-                values = lowered[j][1:] if lowered[j].size > 1 else lowered[j]
-                best = max(best, _discounted(values + empty[i], 1, smoothing))
+        best = max(best, _discounted(values + sender, smoothing), _discounted(values[1:] + receiver, smoothing))
+    spare = np.maximum(table - 1, 0)
+    for lowest in np.unique(empty):  # one of the emptied cells; its partner is lowered as well
+        cells = empty == lowest
+        if _from_divergence(lowest + empty.max()) * math.exp(-smoothing * spare[cells].min()) <= best:
+            continue
+        whole = np.array([_discounted(values + lowest, smoothing) for values in lowered])
+        after = np.array([_discounted(values[1:] + lowest, smoothing) for values in lowered])
+        receiving = np.exp(-smoothing * table) * _best_other(after)
+        # an empty sender lacks the record that moves: it comes from the partner, or if that is empty from a third cell
+        lacking = np.exp(-smoothing) * _best_other(np.where(table >= 1, after, whole))
+        sending = np.where(table >= 1, np.exp(-smoothing * spare) * _best_other(whole), lacking)
+        best = max(best, float(receiving[cells].max()), float(sending[cells].max()))
     return best
 
 
@@ -200,18 +200,9 @@ def _lowered(step: Steps, table: Ints, horizon: int) -> list[Floats]:
     return np.split(values, np.cumsum(sizes)[:-1])
 
 
-def _cheapest(prior: Floats, cost: Floats | Ints) -> list[int]:
-    """Per value of the prior the two cells that cost least: with a partner excluded, no other is worth emptying."""
-    chosen: list[int] = []
-    for value in np.unique(prior):
-        cells = np.flatnonzero(prior == value)
-        chosen += [int(cell) for cell in cells[np.argsort(cost[cells], kind="stable")][:2]]
-    return chosen
-
-
-def _discounted(divergence: Floats, first_cost: int, smoothing: float) -> float:
-    """The largest √(1 − e^{−F})·e^{−γt} along a path whose t-th entry costs ``first_cost`` + t moves."""
-    moves = first_cost + np.arange(divergence.size)
+def _discounted(divergence: Floats, smoothing: float) -> float:
+    """The largest √(1 − e^{−F})·e^{−γt} along a path whose t-th entry costs t moves; 0 on an empty path."""
+    moves = np.arange(divergence.size)
     return float((_root(divergence) * np.exp(-smoothing * moves)).max(initial=0.0))
 
 
