@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 from scipy.stats import chi2
 
 
-def p_value(draws: np.ndarray, listed: np.ndarray, law: np.ndarray) -> float:
+@pytest.fixture
+def p_value() -> Callable[[np.ndarray, np.ndarray, np.ndarray], float]:
+    """The p-value of draws, given all candidates and their probabilities."""
+    return pearson
+
+
+def pearson(draws: np.ndarray, listed: np.ndarray, law: np.ndarray) -> float:
     """How likely draws are to lie as far from the law as these; candidates expected less than five times are joined."""
     shape = (int(listed.max()) + 1,) * listed.shape[1]
     names, found = np.ravel_multi_index(listed.T, shape), np.ravel_multi_index(draws.T, shape)
