@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import importlib.util
 import os
 import re
@@ -76,6 +77,20 @@ def test_console_snippets_print_what_they_say(blocks: list[str], tmp_path: Path)
                 command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
             )
             assert _same(expected, done.stdout + done.stderr), f"$ {command}\n{done.stdout}{done.stderr}"
+
+
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+    for path in (ROOT / "src").rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_return_what_they_say(module: str) -> None:
+    found = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_the_readme_shows_a_real_output_and_both_languages() -> None:
