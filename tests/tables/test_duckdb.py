@@ -13,10 +13,11 @@ import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.tables.contract import EngineContract, of_texts, schema_of
+from tests.tables.contract import EngineContract, of_texts, schema_of, text_tables
 
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import DpbayesError, SchemaError, TableError
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
@@ -70,6 +71,14 @@ class TestDatabase(EngineContract):
             connection.register("arrow", table)
             connection.execute('CREATE TABLE "odd.name ""table" AS SELECT * FROM arrow')
         return open_table(f'{folder}/t.duckdb?table=odd.name "table')
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(drawn=text_tables())
+def test_many_generated_tables_are_counted_as_by_hand(drawn):
+    schema, columns, marginals = drawn
+    TestArrow().check(schema, marginals, of_texts(columns))
 
 
 def counts_of(source, *attributes):
@@ -157,6 +166,21 @@ def test_only_needed_columns_of_a_table_in_memory_are_converted():
             raise AssertionError("this column was not asked for")
 
     assert counts_of(pd.DataFrame({"sex": ["F"], "junk": pd.Series([Unreadable()], dtype=object)}), SEX) == [[1, 0, 0]]
+
+
+def test_people_are_bounded_in_parts_as_in_one(monkeypatch):
+    from dpbayes.tables import duckdb as engine
+
+    people = [str(number % 40) for number in range(200)]
+    values = ["FMX"[number * number % 3] for number in range(200)]
+    unit = PrivacyUnit(adjacency="add-remove", max_rows=2)
+    schema = schema_of(SEX, unit=unit, person="id")
+    source = {"id": people, "sex": values}
+    (whole,) = open_table(source).count(schema, [Marginal("sex")])
+    monkeypatch.setattr(engine, "_SORTED_ROWS", 30)
+    (parts,) = open_table(source).count(schema, [Marginal("sex")])
+    assert whole.array.sum() == 80
+    assert parts.array.tolist() == whole.array.tolist()
 
 
 BAD_FILES = {

@@ -37,6 +37,7 @@ from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_sou
 
 _BATCH_ROWS = 2**17
 _KEPT_ROWS = "dpbayes_kept_rows"
+_SORTED_ROWS = 2**21
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +139,8 @@ class DuckDBEngine:
         check_schema(schema, self.columns(), [attribute.name for attribute in attributes])
         tables = pack(schema, marginals)
         counted = [np.zeros(table.size, dtype=np.int64) for table in tables]
-        query = self._codes_query(schema, attributes)
-        stream = self._batches(query) if schema.person is None else self._batches_of_people(query)
-        with closing(stream) as batches:
+        read = self._batches_of_rows if schema.person is None else self._batches_of_people
+        with closing(read(schema, attributes)) as batches:
             for batch in batches:
                 codes = {axis.name: _codes(batch.column(number)) for number, axis in enumerate(attributes)}
                 for table, cells in zip(tables, counted, strict=True):
@@ -166,7 +166,7 @@ class DuckDBEngine:
         digest = hashlib.sha256(repr((list(columns), self._fetched(query))).encode()).hexdigest()
         return f"duckdb-{duckdb.__version__}:{digest}"
 
-    def _codes_query(self, schema: Schema, attributes: Sequence[Attribute]) -> str:
+    def _codes_query(self, schema: Schema, attributes: Sequence[Attribute], people: str = "true") -> str:
         """The codes of each row, counted from one, as c0, c1, …"""
         fields = [self._fields[attribute.name] for attribute in attributes]
         described = list(enumerate(zip(attributes, fields, strict=True)))
@@ -176,6 +176,7 @@ class DuckDBEngine:
             [code_expression(f"v{number}", field.type, attribute) for number, (attribute, field) in described],
             schema.unit,
             schema.person,
+            people,
         )
 
     def _rows(
@@ -185,6 +186,7 @@ class DuckDBEngine:
         codes: Sequence[str],
         unit: PrivacyUnit,
         person: str | None,
+        people: str = "true",
     ) -> str:
         """Rows of c0, c1, …, computed from v0, v1, …; of each person at most ``max_rows`` of them.
 
@@ -201,8 +203,8 @@ class DuckDBEngine:
         texts = f"SELECT {text_expression(field.expression, field.type)} AS p, {value_list} FROM {relation}"
         names = ", ".join(f"c{number}" for number in range(len(codes)))
         return (
-            f"SELECT {names} FROM (SELECT p, {code_list} FROM ({texts} WHERE {known})) QUALIFY row_number() "
-            f"OVER (PARTITION BY p ORDER BY md5(concat_ws(',', p, {names}))) <= {unit.max_rows}"
+            f"SELECT {names} FROM (SELECT p, {code_list} FROM ({texts} WHERE {known}) WHERE {people}) "
+            f"QUALIFY row_number() OVER (PARTITION BY p ORDER BY md5(concat_ws(',', p, {names}))) <= {unit.max_rows}"
         )
 
     def _batches(self, query: str) -> Generator[pa.RecordBatch]:
@@ -215,11 +217,21 @@ class DuckDBEngine:
                 following = start(lambda: next(reader, None))
                 yield batch
 
-    def _batches_of_people(self, query: str) -> Generator[pa.RecordBatch]:
-        """As ``_batches``, through a temporary table: sorting by person cannot stream, nor be cancelled if it did."""
-        self._fetched(f"CREATE OR REPLACE TEMP TABLE {_KEPT_ROWS} AS {query}")
+    def _batches_of_rows(self, schema: Schema, attributes: Sequence[Attribute]) -> Generator[pa.RecordBatch]:
+        return self._batches(self._codes_query(schema, attributes))
+
+    def _batches_of_people(self, schema: Schema, attributes: Sequence[Attribute]) -> Generator[pa.RecordBatch]:
+        """Some people at a time, since sorting by person holds their rows in memory.
+
+        Each part goes through a temporary table: a sort cannot stream, nor be cancelled if it did.
+        """
+        rows = f"SELECT count(*) FROM {self._relation([attribute.name for attribute in attributes])}"
+        parts = 1 + self._fetched(rows)[0][0] // _SORTED_ROWS
         try:
-            yield from self._batches(f"FROM {_KEPT_ROWS}")
+            for part in range(parts):
+                query = self._codes_query(schema, attributes, people=f"hash(p) % {parts} = {part}")
+                self._fetched(f"CREATE OR REPLACE TEMP TABLE {_KEPT_ROWS} AS {query}")
+                yield from self._batches(f"FROM {_KEPT_ROWS}")
         finally:
             self._connection.execute(f"DROP TABLE IF EXISTS {_KEPT_ROWS}")
 
