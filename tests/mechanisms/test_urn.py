@@ -68,3 +68,15 @@ def test_wrong_shapes_and_counts_are_refused():
         pseudo_records(mechanism, [1, 2, 3], 4)
     with pytest.raises(InvalidArgument, match="records"):
         pseudo_records(mechanism, [1, 2], 0)
+
+
+def test_a_declared_lower_bound_holds_in_the_urn_too():
+    mechanism = Dirichlet(weight=1, concentration=1, least_count=5, unit=UNIT)
+    totals = []
+
+    def below(total):
+        totals.append(total)
+        return 0
+
+    pseudo_records(mechanism, [0, 9], 1, below=below)
+    assert totals == [5 + 1 + 9 + 1]

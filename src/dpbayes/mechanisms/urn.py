@@ -29,6 +29,7 @@ def pseudo_records(
     """
     table = _checks.counts("pseudo_records", counts)
     _checks.positive_integer("pseudo_records", records=records)
+    table = np.maximum(table, mechanism.least_count)  # as Dirichlet.gammas does: the price rests on the bound
     alphas = mechanism.concentration if isinstance(mechanism.concentration, tuple) else None
     if alphas is not None and len(alphas) != table.size:
         raise InvalidArgument(f"pseudo_records: expected {len(alphas)} cells, got a table of shape {table.shape}.")
