@@ -8,7 +8,6 @@ from dpbayes._checks import Floats
 from dpbayes.domain.marginal import Marginal
 from dpbayes.estimate.noise import GammaNoise, GaussianNoise, LaplaceNoise, Noise
 from dpbayes.estimate.result import Interval
-from dpbayes.estimate.rows import estimate_rows
 from dpbayes.estimate.table import estimate
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
@@ -47,6 +46,8 @@ def products(
     if isinstance(mechanism, Dirichlet):
         made["draw"] = Product(values=(table / table.sum(axis=1, keepdims=True)).ravel().tolist())
     if marginal.given:
+        from dpbayes.estimate.rows import estimate_rows
+
         found = estimate_rows(table, noise_of(mechanism), records=row_records, total=records, level=level)
     else:
         found = estimate(table[0], noise_of(mechanism), records=records, shape=shape, level=level)
