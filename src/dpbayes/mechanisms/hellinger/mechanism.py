@@ -98,6 +98,11 @@ class Hellinger:
             return self._stated(self.sharpness, 0.0)
         return SmoothTail(sharpness=self.sharpness, smoothing=self.smoothing, log_candidates=self.log_candidates)
 
+    @property
+    def exact(self) -> bool:
+        """Whether the promise is a pair of laws, rather than a bound on the tail of the loss."""
+        return not isinstance(self.promise, SmoothTail)
+
     def _stated(self, epsilon: float, delta: float) -> Stated:
         return Stated(epsilon_stated=epsilon, delta_stated=delta, unit=self.unit, what="posterior")
 
