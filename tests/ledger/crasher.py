@@ -81,4 +81,5 @@ def main(where: str, dataset: str, mode: str) -> None:
             return
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -42,4 +42,5 @@ def main(where: str, dataset: str, processes: str, sigma: str) -> None:
         os.waitpid(child, 0)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -38,20 +38,14 @@ class Store:
 
     def __init__(self, where: str | Path) -> None:
         url = _url(where)
-        self._path = Path(where).absolute() if url is None else None
-        self.name = str(where) if url is None else f"postgresql://{url.host or ''}/{url.database or ''}"
         if url is None:
-            self._engine = create_engine("sqlite://", creator=self._connect, poolclass=NullPool)
+            self._path: Path | None = Path(where).absolute()
+            self._engine = _file(self._path)
+            self.name = str(where)
         else:
+            self._path = None
             self._engine = _server(url)
-
-    def _connect(self) -> sqlite3.Connection:
-        """Autocommit, so that transactions begin where this module says; ``mode=rw`` never creates a file."""
-        uri = f"{self._path.as_uri()}?mode=rw" if self._path else ""
-        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
-        connection.execute("PRAGMA synchronous=EXTRA")
-        connection.execute("PRAGMA fullfsync=ON")
-        return connection
+            self.name = f"postgresql://{url.host or ''}/{url.database or ''}"
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -119,6 +113,18 @@ def _url(where: str | Path) -> URL | None:
     if url is None or url.get_backend_name() != "postgresql":
         raise LedgerError("Ledger: expected a file path, or a URL that begins with postgresql://.")
     return url.set(drivername="postgresql+psycopg")
+
+
+def _file(path: Path) -> Engine:
+    def connect() -> sqlite3.Connection:
+        """Autocommit, so that transactions begin where this module says; ``mode=rw`` never creates a file."""
+        uri = f"{path.as_uri()}?mode=rw"
+        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+        connection.execute("PRAGMA synchronous=EXTRA")
+        connection.execute("PRAGMA fullfsync=ON")
+        return connection
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
 def _server(url: URL) -> Engine:
