@@ -28,11 +28,10 @@ max_rows = 1
 
 # The number of records, if you want it checked and used for planning (replace-one only).
 # records = 1000
-"""
 
-_RULES = """\
-unknown = "other"      # values not declared: "other", or "drop" (counted in a hidden level)
-missing = "other"      # NULL and NaN: "other", "category" (a level of their own), or "drop"
+# Each attribute declares categories (as text, in the order wanted) or edges (bins [a, b); -inf and inf leave an
+# end open). unknown says where other values go: "other", or "drop" (counted in a level that no release shows).
+# missing says where NULL and NaN go: "other", "category" (a level of their own), or "drop".
 """
 
 _EXAMPLE = {
@@ -42,10 +41,6 @@ _EXAMPLE = {
     Kind.TIMESTAMP: ("categories", []),
     Kind.INTEGER: ("edges", []),
     Kind.NUMBER: ("edges", []),
-}
-_HINT = {
-    "categories": "in the order you want them, as text",
-    "edges": "bins [a, b); write -inf or inf to leave an end open; or declare categories instead",
 }
 
 
@@ -76,6 +71,6 @@ def _section(column: Column) -> str:
         return f"\n# {value_text(column.name)} has a type that cannot be counted: cast it to text first.\n"
     key, values = _EXAMPLE[column.kind]
     return (
-        f"\n[[attribute]]           # {column.kind}\nname = {value_text(column.name)}\n"
-        f"{key} = {value_text(values)}         # {_HINT[key]}\n{_RULES}"
+        f"\n[[attribute]]  # {column.kind}\nname = {value_text(column.name)}\n{key} = {value_text(values)}\n"
+        'unknown = "other"\nmissing = "other"\n'
     )

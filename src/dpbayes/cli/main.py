@@ -10,7 +10,7 @@ import typer
 
 from dpbayes.errors import DpbayesError
 
-COMMANDS = ("calibrate", "cost", "example", "ledger", "plan", "verify")
+COMMANDS = ("calibrate", "cost", "example", "ledger", "plan", "schema", "verify")
 """Modules of this package; each adds its commands with ``register(app)``."""
 
 app = typer.Typer(

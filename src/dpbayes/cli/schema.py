@@ -92,13 +92,18 @@ def show(schema: SchemaFile, as_json: options.AsJson = False) -> None:
         f"{declared.id}: {declared.size:,} cells",
         ("attribute", "levels", "which"),
         [(attribute.name, len(attribute.levels), _listed(attribute.levels)) for attribute in declared.attributes],
-        notes=(_unit_note(declared), "The level (dropped) is counted and never shown in a release."),
+        notes=(_unit_note(declared), *_drop_note(declared)),
     )
 
 
 def _listed(levels: tuple[str, ...]) -> str:
     shown = levels if len(levels) <= _SHOWN_LEVELS else (*levels[: _SHOWN_LEVELS - 2], "…", levels[-1])
     return " · ".join(shown)
+
+
+def _drop_note(schema: Schema) -> tuple[str, ...]:
+    drops = any(attribute.drops for attribute in schema.attributes)
+    return ("The level (dropped) is counted and never shown in a release.",) if drops else ()
 
 
 def _unit_note(schema: Schema) -> str:
