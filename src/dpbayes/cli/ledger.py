@@ -91,8 +91,6 @@ def show(ledger: Where, dataset: AnyDataset = None, as_json: options.AsJson = Fa
     if as_json:
         print_json([_balance(account) | {"charges": _charges(account)} for account in accounts])
         return
-    from rich.markup import escape
-
     _print_balances(accounts, as_json)
     for account in accounts:
         rows = (
@@ -101,9 +99,9 @@ def show(ledger: Where, dataset: AnyDataset = None, as_json: options.AsJson = Fa
             for one in line["releases"]  # type: ignore[attr-defined]
         )
         print_table(
-            f"Charges on {escape(account.dataset)}",
+            f"Charges on {account.dataset}",
             ("entry", "time", "state", "times", "mechanism", "about"),
-            ((*cells, escape(str(about))) for *cells, about in rows),
+            ((*cells, str(about)) for *cells, about in rows),
             notes=("A charge counts unless it is void: without a note it may have been drawn.",),
         )
 
@@ -207,13 +205,11 @@ def _print_balances(accounts: list[Account], as_json: bool) -> None:
     if as_json:
         print_json([_balance(account) for account in accounts])
         return
-    from rich.markup import escape
-
     for account in accounts:
         balance = _balance(account)
         also = balance.pop("spent_also")
         print_table(
-            f"{escape(account.dataset)}: {account.budget}",
+            f"{account.dataset}: {account.budget}",
             ("quantity", "value"),
             [(key, balance[key]) for key in ("limit", "spent", "left", "releases", "entries", "head")],
             notes=(

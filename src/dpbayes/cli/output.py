@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -39,11 +40,11 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[obje
     """A table for people, with notes below it."""
     table = Table()
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(escape(column), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(number(cell) for cell in row))
+        table.add_row(*(escape(number(cell)) for cell in row))
     console = Console()
-    console.print(title, style="bold", highlight=False)
+    console.print(title, style="bold", highlight=False, markup=False)
     console.print(table)
     for note in notes:
-        console.print(note, highlight=False)
+        console.print(note, highlight=False, markup=False)

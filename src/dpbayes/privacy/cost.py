@@ -17,6 +17,9 @@ from dpbayes.privacy.pld import ROUNDING, Pld, compose, epsilon_of
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
 
+MOST_RELEASES = 10**6
+"""Beyond this many releases a composed distribution would not fit into memory: Rényi orders only."""
+
 COARSENESS = 1e-4
 """The discretisation may add this share to the variance of the composed loss."""
 
@@ -116,9 +119,10 @@ class Cost:
             return 0.0
         if self._single is not None:
             return self._single.epsilon(delta)
-        found = epsilon_of(self.pld(), delta) if delta >= PLD_FLOOR else math.inf
+        by_pld = delta >= PLD_FLOOR and self.releases <= MOST_RELEASES
+        found = epsilon_of(self.pld(), delta) if by_pld else math.inf
         pure = self.renyi(math.inf)
-        if pure == math.inf and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases):
+        if by_pld and pure == math.inf and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases):
             return found
         return min(found, pure, self.renyi_epsilon(delta)[1])
 
@@ -126,7 +130,7 @@ class Cost:
         """Every proven ε for this δ, by the name of its accounting; infinite where one does not apply."""
         _checks.probability("Cost", delta=delta)
         found = {"exact": self._single.epsilon(delta)} if self._single is not None else {}
-        if self.entries and delta >= PLD_FLOOR:
+        if self.entries and delta >= PLD_FLOOR and self.releases <= MOST_RELEASES:
             found["pld"] = epsilon_of(self.pld(), delta)
         found["renyi"] = self.renyi_epsilon(delta)[1]
         found["tcdp"] = self.concentrated_epsilon(delta)[1]
@@ -157,7 +161,7 @@ class Cost:
             return self._single.delta(epsilon)
         order = best_order(lambda at: renyi_to_delta(at, self.renyi(at), epsilon))
         by_renyi = renyi_to_delta(order, self.renyi(order), epsilon)
-        if by_renyi < PLD_FLOOR:
+        if by_renyi < PLD_FLOOR or self.releases > MOST_RELEASES:
             return by_renyi
         return min(by_renyi, max(float(self.pld().get_delta_for_epsilon(epsilon)), PLD_FLOOR))
 
