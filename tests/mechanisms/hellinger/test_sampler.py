@@ -50,11 +50,11 @@ def test_draws_have_the_enumerated_law(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("prior", "counts", "exponent"), REGIMES)
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_two_million_draws_have_the_enumerated_law(
+@pytest.mark.parametrize("seed", [1, 2])
+def test_half_a_million_draws_have_the_enumerated_law(
     p_value: PValue, prior: tuple[float, ...], counts: tuple[int, ...], exponent: float, seed: int
 ) -> None:
-    draws = make(prior, counts, exponent).draw(2_000_000, np.random.default_rng(seed))
+    draws = make(prior, counts, exponent).draw(500_000, np.random.default_rng(seed))
     assert p_value(draws, *law(prior, counts, exponent)) > LEAST_P
 
 

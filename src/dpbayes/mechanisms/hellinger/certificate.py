@@ -68,7 +68,7 @@ def certify(prior: tuple[float, ...], total: int, *, sharpness: float, smoothing
     Adjacency: replace-one.
 
     >>> round(certify((1.0, 1.0), 20, sharpness=0.8, smoothing=0.02, delta=1e-8).epsilon, 3)
-    0.418
+    0.479
     """
     if not affordable(prior, total):
         raise InvalidArgument(

@@ -42,7 +42,7 @@ def local_sensitivity(prior: tuple[float, ...], counts: ArrayLike) -> float:
     Adjacency: replace-one.
 
     >>> round(local_sensitivity((1.0, 1.0), [49, 49]), 6)
-    0.050127
+    0.07098
     """
     return smooth_sensitivity(prior, counts, math.inf)
 
