@@ -118,7 +118,7 @@ class GammaPair:
         high = max(self.laws()[0].at_mode, self.weight)
         while gap(high) > 0:
             high *= 2.0
-            if math.isinf(high):
+            if not math.isfinite(high):
                 return math.inf
         return safe_root(gap, safe=high, unsafe=0.0, tolerance=1e-13 * max(1.0, -target))
 
