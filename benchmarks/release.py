@@ -1,0 +1,131 @@
+"""The release path: a wide draw against bare gammas, and estimates against the papers' draw at the same budget."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from dpbayes import RDP, Adjacency, PrivacyUnit
+from dpbayes.mechanisms.tuning import gaussian_noise, published_dirichlet
+from dpbayes.plan import score
+from dpbayes.privacy.calibrate import calibrate
+from dpbayes.products import noise_of
+
+UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+
+WIDE = """
+import json, resource, time
+import numpy as np
+from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes.mechanisms import randomness
+unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+counts = np.random.default_rng(0).integers(0, 50, 10**7)
+made = Dirichlet(weight=0.5, concentration=2.0, unit=unit)
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+ratios, secure = [], []
+before = peak()
+drawn = made.draw(counts, np.random.default_rng(1))
+copies = (peak() - before) / counts.nbytes
+del drawn
+for seed in range(3):
+    shape = counts * 0.5 + 2.0
+    t = time.perf_counter(); bare = np.random.default_rng(seed).standard_gamma(shape); t = time.perf_counter() - t
+    del shape, bare
+    s = time.perf_counter(); made.draw(counts, np.random.default_rng(seed)); s = time.perf_counter() - s
+    u = time.perf_counter(); made.draw(counts); u = time.perf_counter() - u
+    ratios.append(s / t); secure.append(u / t)
+print(json.dumps({"ratio": sorted(ratios)[1], "ratio_secure": sorted(secure)[1], "extra_copies": copies}))
+"""
+
+
+def wide_draw() -> dict[str, float]:
+    """10⁷ cells: time over NumPy's bare gamma draws, and memory in copies of the table."""
+    found: dict[str, float] = json.loads(subprocess.check_output([sys.executable, "-c", WIDE], text=True))
+    return found
+
+
+def estimates_against_algorithm_1(repetitions: int = 12) -> dict[str, object]:
+    """KL of the noise-aware estimate over that of algorithm 1's draw, at the same (λ=5, ε)-RDP."""
+    from dpbayes.estimate.table import estimate
+
+    rows, ratios = [], []
+    grid = itertools.product((5, 10, 100, 1000), (10**3, 10**5), (0.1, 1.0, 5.0), (0.05, 0.5, 5.0))
+    for cells, records, evenness, epsilon in grid:
+        target = RDP(order=5, epsilon=epsilon)
+        paper, ours = published_dirichlet(target, UNIT), calibrate(gaussian_noise(UNIT), target)
+        theirs_kl, ours_kl = [], []
+        for index in range(repetitions):
+            rng = np.random.default_rng([cells, records, index])
+            p = np.nan_to_num(rng.dirichlet(np.full(cells, evenness)), nan=1 / cells)
+            counts = rng.multinomial(records, p / p.sum())
+            truth = counts / records
+            theirs_kl.append(score("kl", truth, paper.draw(counts, rng)))
+            found = estimate(ours.draw(counts, rng), noise_of(ours), records=records, level=None)
+            ours_kl.append(score("kl", truth, found.empirical))
+        ratio = statistics.mean(theirs_kl) / statistics.mean(ours_kl)
+        ratios.append(ratio)
+        rows.append({"cells": cells, "records": records, "evenness": evenness, "epsilon": epsilon, "ratio": ratio})
+    return {
+        "geometric_mean": float(np.exp(np.mean(np.log(ratios)))),
+        "least": min(ratios),
+        "settings_where_worse": sum(ratio < 1 for ratio in ratios),
+        "settings": rows,
+    }
+
+
+def end_to_end(records: int = 10**7) -> dict[str, float]:
+    """`dpbayes release` of one marginal over its bare count, in fresh processes."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        duckdb.sql(
+            f"COPY (SELECT ['a','b','c','d','e'][1 + (random()*5)::INT % 5] AS x, "  # noqa: S608 - our own numbers
+            f"['u','v'][1 + (random()*2)::INT % 2] AS y FROM range({records})) TO '{folder}/t.parquet'"
+        )
+        (folder / "s.toml").write_text(
+            'id = "bench"\nadjacency = "replace-one"\n[[attribute]]\nname = "x"\ncategories = ["a","b","c","d","e"]\n'
+            '[[attribute]]\nname = "y"\ncategories = ["u","v"]\n'
+        )
+        count = (
+            "import sys; from pathlib import Path; from dpbayes.tables.sources import open_table; "
+            "from dpbayes.domain.schema import Schema; from dpbayes.domain.marginal import Marginal; "
+            "import time; t = time.perf_counter(); "
+            "open_table(sys.argv[1]).count(Schema.from_toml(Path(sys.argv[2]).read_text()), [Marginal.parse('x,y')]); "
+            "print(time.perf_counter() - t)"
+        )
+        paths = [str(folder / "t.parquet"), str(folder / "s.toml")]
+        counted, released = [], []
+        for _ in range(3):
+            counted.append(float(subprocess.check_output([sys.executable, "-c", count, *paths], text=True)))
+            started = time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "release", paths[0]]
+                + ["--schema", paths[1], "--marginal", "x,y", "--epsilon", "1", "--delta", "1e-6"]
+                + ["--mechanism", "gaussian", "--no-ledger", "--json"],
+                check=True,
+                capture_output=True,
+            )
+            released.append(time.perf_counter() - started)
+    return {
+        "count_seconds": statistics.median(counted),
+        "release_seconds": statistics.median(released),
+        "release_less_one_second_over_count": (statistics.median(released) - 1.0) / statistics.median(counted),
+    }
+
+
+def run() -> dict[str, object]:
+    return {
+        "wide_draw": wide_draw(),
+        "estimates_against_algorithm_1": estimates_against_algorithm_1(),
+        "end_to_end": end_to_end(),
+    }
