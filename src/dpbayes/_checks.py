@@ -23,7 +23,10 @@ def _refuse(owner: str, name: str, expected: str, value: object) -> InvalidArgum
 def _number(owner: str, name: str, expected: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise _refuse(owner, name, expected, value)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidArgument(f"{owner}: expected {name} {expected}, got a number too large to compute with.") from None
 
 
 def positive(owner: str, **named: object) -> None:

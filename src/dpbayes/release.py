@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dpbayes._checks import Floats
 from dpbayes.domain.marginal import Marginal
@@ -27,11 +27,22 @@ class _Public(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+def _writable(value: Any) -> Any:
+    """Refuse what no JSON file can hold: infinities, and halves of characters."""
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return value
+
+
+Text = Annotated[str, AfterValidator(_writable)]
+Record = Annotated[dict[str, Any], AfterValidator(_writable)]
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+
+
 class Axis(_Public):
     """One attribute of a table and its declared levels."""
 
-    name: str
-    levels: list[str] = Field(min_length=1)
+    name: Text
+    levels: list[Text] = Field(min_length=1)
 
 
 class Product(_Public):
@@ -45,7 +56,7 @@ class Product(_Public):
 class Group(_Public):
     """One row of a conditional table: how many records it seems to have, and how much of it is prior."""
 
-    levels: list[str]
+    levels: list[Text]
     records: float
     prior_share: Annotated[float, Field(ge=0, le=1)]
 
@@ -53,18 +64,18 @@ class Group(_Public):
 class Table(_Public):
     """One published table."""
 
-    marginal: dict[str, list[str]]
+    marginal: dict[str, list[Text]]
     axes: list[Axis]
-    mechanism: dict[str, Any]
+    mechanism: Record
     kind: Kind
-    values: list[float] | list[int]
+    values: list[float] | list[Whole]
     grid: float | None = None
     """Gammas are rounded to multiples of this."""
     row_records: list[float] | None = None
     """Public totals of the rows of a conditional table, where the estimate used them."""
-    products: dict[str, Product] = Field(default_factory=dict)
+    products: dict[Text, Product] = Field(default_factory=dict)
     groups: list[Group] | None = None
-    notes: list[str] = Field(default_factory=list)
+    notes: list[Text] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _fits(self) -> Table:
@@ -100,11 +111,11 @@ class Table(_Public):
 class Spending(_Public):
     """Where the release stands in its ledger."""
 
-    receipt: dict[str, str | int]
+    receipt: dict[Text, Text | Whole]
     spent: float
     limit: float
     left: float
-    budget: dict[str, Any]
+    budget: Record
 
 
 class Release(_Public):
@@ -116,14 +127,14 @@ class Release(_Public):
 
     format: Literal["dpbayes-release"] = "dpbayes-release"
     version: Literal[1] = 1
-    dpbayes: str
-    created: str
-    dataset: str
+    dpbayes: Text
+    created: Text
+    dataset: Text
     unit: dict[str, Any]
     guarantee: dict[str, Any]
-    accounting: str
-    choice: str
-    records: int | None
+    accounting: Text
+    choice: Text
+    records: Whole | None
     seeded: bool
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Of the credible intervals."""
@@ -150,8 +161,8 @@ class Release(_Public):
         promise = self.promise
         what = "this table" if len(self.tables) == 1 else f"these {len(self.tables)} tables together"
         meaning = ""
-        if isinstance(promise, (PureDP, ApproxDP)):
-            factor = float(np.exp(promise.epsilon))
+        if isinstance(promise, (PureDP, ApproxDP)) and promise.epsilon < 700:
+            factor = math.exp(promise.epsilon)
             meaning = f": no probability of any outcome changes by more than a factor {factor:.3g}"
             meaning += f", but for a chance of {promise.delta:g}" if isinstance(promise, ApproxDP) else ""
         return f"Whoever {change} the data of one person ({rows}) changes {what} by at most {promise}{meaning}."
@@ -178,7 +189,7 @@ class Release(_Public):
             )
         try:
             read = cls.model_validate(record)
-            read.promise, read.privacy_unit  # noqa: B018 - reading them checks them
+            read.promise, read.privacy_unit.sensitivity  # noqa: B018 - reading them checks them
         except ValidationError as problem:
             first = problem.errors()[0]
             where = ".".join(str(part) for part in first["loc"])

@@ -33,6 +33,8 @@ def report_html(release: Release) -> str:
         "head",
         Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
         Html('<meta name="color-scheme" content="light dark">'),
+        # whatever text gets in, browsers load nothing and run nothing
+        Html('<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">'),
         tag("title", f"{release.dataset}: private release"),
         Html(f"<style>{style}</style>"),
     )
