@@ -51,6 +51,7 @@ class PosteriorLaplace:
         candidates.check_prior("PosteriorLaplace", self.prior)
         candidates.check_unit("PosteriorLaplace", self.unit)
         candidates.check_total("PosteriorLaplace", self.total)
+        object.__setattr__(self, "total", int(self.total))
         _checks.positive("PosteriorLaplace", scale=self.scale)
         if not isinstance(self.truncated, bool):
             raise InvalidArgument(f"PosteriorLaplace: expected truncated to be true or false, got {self.truncated!r}.")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
+from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.mechanisms.hellinger import candidates
@@ -32,6 +33,10 @@ class Certificate:
     table: Table
     neighbour: Table
     candidate: Table
+
+    def __post_init__(self) -> None:
+        _checks.positive("Certificate", epsilon=self.epsilon, epsilon_at_delta=self.epsilon_at_delta)
+        _checks.non_negative("Certificate", delta=self.delta)
 
     def record(self) -> dict[str, object]:
         """JSON form."""

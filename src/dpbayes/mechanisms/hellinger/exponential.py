@@ -50,6 +50,7 @@ class PosteriorExponential:
         candidates.check_prior(owner, self.prior)
         candidates.check_unit(owner, self.unit)
         candidates.check_total(owner, self.total)
+        object.__setattr__(self, "total", int(self.total))
         _checks.positive(owner, sharpness=self.sharpness)
         if self.score == "chi-squared":
             raise InvalidArgument(

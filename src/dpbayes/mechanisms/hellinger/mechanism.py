@@ -60,6 +60,7 @@ class Hellinger:
         candidates.check_prior("Hellinger", self.prior)
         candidates.check_unit("Hellinger", self.unit)
         candidates.check_total("Hellinger", self.total)
+        object.__setattr__(self, "total", int(self.total))
         _checks.positive("Hellinger", sharpness=self.sharpness)
         _checks.one_of("Hellinger", CALIBRATIONS, calibration=self.calibration)
         if isinstance(self.smoothing, bool) or not self.smoothing >= 0:
