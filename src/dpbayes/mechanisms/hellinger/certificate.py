@@ -13,7 +13,7 @@ from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.hellinger.laws import Laws, Table
 
 SLACK = 1e-8
-"""Added to every certified ε: covers the rounding of distances and normalisers."""
+"""Added to every certified ε: covers the rounding of distances and normalisers of small tables."""
 
 LARGEST_WORK = 100_000_000
 """Candidates times neighbouring pairs: with the search around it, a calibration then takes about a minute."""
@@ -98,10 +98,11 @@ def worst_case(laws: Laws, pairs: Iterable[tuple[Table, Table]], delta: float) -
                 worst = (table, other, index) if sign > 0 else (other, table, index)
         if delta > 0:
             at_delta = max(at_delta, _epsilon(p, q, delta, at_delta), _epsilon(q, p, delta, at_delta))
+    slack = SLACK + laws.rounding
     return Certificate(
-        epsilon=pure + SLACK,
+        epsilon=pure + slack,
         delta=delta,
-        epsilon_at_delta=(at_delta if delta > 0 else pure) + SLACK,
+        epsilon_at_delta=(at_delta if delta > 0 else pure) + slack,
         table=worst[0],
         neighbour=worst[1],
         candidate=laws.rows.candidate(worst[2]),

@@ -135,6 +135,11 @@ class Laws:
         rows = Rows(prior, total)
         return cls(rows, sharpness, Sensitivities(rows, smoothing))
 
+    @property
+    def rounding(self) -> float:
+        """Bound on the error of a loss: increments of D are rounded at 5·10⁻¹⁵ and D itself is of order m²/(8u)."""
+        return 1e-13 * self._sharpness * (max(self.rows.prior) + self.rows.total)
+
     def exponent(self, table: Table) -> tuple[float, float]:
         """The factor a = ε/(2S) of H and ln Z, the same for all tables of a class."""
         key = self.rows.canonical(table)
