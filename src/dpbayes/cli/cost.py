@@ -72,7 +72,8 @@ def cost_command(
         "releases": cost.releases,
         "unit": cost.unit.record(),
         "mechanisms": [
-            {"times": count, **getattr(mechanism, "record")()} for mechanism, count in cost.entries  # noqa: B009
+            {"times": count, **getattr(mechanism, "record")()}
+            for mechanism, count in cost.entries  # noqa: B009
         ],
     }
     if as_json:

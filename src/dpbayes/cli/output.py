@@ -36,7 +36,9 @@ def number(value: object) -> str:
     return str(value)
 
 
-def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], *, notes: Iterable[str] = ()) -> None:
+def print_table(
+    title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], *, notes: Iterable[str] = ()
+) -> None:
     """A table for people, with notes below it."""
     table = Table()
     for index, column in enumerate(columns):

@@ -73,10 +73,16 @@ def release_command(
     rho: options.Rho = None,
     omega: options.Omega = None,
     ledger: Annotated[str | None, typer.Option(help="Ledger file or PostgreSQL address.")] = None,
-    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Release without a ledger; nothing remembers it.")] = False,
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Release without a ledger; nothing remembers it.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for release.json, the numbers and report.html.")] = None,
-    mechanism: Annotated[Mechanism, typer.Option(help="Which mechanism; auto lets the planner choose.")] = Mechanism.AUTO,
-    product: Annotated[Product, typer.Option(help="estimate, one posterior draw, or pseudo-records.")] = Product.ESTIMATE,
+    mechanism: Annotated[
+        Mechanism, typer.Option(help="Which mechanism; auto lets the planner choose.")
+    ] = Mechanism.AUTO,
+    product: Annotated[
+        Product, typer.Option(help="estimate, one posterior draw, or pseudo-records.")
+    ] = Product.ESTIMATE,
     accounting: Annotated[Accounting, typer.Option(help="Exact, or the papers' parameters.")] = Accounting.EXACT,
     pseudo_records: Annotated[int | None, typer.Option(help="How many pseudo-records to draw.")] = None,
     expected_records: Annotated[
@@ -84,10 +90,16 @@ def release_command(
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the credible intervals.")] = 0.95,
     numbers: Annotated[Numbers, typer.Option(help="Format of the numbers files.")] = Numbers.CSV,
-    engine: Annotated[str | None, typer.Option(help="Counting engine; chosen from the table's address if left out.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Counting engine; chosen from the table's address if left out.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable draws, for tests; needs --not-private.")] = None,
-    not_private: Annotated[bool, typer.Option("--not-private", help="Accept that a seeded release is not private.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show mechanism, cost and predicted error; read no rows.")] = False,
+    not_private: Annotated[
+        bool, typer.Option("--not-private", help="Accept that a seeded release is not private.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show mechanism, cost and predicted error; read no rows.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Publish tables of a private file under one guarantee.
@@ -172,7 +184,11 @@ def _preview(proposal: Proposal, schema: Schema) -> dict[str, object]:
     for marginal in request.marginals:
         cells = max(marginal.size(schema), 2)
         question = Question(
-            cells=min(cells, 2000), records=records, target=request.target, unit=schema.unit, releases=len(request.marginals)
+            cells=min(cells, 2000),
+            records=records,
+            target=request.target,
+            unit=schema.unit,
+            releases=len(request.marginals),
         )
         errors = {
             measure: predicted_errors(mechanism, question, measure=measure, product=request.purpose)

@@ -1,0 +1,96 @@
+"""``dpbayes doctor``: is this machine ready, and what is missing for what."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+from dpbayes.cli import options
+from dpbayes.cli.output import print_json, print_table
+
+REQUIRED = ("numpy", "scipy", "dp-accounting", "opendp", "randomgen", "duckdb", "pyarrow", "pydantic", "sqlalchemy")
+OPTIONAL = {
+    "matplotlib": "charts (dpbayes[plot])",
+    "psycopg": "PostgreSQL ledgers (dpbayes[postgres])",
+    "scikit-learn": "classifiers (dpbayes[sklearn])",
+    "pgmpy": "networks in pgmpy (dpbayes[networks])",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(as_json: options.AsJson = False) -> None:
+    """Check the installation: libraries, entropy, noise samplers, and an exact number.
+
+    Example: dpbayes doctor
+    """
+    checks = [_python(), *(_library(name) for name in REQUIRED), _entropy(), _noise(), _exact_number()]
+    checks += [_optional(name, use) for name, use in OPTIONAL.items()]
+    ready = all(passed for _, passed, _ in checks if passed is not None)
+    if as_json:
+        print_json(
+            {"ready": ready, "checks": [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in checks]}
+        )
+    else:
+        signs = {True: "ok", False: "MISSING", None: "–"}
+        print_table(
+            "Ready" if ready else "Not ready",
+            ("check", "state", "detail"),
+            [(name, signs[ok], detail) for name, ok, detail in checks],
+            notes=("Shell completion: dpbayes --install-completion",),
+        )
+    if not ready:
+        raise typer.Exit(code=1)
+
+
+Check = tuple[str, bool | None, str]
+
+
+def _python() -> Check:
+    return (
+        "python",
+        sys.version_info >= (3, 11),
+        f"{platform.python_version()} on {platform.system()}, {os.cpu_count()} cores",
+    )
+
+
+def _library(name: str) -> Check:
+    try:
+        return name, True, version(name)
+    except PackageNotFoundError:
+        return name, False, f"install it: pip install {name}"
+
+
+def _optional(name: str, use: str) -> Check:
+    try:
+        return name, True, version(name)
+    except PackageNotFoundError:
+        return name, None, f"not installed; needed for {use}"
+
+
+def _entropy() -> Check:
+    from dpbayes.mechanisms.randomness import secure
+
+    return "entropy", bool(secure().random() != secure().random()), "two fresh generators differ"
+
+
+def _noise() -> Check:
+    from dpbayes import Adjacency, Gaussian, PrivacyUnit
+
+    noisy = Gaussian(sigma=50, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)).draw([0] * 64)
+    return "integer noise", bool((noisy != 0).any()), "OpenDP draws discrete Gaussian noise"
+
+
+def _exact_number() -> Check:
+    from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+
+    unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    found = Dirichlet(weight=1, concentration=10, unit=unit).epsilon(1e-5)
+    return "exact accounting", abs(found - 1.8772042796) < 1e-8, f"ε = {found:.10f} where 1.8772042796 is right"
