@@ -1,0 +1,60 @@
+"""Losses with finitely many values."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
+from tests.privacy.reference import relative_error
+
+
+def true_response_renyi(order: float, epsilon: float) -> mp.mpf:
+    with mp.workdps(80):
+        order, epsilon = mp.mpf(order), mp.mpf(epsilon)
+        moment = (mp.exp(order * epsilon) + mp.exp((1 - order) * epsilon)) / (1 + mp.exp(epsilon))
+        return mp.log(moment) / (order - 1)
+
+
+@given(st.floats(-12, 2.5), st.floats(-6, 6))
+def test_the_divergence_of_randomised_response_keeps_every_digit_and_the_private_side(log_e: float, log_o: float) -> None:
+    epsilon, order = 10.0**log_e, 1.0 + 10.0**log_o
+    claim = randomised_response_renyi(order, epsilon)
+    assert -1e-16 <= relative_error(claim, true_response_renyi(order, epsilon)) <= 1e-13
+    assert claim <= epsilon
+
+
+def test_the_divergence_of_randomised_response_tends_to_its_epsilon() -> None:
+    assert randomised_response_renyi(math.inf, 0.7) == 0.7
+    assert randomised_response_renyi(1e9, 0.7) == pytest.approx(0.7, rel=1e-8)
+
+
+@given(st.floats(0.01, 20), st.floats(0, 1.2))
+def test_the_profile_of_randomised_response_is_its_closed_form(epsilon: float, share: float) -> None:
+    at = share * epsilon
+    with mp.workdps(40):
+        e, x = mp.mpf(epsilon), mp.mpf(at)
+        truth = max((mp.exp(e) - mp.exp(x)) / (1 + mp.exp(e)), mp.mpf(0))
+    claim = randomised_response(epsilon).delta(at)
+    assert claim >= truth * (1 - mp.mpf("1e-15")) - mp.mpf("1e-15") * epsilon
+    assert claim <= truth * (1 + mp.mpf("2e-10")) + mp.mpf("1e-15") * epsilon
+
+
+@given(st.floats(0.01, 5), st.floats(-15, -0.5))
+def test_epsilon_is_the_smallest_with_that_delta(epsilon: float, log_delta: float) -> None:
+    loss, delta = randomised_response(epsilon), 10.0**log_delta
+    found = loss.epsilon(delta)
+    assert loss.delta(found) <= delta
+    assert found == 0.0 or loss.delta(found * (1 - 1e-6)) > delta * (1 - 1e-9)
+
+
+def test_an_unreached_loss_has_no_delta() -> None:
+    loss = AtomicLoss(np.array([1.0, -1.0]), np.array([0.7, 0.3]))
+    assert loss.delta(1.0) == 0.0
+    assert math.copysign(1.0, loss.delta(2.0)) == 1.0
+    assert loss.epsilon(0.9) == 0.0

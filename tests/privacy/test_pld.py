@@ -1,0 +1,172 @@
+"""Privacy loss distributions that are made for dp-accounting: pessimistic, and no more than needed."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpbayes.privacy.pld import (
+    _largest_convex_below,
+    compose,
+    epsilon_of,
+    from_atoms,
+    from_masses,
+    from_profile,
+    from_statement,
+    span,
+    split,
+)
+
+
+def profile_of(losses: np.ndarray, masses: np.ndarray, epsilon: float) -> float:
+    above = losses > epsilon
+    return float(-(masses[above] * np.expm1(epsilon - losses[above])).sum())
+
+
+@given(
+    st.lists(st.floats(-3, 3), min_size=1, max_size=8),
+    st.floats(0.05, 0.9),
+    st.randoms(use_true_random=False),
+)
+def test_splitting_atoms_keeps_both_laws_and_never_lowers_a_delta(atoms: list[float], interval: float, random) -> None:
+    losses = np.array(atoms)
+    probabilities = np.array([random.random() + 0.01 for _ in atoms])
+    probabilities /= probabilities.sum()
+    first, last = span(losses, probabilities, interval)
+    lowest, masses, infinity = split(losses, probabilities, interval, first, last)
+    multiples = (lowest + np.arange(masses.size)) * interval
+    assert masses.min() >= 0
+    assert infinity == 0
+    assert masses.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (masses * np.exp(-multiples)).sum() == pytest.approx((probabilities * np.exp(-losses)).sum(), rel=1e-12)
+    for epsilon in np.linspace(-3.5, 3.5, 29):
+        assert profile_of(multiples, masses, epsilon) >= profile_of(losses, probabilities, epsilon) - 1e-14
+    for epsilon in multiples:
+        assert profile_of(multiples, masses, epsilon) == pytest.approx(
+            profile_of(losses, probabilities, epsilon), abs=1e-13
+        )
+
+
+def test_losses_outside_the_range_move_up_to_its_start_or_to_infinity() -> None:
+    lowest, masses, infinity = split(np.array([-9.0, 0.0, 9.0]), np.array([0.2, 0.5, 0.3]), 1.0, -2, 3)
+    assert lowest == -2
+    assert masses[0] == 0.2
+    assert infinity == 0.3
+
+
+def test_a_span_leaves_out_less_than_its_tail() -> None:
+    losses = np.arange(-50.0, 51.0)
+    probabilities = np.exp(-(losses**2))
+    probabilities /= probabilities.sum()
+    first, last = span(losses, probabilities, 1.0)
+    outside = probabilities[(losses < first) | (losses > last)].sum()
+    assert outside <= 2e-20
+    assert last - first < 20
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.floats(0.01, 2))
+def test_the_convex_hull_lies_below_touches_and_is_convex(values: list[float], interval: float) -> None:
+    y = np.array(values)
+    hull = _largest_convex_below(y, interval)
+    x = np.exp(interval * np.arange(y.size))
+    assert (hull <= y + 1e-12).all()
+    assert hull[0] == y[0]
+    assert hull[-1] == y[-1]
+    slopes = np.diff(hull) / np.diff(x)
+    assert (np.diff(slopes) >= -1e-9 * (1 + np.abs(slopes[1:]))).all()
+    # the largest one: every corner touches the points
+    corners = np.flatnonzero(np.diff(slopes) > 1e-6 * (1 + np.abs(slopes[1:]))) + 1
+    assert np.allclose(hull[corners], y[corners], atol=1e-9)
+
+
+def test_the_convex_hull_does_not_overflow_where_e_to_the_epsilon_does() -> None:
+    epsilons = np.arange(0.0, 3000.0, 10.0)
+    y = np.exp(-epsilons / 100.0)
+    assert np.allclose(_largest_convex_below(y, 10.0), y, rtol=1e-12)
+
+
+def test_a_profile_that_is_already_convex_is_kept() -> None:
+    losses, masses = np.array([-1.0, 1.0]), np.array([1.0, math.e]) / (1 + math.e)
+    pld = from_profile(lambda e: np.array([profile_of(losses, masses, x) for x in e]), 0.25, 2.0)
+    for epsilon in np.arange(0.0, 2.0, 0.25):
+        assert float(pld.get_delta_for_epsilon(epsilon)) == pytest.approx(profile_of(losses, masses, epsilon), abs=1e-15)
+
+
+def test_a_loose_profile_still_makes_a_probability_distribution() -> None:
+    pld = from_profile(lambda e: np.minimum(1.0, 0.9 * np.exp(-3.0 * e)), 0.05, 5.0)
+    pmf = pld._pmf_remove
+    assert pmf._probs.min() >= 0
+    assert pmf._probs.sum() + pmf._infinity_mass == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("interval", [0.25, 0.1, 0.03])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.3, 0.0), (3.7, 0.01)])
+def test_a_statement_is_priced_as_the_worst_mechanism_that_meets_it(
+    epsilon: float, delta: float, interval: float
+) -> None:
+    pld = from_statement(epsilon, delta, interval)
+    truth = 1 / (1 + math.exp(-epsilon))
+    for at in np.linspace(0.0, 1.5 * epsilon, 23):
+        worst = delta + (1 - delta) * max(truth - math.exp(at) * (1 - truth), 0.0)
+        made = float(pld.get_delta_for_epsilon(at))
+        assert made >= worst - 1e-16
+        assert made <= worst + 0.6 * interval
+    assert float(pld.get_delta_for_epsilon(epsilon + interval)) == pytest.approx(delta, abs=1e-15)
+
+
+def test_a_statement_far_above_the_interval_of_its_company_keeps_its_epsilon() -> None:
+    tiny = from_statement(1e-9, 0.0, 0.5)
+    assert epsilon_of(compose([(tiny, 1000)]), 1e-6) < 1e-3
+    assert float(tiny.get_delta_for_epsilon(0.0)) >= 0.49e-9
+
+
+def response_delta(times: int, epsilon: object, at: float) -> mp.mpf:
+    """δ of repeated randomised response, from the binomial law of its loss."""
+    epsilon = mp.mpf(epsilon)
+    truth = 1 / (1 + mp.exp(-epsilon))
+    return mp.fsum(
+        mp.binomial(times, j) * truth**j * (1 - truth) ** (times - j) * -mp.expm1(at - (2 * j - times) * epsilon)
+        for j in range(times + 1)
+        if (2 * j - times) * epsilon > at
+    )
+
+
+@pytest.mark.parametrize(("times", "scale"), [(100, 30), (1000, 100), (4000, 200)])
+def test_composed_deltas_stay_above_the_truth_down_to_the_noise_of_fourier_transforms(times: int, scale: int) -> None:
+    losses = np.array([1.0, -1.0]) / scale
+    truth = 1 / (1 + math.exp(-1 / scale))
+    pld = compose([(from_atoms(losses, np.array([truth, 1 - truth]), 1.0 / scale), times)])
+    for delta in (1e-3, 1e-6, 1e-10, 1e-11):
+        epsilon = epsilon_of(pld, delta)
+        with mp.workdps(40):
+            exact = response_delta(times, mp.mpf(1) / scale, epsilon)
+        assert exact <= delta
+        assert exact >= delta * (1 - 1e-9) - 1e-15 * times
+
+
+def test_composition_does_not_depend_on_the_order_of_its_parts() -> None:
+    parts = [(from_statement(epsilon, 1e-9, 0.01), times) for epsilon, times in ((0.3, 5), (0.1, 40), (0.55, 2))]
+    forward, backward = compose(parts), compose(parts[::-1])
+    assert epsilon_of(forward, 1e-6) == pytest.approx(epsilon_of(backward, 1e-6), rel=1e-9)
+
+
+def test_both_directions_of_an_asymmetric_pair_are_composed_apart() -> None:
+    one = (0, np.array([0.7, 0.3]), 0.0)
+    other = (-1, np.array([0.5, 0.5]), 0.0)
+    pld = compose([(from_masses(1.0, one, other), 3)])
+    for masses, pmf in ((one, pld._pmf_remove), (other, pld._pmf_add)):
+        expected = np.convolve(np.convolve(masses[1], masses[1]), masses[1])
+        assert pmf._lower_loss == 3 * masses[0]
+        assert np.allclose(pmf._probs, expected, atol=1e-12)
+
+
+def test_epsilon_of_a_distribution_is_infinite_below_its_mass_at_infinity() -> None:
+    pld = from_statement(1.0, 1e-3, 0.1)
+    assert epsilon_of(pld, 9e-4) == math.inf
+    assert epsilon_of(pld, 0.5) == 0.0
+    assert 0 < epsilon_of(pld, 2e-3) < 1.1
