@@ -7,6 +7,7 @@ import random
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Literal
 
@@ -188,19 +189,23 @@ class Curator:
 
     def _draw(self, counts: Counts, proposal: Proposal, rng: np.random.Generator | None) -> Table:
         mechanism, request = proposal.mechanism, proposal.request
-        axes = [Axis(name=axis.name, levels=list(axis.levels)) for axis in counts.axes]
-        common = {"marginal": counts.marginal.record(), "axes": axes, "mechanism": mechanism.record()}
+        table = partial(
+            Table,
+            marginal=counts.marginal.record(),
+            axes=[Axis(name=axis.name, levels=list(axis.levels)) for axis in counts.axes],
+            mechanism=mechanism.record(),
+        )
         if request.pseudo_records is not None and isinstance(mechanism, Dirichlet):
             below = secrets.randbelow if self._seed is None else random.Random(self._seed).randrange  # noqa: S311 - seeded
             drawn = pseudo_records(mechanism, counts.array, request.pseudo_records, below=below)
-            return Table(**common, kind="pseudo-records", values=[int(value) for value in drawn.ravel()])
+            return table(kind="pseudo-records", values=[int(value) for value in drawn.ravel()])
         if isinstance(mechanism, Dirichlet):
             grid = _grid(mechanism)
             gammas = mechanism.gammas(counts.array, randomness.generator(rng))
             values = np.maximum(np.rint(gammas / grid), 1.0) * grid
-            return Table(**common, kind="gammas", values=values.ravel().tolist(), grid=grid)
+            return table(kind="gammas", values=values.ravel().tolist(), grid=grid)
         noisy = mechanism.draw(counts.array, rng)
-        return Table(**common, kind="noisy-counts", values=[int(value) for value in noisy.ravel()])
+        return table(kind="noisy-counts", values=[int(value) for value in noisy.ravel()])
 
     # -- wrapping ---------------------------------------------------------------------------------------------
 

@@ -71,10 +71,7 @@ def cost_command(
         "delta_at_epsilon": None if epsilon is None else cost.delta(epsilon),
         "releases": cost.releases,
         "unit": cost.unit.record(),
-        "mechanisms": [
-            {"times": count, **getattr(mechanism, "record")()}
-            for mechanism, count in cost.entries  # noqa: B009
-        ],
+        "mechanisms": [{"times": count, **mechanism.record()} for mechanism, count in cost.entries],
     }
     if as_json:
         print_json(result)

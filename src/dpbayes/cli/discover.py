@@ -9,7 +9,6 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json
-from dpbayes.domain.unit import Adjacency
 from dpbayes.errors import InvalidArgument
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.cost import Cost

@@ -51,7 +51,8 @@ def application(command: str | None = None) -> typer.Typer:
     made = typer.Typer(name="dpbayes", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
     made.callback()(root)
     module = HOME.get(command or "", command)
-    for name in (module,) if module in COMMANDS else COMMANDS:
+    wanted = () if command == "--version" else (module,) if module in COMMANDS else COMMANDS
+    for name in wanted:
         import_module(f"dpbayes.cli.{name}").register(made)
     return made
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def plain(value: Any) -> Any:
     """A value that JSON can hold: infinities and NaN, which it cannot, become null."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
@@ -24,7 +24,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return value
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON value
+def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 

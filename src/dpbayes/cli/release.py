@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -174,7 +175,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
         yield lambda _: None
         return
     with console.status("starting") as status:
-        yield lambda step: status.update(step)
+        yield status.update
 
 
 def _preview(proposal: Proposal, schema: Schema) -> dict[str, object]:
@@ -235,11 +236,11 @@ def _show(made: Release, out: Path | None) -> None:
     for table in made.tables:
         name = next((name for name in ("empirical", "draw") if name in table.products), None)
         levels = [axis.levels for axis in table.axes]
-        cells = [()]
-        for axis in levels:
-            cells = [(*cell, level) for cell in cells for level in axis]
+        cells = list(itertools.product(*levels))
         if name is None:
-            rows: list[tuple[object, ...]] = [(" · ".join(cell), value) for cell, value in zip(cells, table.values)]
+            rows: list[tuple[object, ...]] = [
+                (" · ".join(cell), value) for cell, value in zip(cells, table.values, strict=True)
+            ]
             columns: tuple[str, ...] = (str(table.asked), table.kind)
         else:
             found = table.products[name]

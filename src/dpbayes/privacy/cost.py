@@ -49,6 +49,9 @@ class Priced(Protocol):
     def pld(self, interval: float) -> Pld:
         """Privacy loss distribution on multiples of ``interval``."""
 
+    def record(self) -> dict[str, object]:
+        """JSON form."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
