@@ -51,9 +51,7 @@ def table_of(
     if not estimates:
         return table
     made = products(table.array(), mechanism, marginal, records=int(counts.sum()) if known else None)
-    return table.model_copy(
-        update={"products": made, "groups": groups(axes, marginal, made["counts"], mechanism)}
-    )
+    return table.model_copy(update={"products": made, "groups": groups(axes, marginal, made["counts"], mechanism)})
 
 
 def wrapped(*tables: Table, unit: PrivacyUnit, promise: Guarantee, **others: object) -> Release:

@@ -16,6 +16,9 @@ TALLEST = 1000
 
 MOST_DIGITS = 6
 
+NOTHING = 1e-12
+"""Bars shorter than this are as good as none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
@@ -52,11 +55,11 @@ class Scale:
         Scale(step=0.1, steps=5)
         """
         reach = max((bar.reach for bar in bars if math.isfinite(bar.reach)), default=0.0)
-        if reach <= 0:
+        if reach < NOTHING:
             return cls(0.25, 4)
         power = 10.0 ** math.floor(math.log10(reach))
         step = next(part * power for part in (0.2, 0.25, 0.5, 1.0, 2.0) if 6 * part * power >= reach * (1 - 1e-9))
-        return cls(round(step, 15), max(math.ceil(reach / step - 1e-9), 1))
+        return cls(step, max(math.ceil(reach / step - 1e-9), 1))
 
     @property
     def end(self) -> float:

@@ -13,6 +13,9 @@ from dpbayes.report import tables, words
 from dpbayes.report.figures import gauge
 from dpbayes.report.markup import Html, table, tag
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""Whatever text gets into a page, browsers load nothing for it and run nothing."""
+
 
 def report_html(release: Release) -> str:
     """A page for readers of a release: the promise, what was spent, the tables, and how to check it all.
@@ -33,9 +36,8 @@ def report_html(release: Release) -> str:
         "head",
         Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
         Html('<meta name="color-scheme" content="light dark">'),
-        # whatever text gets in, browsers load nothing and run nothing
-        Html('<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">'),
-        tag("title", f"{release.dataset}: private release"),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+        tag("title", f"{release.dataset}: {'not private' if release.seeded else 'private release'}"),
         Html(f"<style>{style}</style>"),
     )
     body = tag("body", tag("main", *_parts(release)))

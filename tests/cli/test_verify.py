@@ -1,0 +1,78 @@
+"""``dpbayes verify`` says yes or no, and its exit code says the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.releases import a_release, charged
+from typer.testing import CliRunner
+
+from dpbayes.cli.main import app
+from dpbayes.ledger.ledger import Ledger
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "release.json"
+    path.write_text(a_release("joint").to_json(), encoding="utf-8")
+    return path
+
+
+def run(*arguments: object, given: str | None = None) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["verify", *map(str, arguments)], input=given, catch_exceptions=False)
+    return done.exit_code, done.output
+
+
+def test_a_good_release_passes_every_line(file: Path) -> None:
+    code, said = run(file)
+    *lines, statement = said.splitlines()
+    assert code == 0
+    assert len(lines) == 6
+    assert all(line.startswith("pass  ") for line in lines)
+    assert statement == a_release("joint").statement()
+
+
+def test_a_forged_release_fails_with_exit_code_one(file: Path) -> None:
+    file.write_text(file.read_text(encoding="utf-8").replace('"epsilon": 1', '"epsilon": 0.25'), encoding="utf-8")
+    code, said = run(file)
+    assert code == 1
+    assert "FAIL  promise" in said
+    assert "does not verify" in said
+
+
+def test_programs_get_every_check(file: Path) -> None:
+    code, said = run(file, "--json")
+    found = json.loads(said)
+    assert (code, found["ok"]) == (0, True)
+    assert {check["name"] for check in found["checks"]} >= {"promise", "values", "products"}
+
+
+def test_a_release_can_come_from_standard_input(file: Path) -> None:
+    assert run("-", given=file.read_text(encoding="utf-8"))[0] == 0
+
+
+def test_the_ledger_is_checked_when_named(tmp_path: Path) -> None:
+    ledger = tmp_path / "survey.ledger"
+    file = tmp_path / "charged.json"
+    file.write_text(charged(a_release("joint"), Ledger(ledger)).to_json(), encoding="utf-8")
+    code, said = run(file, "--ledger", ledger)
+    assert code == 0
+    assert "pass  ledger: charged in full" in said
+    code, said = run(file, "--ledger", tmp_path / "other.ledger")
+    assert code == 1
+    assert "FAIL  ledger" in said
+
+
+@pytest.mark.parametrize("text", ["not JSON", '{"format": "dpbayes-release", "version": 99}'])
+def test_what_is_no_release_is_one_sentence_and_exit_code_one(text: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(text)
+    command = [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "verify", str(tmp_path / "file")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("dpbayes: Release: ")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,149 @@
+"""A release reaches its folder whole, or not at all."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import itertools
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from tests.releases import KINDS, LEVELS, REPLACE, a_release, table_of, wrapped
+
+from dpbayes import ApproxDP, Gaussian
+from dpbayes.domain.marginal import Marginal
+from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.export import check_folder, file_stem, numbers_table, write_release
+from dpbayes.release import Release, Table
+from dpbayes.report import report_html
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_holds_json_report_and_one_file_of_numbers_a_table(kind: str, tmp_path: Path) -> None:
+    release = a_release(kind)
+    paths = write_release(release, tmp_path / "out")
+    assert sorted(paths) == sorted((tmp_path / "out").iterdir())
+    assert len(paths) == 2 + len(release.tables)
+    assert Release.load(tmp_path / "out" / "release.json") == release
+    assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8") == report_html(release)
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+def test_the_numbers_are_tidy_and_in_the_order_of_the_table(tmp_path: Path) -> None:
+    release = a_release("gammas")
+    table = release.tables[0]
+    write_release(release, tmp_path / "out")
+    with (tmp_path / "out" / "1-sex-income.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["sex"], row["income"]) for row in rows] == list(itertools.product(LEVELS["sex"], LEVELS["income"]))
+    assert [float(row["released"]) for row in rows] == table.values
+    for name, product in table.products.items():
+        assert [float(row[name]) for row in rows] == product.values
+        if product.lower is not None:
+            assert [float(row[f"{name}_lower"]) for row in rows] == product.lower
+            assert [float(row[f"{name}_upper"]) for row in rows] == product.upper
+    assert set(rows[0]) == {"sex", "income", "released", "draw"} | {
+        name + end for name in ("counts", "empirical", "population") for end in ("", "_lower", "_upper")
+    }
+
+
+@pytest.mark.parametrize("kind", ["joint", "hostile", "pseudo-records"])
+def test_parquet_and_csv_hold_the_same_table(kind: str, tmp_path: Path) -> None:
+    release = a_release(kind)
+    (as_parquet,) = (
+        path for path in write_release(release, tmp_path / "p", numbers="parquet") if path.suffix == ".parquet"
+    )
+    (as_csv,) = (path for path in write_release(release, tmp_path / "c") if path.suffix == ".csv")
+    with as_csv.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file)
+    read = pyarrow.parquet.read_table(as_parquet)
+    assert names == read.column_names
+    for index, column in enumerate(read.columns):
+        kind_of = type(column[0].as_py())
+        assert [kind_of(row[index]) for row in rows] == column.to_pylist()
+
+
+def test_an_attribute_keeps_its_name_when_a_column_of_numbers_has_it_too() -> None:
+    table = a_release("gammas").tables[0]
+    axes = [axis.model_copy(update={"name": name}) for axis, name in zip(table.axes, ("Draw", "released"), strict=True)]
+    marginal = Marginal(("Draw", "released")).record()
+    names = numbers_table(table.model_copy(update={"axes": axes, "marginal": marginal})).column_names
+    assert names[:4] == ["Draw", "released", "released_", "draw_"]
+
+
+@pytest.mark.parametrize("text", ["a/b,c|d", '"../../etc"', '"/"', "日本", '"' + "x" * 300 + '"', '"\\:*?"'])
+def test_file_names_are_safe_on_every_system(text: str) -> None:
+    stem = file_stem(Marginal.parse(text))
+    assert stem
+    assert len(stem) <= 40
+    assert not set(stem) & set('/\\:*?"<>|. ')
+
+
+def test_two_tables_never_share_a_file(tmp_path: Path) -> None:
+    noise = Gaussian(sigma=8, unit=REPLACE)
+    tables: list[Table] = [table_of("sex", noise, known=True, estimates=False)] * 2
+    paths = write_release(wrapped(*tables, unit=REPLACE, promise=ApproxDP(epsilon=1, delta=1e-6)), tmp_path / "out")
+    assert len({path.name for path in paths}) == 4
+
+
+def test_an_empty_folder_is_used_and_missing_parents_are_made(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert len(write_release(a_release("joint"), tmp_path / "empty")) == 3
+    assert len(write_release(a_release("joint"), tmp_path / "a" / "b" / "c")) == 3
+
+
+def test_a_folder_with_something_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
+    write_release(a_release("joint"), tmp_path / "out")
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(ReleaseError, match="is not empty"):
+        write_release(a_release("gammas"), tmp_path / "out")
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    for folder in (tmp_path / "out", tmp_path / "out" / "below"):
+        with pytest.raises(ReleaseError):
+            write_release(a_release("joint"), folder)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc, which nobody may write to")
+def test_a_folder_without_permission_is_refused_before_anything_is_drawn() -> None:
+    with pytest.raises(ReleaseError, match="cannot write to '/proc/out'"):
+        check_folder("/proc/out")
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """The system refuses to let a file grow beyond this, as it does on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("numbers", ["csv", "parquet"])
+@pytest.mark.parametrize("size", [0, 500, 4000])
+def test_when_the_disk_refuses_nothing_is_left_behind(size: int, numbers: str, tmp_path: Path) -> None:
+    with largest_file(size), pytest.raises(ReleaseError, match=os.strerror(errno.EFBIG)):
+        write_release(a_release("joint"), tmp_path / "out", numbers=numbers)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_checking_a_folder_leaves_no_trace(tmp_path: Path) -> None:
+    check_folder(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_format_of_numbers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="csv, parquet"):
+        write_release(a_release("joint"), tmp_path / "out", numbers="xlsx")  # type: ignore[arg-type]
