@@ -14,6 +14,7 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
+from dpbayes.cli.posterior_source import Source, of_table, typed
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.mechanisms.hellinger import calibration as calibrations
@@ -25,6 +26,7 @@ from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy.guarantee import ApproxDP, PureDP
+from dpbayes.schema_file import read_schema
 
 LEVEL = 0.95
 AGREE = 1e-7
@@ -59,9 +61,14 @@ def register(app: typer.Typer) -> None:
 
 
 def posterior_command(
-    counts: Annotated[str, typer.Option(help="The private table: counts separated by commas.")],
-    prior: Annotated[str, typer.Option(help="Parameters of the prior, separated by commas.")],
+    prior: Annotated[str, typer.Option(help="Parameters of the prior, separated by commas; one for all cells.")],
     epsilon: Annotated[float, typer.Option(help="ε of the guarantee.", rich_help_panel="Guarantee")],
+    counts: Annotated[str | None, typer.Option(help="The private table: counts separated by commas.")] = None,
+    table: Annotated[str | None, typer.Option(help="Or a file to count; needs --schema and --marginal.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="Schema file that declares what is public.")] = None,
+    marginal: Annotated[str | None, typer.Option(help="Joint marginal, such as sex,income.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Ledger that remembers the cost of a --table.")] = None,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Release a --table without a ledger.")] = False,
     delta: options.Delta = None,
     mechanism: Annotated[Kind, typer.Option(help="How the posterior is released.")] = Kind.HELLINGER,
     calibration: Annotated[
@@ -86,29 +93,51 @@ def posterior_command(
     """
     if seed is not None and not not_private:
         raise InvalidArgument("posterior: expected --not-private with --seed. Who knows the seed can undo the noise.")
-    table, alpha = _whole_numbers(counts), _numbers("prior", prior)
+    source = _source(
+        counts, table, schema, marginal, ledger, no_ledger or not_private, options.unit(adjacency, max_rows)
+    )
+    alpha = _numbers("prior", prior)
+    alpha = alpha * source.cells if len(alpha) == 1 else alpha
     guess = None if around is None else [_whole_numbers(around)]
-    unit = options.unit(adjacency, max_rows)
-    candidates.check_counts("posterior", table, len(alpha), sum(table))
+    if counts is not None:
+        candidates.check_counts("posterior", _whole_numbers(counts), len(alpha), source.total)
     if compare:
-        _compare(alpha, sum(table), epsilon, delta, unit, guess, as_json)
+        _compare(alpha, source.total, epsilon, delta, source.unit, guess, as_json)
         return
-    made = _mechanism(mechanism, calibration, score, alpha, sum(table), epsilon, delta, unit, guess)
+    made = _mechanism(mechanism, calibration, score, alpha, source.total, epsilon, delta, source.unit, guess)
     if mechanism is Kind.LOCAL and not not_private:
         raise InvalidArgument(
             "posterior: local sensitivity protects nobody, so a release with it is refused. "
             "For an experiment on public data add --not-private."
         )
     rng = np.random.default_rng(seed) if not_private else None
-    result = _result(made, made.draw(table, rng), delta, seeded=not_private)
+    result = _result(made, made.draw(source.read(made), rng), delta, seeded=not_private) | {"levels": source.levels}
     if as_json:
         print_json(result)
         return
     rows = [
-        (cell + 1, parameter, *(_shown(result, cell) or ("-", "-", "-")))
+        (source.levels[cell] if source.levels else cell + 1, parameter, *(_shown(result, cell) or ("-", "-", "-")))
         for cell, parameter in enumerate(result["parameters"])
     ]
     print_table("Released posterior", ("cell", "parameter", "mean", "2.5 %", "97.5 %"), rows, notes=result["statement"])
+
+
+def _source(
+    counts: str | None,
+    table: str | None,
+    schema: Path | None,
+    marginal: str | None,
+    ledger: str | None,
+    no_ledger: bool,
+    unit: PrivacyUnit,
+) -> Source:
+    if counts is not None and table is None and schema is None and marginal is None and ledger is None:
+        return typed(_whole_numbers(counts), unit)
+    if counts is not None or table is None or schema is None or marginal is None:
+        raise InvalidArgument("posterior: expected --counts, or --table with --schema and --marginal.")
+    if (ledger is None) != no_ledger:
+        raise InvalidArgument("posterior: expected --ledger to remember the cost, or --no-ledger to do without.")
+    return of_table(table, read_schema(schema), marginal, ledger)
 
 
 def audit_command(

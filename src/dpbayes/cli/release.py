@@ -17,11 +17,12 @@ from dpbayes.cli.output import print_json, print_table
 from dpbayes.curator import Curator, Proposal, Request
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.errors import InvalidArgument
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.plan import Question, predicted_errors
 from dpbayes.release import Release
+from dpbayes.schema_file import read_schema
 from dpbayes.tables.engine import needed
 from dpbayes.tables.sources import open_table
 
@@ -112,7 +113,7 @@ def release_command(
         raise InvalidArgument("release: --seed and --not-private go together: a seeded release is not private.")
     if not dry_run and seed is None and (ledger is None) != no_ledger:
         raise InvalidArgument("release: expected --ledger to remember the cost, or --no-ledger to do without.")
-    declared = _read_schema(schema)
+    declared = read_schema(schema)
     request = Request(
         marginals=tuple(Marginal.parse(text) for text in marginal),
         target=options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega),
@@ -149,15 +150,6 @@ def release_command(
         print_json(made.model_dump(mode="json"))
     else:
         _show(made, out)
-
-
-def _read_schema(path: Path) -> Schema:
-    try:
-        return Schema.from_toml(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise SchemaError(f"Schema: cannot read {str(path)!r}: {problem.strerror}.") from None
-    except UnicodeDecodeError:
-        raise SchemaError(f"Schema: {str(path)!r} is not text in UTF-8.") from None
 
 
 def _pseudo_records(product: Product, asked: int | None, schema: Schema) -> int | None:
