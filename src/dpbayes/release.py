@@ -169,7 +169,7 @@ class Release(_Public):
 
     def to_json(self) -> str:
         """The JSON file."""
-        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+        return self.model_dump_json(indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Release:

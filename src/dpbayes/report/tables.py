@@ -81,6 +81,14 @@ class View:
         ]
 
     @cached_property
+    def small(self) -> list[int]:
+        """The groups that have a wide interval."""
+        if self.shares is None or self.shares.lower is None or self.shares.upper is None:
+            return []
+        widths = np.subtract(self.shares.upper, self.shares.lower).reshape(self.rows, -1)
+        return [int(row) for row in np.flatnonzero(widths.max(axis=1) >= WIDE)]
+
+    @cached_property
     def shown_rows(self) -> list[int]:
         """The groups on display: all of them in order, or the largest."""
         most = min(max(MOST_CELLS // self.columns, FEWEST_GROUPS), MOST_GROUPS)
@@ -160,27 +168,21 @@ def _groups(view: View) -> Html:
         bars = view.bars(cells, all_labels=False)
         levels = view.levels(cells[0])[: len(given)]
         name = ", ".join(f"{attribute}: {level}" for attribute, level in zip(given, levels, strict=True))
-        facts = [] if groups is None else [_facts(view, groups[row], bars)]
+        facts = [] if groups is None else [_facts(view, row, groups[row])]
         chart = bar_chart(view.source.asked.of, bars, scale, digits=digits)
         figures.append(tag("figure", tag("figcaption", tag("strong", name, dir="auto"), *facts), chart))
     return joined([tag("p", _caption(view)), *_warnings(view), tag("div", *figures, class_="multiples")])
 
 
-def _facts(view: View, group: Group, bars: Sequence[Bar]) -> Html:
+def _facts(view: View, row: int, group: Group) -> Html:
     of = "of a draw is prior" if view.source.kind == "gammas" else "of the variance is noise"
     fact = tag("span", f"about {group.records:,.0f} records; {percent(group.prior_share, 0)} {of}", class_="facts")
-    return joined([fact, tag("span", "small group", class_="flag")]) if _is_small(bars) else fact
-
-
-def _is_small(bars: Sequence[Bar]) -> bool:
-    return any(bar.width is not None and bar.width >= WIDE for bar in bars)
+    return joined([fact, tag("span", "small group", class_="flag")]) if row in view.small else fact
 
 
 def _warnings(view: View) -> list[Html]:
     """The warning of [tCDP] about minorities, where it applies."""
-    small = [
-        row for row in range(view.rows) if _is_small(view.bars(range(row * view.columns, (row + 1) * view.columns)))
-    ]
+    small = view.small
     said = []
     if small:
         names = [", ".join(view.levels(row * view.columns)[: len(view.source.asked.given)]) for row in small[:8]]
