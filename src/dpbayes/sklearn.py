@@ -1,0 +1,371 @@
+"""Private estimators for scikit-learn pipelines (extra ``sklearn``)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.counts import Counts
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.domain.values import text_of
+from dpbayes.errors import InvalidArgument, MissingExtra, SchemaError
+from dpbayes.fitting import Accounting, Split, Wish, fit
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.models.coding import codes
+from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
+from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
+from dpbayes.release import Release
+from dpbayes.tables.engine import Column, Kind
+from dpbayes.temperature import choice_cost, choose_temperature
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import assert_all_finite
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+except ImportError:
+    raise MissingExtra("dpbayes.sklearn: scikit-learn is not installed; install dpbayes[sklearn].") from None
+
+DEFAULT_EDGES = (-np.inf, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, np.inf)
+"""Bins of a numeric column that nobody declared: fixed, so that they tell nothing; made for standardised columns."""
+
+CLASS = "class"
+
+
+class AssumedPublic(UserWarning):
+    """Something that was not declared was taken for public."""
+
+
+class SecondRelease(UserWarning):
+    """The same estimator was fitted again: both releases count."""
+
+
+class CodedTable:
+    """An engine over columns that are levels already."""
+
+    def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
+        self._columns = columns
+
+    def columns(self) -> tuple[Column, ...]:
+        """Names and types."""
+        return tuple(Column(name, Kind.INTEGER) for name in self._columns)
+
+    def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
+        """Exact tables for all marginals."""
+        return tuple(self._counted(schema, marginal) for marginal in marginals)
+
+    def _counted(self, schema: Schema, marginal: Marginal) -> Counts:
+        shape = marginal.shape(schema)
+        key = np.ravel_multi_index([self._columns[name] for name in marginal.names], shape)
+        return Counts(marginal, marginal.axes(schema), np.bincount(key, minlength=int(np.prod(shape))).reshape(shape))
+
+    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:  # noqa: ARG002 - Engine
+        """Codes have no texts."""
+        raise InvalidArgument("CodedTable: codes have no texts to discover.")
+
+    def fingerprint(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - Engine
+        """Codes in memory are not fingerprinted."""
+        raise InvalidArgument("CodedTable: a table in memory has no fingerprint.")
+
+
+def _never(estimator: PrivateCategoricalNB) -> bool:
+    raise AttributeError(
+        f"{type(estimator).__name__}: partial_fit is refused. Every batch would be one more release of the same "
+        "people; fit once on all records."
+    )
+
+
+class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Naive Bayes over declared categories, fitted under differential privacy.
+
+    One exact calibration covers all tables. Every ``fit`` is a release of its own: fits of the same people add up, in
+    cross-validation and grid search too. Charge them to a ``ledger``, or search on public data.
+
+    Args:
+        epsilon: ε of the guarantee.
+        delta: δ; None, with no ``order``, asks for pure ε-DP.
+        order: Rényi order, for an RDP guarantee instead of (ε, δ).
+        categories: one entry for each column: a list of categories or an ``Attribute``; or a mapping
+            from column names. None bins numeric columns at ``DEFAULT_EDGES`` and refuses texts.
+        edges: bin edges of numeric columns, as a list or mapping like ``categories``.
+        classes: the declared classes. None takes them from ``y`` and warns: then the set of classes is not protected.
+        schema: a ``Schema`` that declares all columns and the class ``target`` instead of the four arguments above.
+        target: name of the class in ``schema``.
+        adjacency: "replace-one" or "add-remove".
+        missing: where missing values go: "category" gives them a level of their own, "other" the level of unknown ones.
+        mechanism: "auto", "gaussian", "laplace" or "dirichlet".
+        accounting: "exact", or "published" for the papers' parameters (Dirichlet).
+        split: "optimal" by the sizes of the tables, or "equal".
+        estimate: "posterior", or "draw" for the papers' single draw.
+        tempered: spend a tenth of the budget on how far the model may trust itself (``dpbayes.temperature``).
+        ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
+        dataset: the data set's name in the ledger.
+        random_state: a seed makes the fit repeatable and **not private**: ``guarantee_`` is then None.
+
+    Source: [RDP] section 5.1; docs/explanation/models.md.
+
+    >>> import numpy as np
+    >>> X, y = np.array([["a"], ["b"]] * 500), np.array([0, 1] * 500)
+    >>> nb = PrivateCategoricalNB(epsilon=1.0, delta=1e-6, categories=[["a", "b"]], classes=[0, 1])
+    >>> nb.fit(X, y).predict([["a"], ["b"], ["never seen"]]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = 1e-6,
+        order: float | None = None,
+        categories: Sequence[Any] | Mapping[str, Any] | None = None,
+        edges: Sequence[Any] | Mapping[str, Any] | None = None,
+        classes: Sequence[Any] | None = None,
+        schema: Schema | None = None,
+        target: str = CLASS,
+        adjacency: str = "replace-one",
+        missing: str = "category",
+        mechanism: Wish = "auto",
+        accounting: Accounting = "exact",
+        split: Split = "optimal",
+        estimate: Estimate = "posterior",
+        tempered: bool = True,
+        ledger: Ledger | str | None = None,
+        dataset: str = "sklearn",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.order = order
+        self.categories = categories
+        self.edges = edges
+        self.classes = classes
+        self.schema = schema
+        self.target = target
+        self.adjacency = adjacency
+        self.missing = missing
+        self.mechanism = mechanism
+        self.accounting = accounting
+        self.split = split
+        self.estimate = estimate
+        self.tempered = tempered
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **refused: Any) -> PrivateCategoricalNB:
+        """Release what the model needs from ``X`` and ``y``, once, and build it."""
+        if refused:
+            raise InvalidArgument(
+                f"{type(self).__name__}: {', '.join(refused)} is refused: a weight would let one person count for "
+                "many, which the guarantee does not cover. Repeat no rows and weigh none."
+            )
+        goal = self._goal()
+        columns = self._columns(X, reset=True)
+        labels, positions = self._labels(y)
+        schema = self._schema(columns, labels)
+        seed = _seed(self.random_state)
+        ledger = Ledger(self.ledger) if isinstance(self.ledger, str) else self.ledger
+        again: list[Release] = list(getattr(self, "releases_", ()))
+        if again:
+            warnings.warn(
+                f"{type(self).__name__}: fitted again, so {len(again) + 1} releases of this estimator count together.",
+                SecondRelease,
+                stacklevel=2,
+            )
+        spec = NaiveBayes(target=self._target_name(schema), features=tuple(columns), estimate=self.estimate)
+        coded = {name: codes(schema[name], column) for name, column in columns.items()}
+        tempering = choice_cost(goal, schema.unit) if self.tempered and not spec.draws and self._noisy else None
+        model = fit(
+            spec,
+            engine=CodedTable({**coded, spec.target: positions}),
+            schema=schema,
+            target=goal,
+            ledger=ledger,
+            mechanism=self.mechanism,
+            accounting=self.accounting,
+            split=self.split,
+            expected_records=len(positions) if schema.unit.replaces else None,
+            alongside=() if tempering is None else (tempering,),
+            seed=seed,
+        )
+        if tempering is not None:
+            rng = None if seed is None else np.random.default_rng([seed, 1])
+            model = replace(model, temperature=choose_temperature(model, coded, positions, tempering, rng))
+        self.classes_ = labels
+        self.model_: NaiveBayesModel = model
+        self.guarantee_ = None if model.published.seeded else goal
+        self.releases_ = [*again, model.published.release()]
+        return self
+
+    @available_if(_never)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any) -> None:
+        """Refused: see the message."""
+
+    @property
+    def class_log_prior_(self) -> np.ndarray:
+        """Log P(class)."""
+        return np.asarray(self.model_.class_log_prior[: len(self.classes_)])
+
+    @property
+    def feature_log_prob_(self) -> list[np.ndarray]:
+        """Log P(value | class), for each column an array of classes × levels."""
+        return [table[: len(self.classes_)] for table in self.model_.feature_log_prob]
+
+    @property
+    def statement_(self) -> str:
+        """What the fit promises, in one sentence."""
+        return self.model_.published.statement()
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log P(class | values); values that were not declared follow the rule of their column."""
+        check_is_fitted(self)
+        return np.asarray(self.model_.predict_log_proba(self._columns(X, reset=False))[:, : len(self.classes_)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(class | values)."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class."""
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def __sklearn_tags__(self) -> Any:
+        """Texts, categories and missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        tags.classifier_tags.poor_score = True  # the tests have too few records for a private fit
+        return tags
+
+    @property
+    def _noisy(self) -> bool:
+        return self.mechanism != "dirichlet" and self.accounting == "exact"
+
+    def _goal(self) -> Guarantee:
+        if self.order is not None:
+            return RDP(order=self.order, epsilon=self.epsilon)
+        return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
+
+    def _columns(self, X: Any, *, reset: bool) -> dict[str, np.ndarray]:
+        frame = X
+        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return {f"x{position}": checked[:, position] for position in range(checked.shape[1])}
+        if hasattr(frame, "columns"):  # a frame keeps the type of every column
+            return {str(name): np.asarray(frame[name]) for name in names}
+        return {str(name): checked[:, position] for position, name in enumerate(names)}
+
+    def _labels(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        if self.schema is not None:
+            attribute = self.schema[self.target]
+            known = np.array(attribute.levels[: len(attribute.levels) - attribute.drops])
+            return known, codes(attribute, y)
+        if self.classes is None:
+            warnings.warn(
+                f"{type(self).__name__}: the set of classes was taken from y and is not protected. Declare classes=.",
+                AssumedPublic,
+                stacklevel=3,
+            )
+            known, positions = np.unique(y, return_inverse=True)
+        else:
+            known = np.unique(np.asarray(self.classes))
+            positions = np.minimum(np.searchsorted(known, y), len(known) - 1)
+            if (known[positions] != y).any():
+                raise InvalidArgument(
+                    f"{type(self).__name__}: y has a class that was not declared. Declare all in classes=."
+                )
+        if len(known) < 2:
+            raise InvalidArgument(f"{type(self).__name__}: expected two classes or more, got one class only.")
+        return known, positions
+
+    def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray) -> Schema:
+        if self.schema is not None:
+            return self.schema
+        attributes = [
+            self._attribute(position, name, column) for position, (name, column) in enumerate(columns.items())
+        ]
+        target = Attribute(
+            name=_free_name(columns), categories=tuple(_distinct_texts(labels)), unknown="drop", missing="drop"
+        )
+        return Schema(
+            id=self.dataset, unit=PrivacyUnit(adjacency=Adjacency(self.adjacency)), attributes=(*attributes, target)
+        )
+
+    def _target_name(self, schema: Schema) -> str:
+        return self.target if self.schema is not None else schema.names[-1]
+
+    def _attribute(self, position: int, name: str, column: np.ndarray) -> Attribute:
+        declared, cut = _entry(self.categories, position, name), _entry(self.edges, position, name)
+        if isinstance(declared, Attribute):
+            return Attribute(
+                name=name,
+                categories=declared.categories,
+                edges=declared.edges,
+                unknown=declared.unknown,
+                missing=declared.missing,
+            )
+        if declared is not None:
+            return Attribute(
+                name=name,
+                categories=tuple(text_of(value) for value in np.asarray(declared).tolist()),
+                missing=self.missing,
+            )
+        if cut is not None:
+            return Attribute(name=name, edges=tuple(cut), missing=self.missing)
+        if column.dtype.kind not in "iufb" and not _numeric(column):
+            raise SchemaError(
+                f"{type(self).__name__}: column {name!r} holds texts and declares no categories. Reading them off the "
+                "rows would betray them: pass categories=."
+            )
+        return Attribute(name=name, edges=DEFAULT_EDGES, missing=self.missing)
+
+
+def _entry(declared: Sequence[Any] | Mapping[str, Any] | None, position: int, name: str) -> Any:
+    if declared is None:
+        return None
+    if isinstance(declared, Mapping):
+        return declared.get(name)
+    if position >= len(declared):
+        raise SchemaError(
+            f"PrivateCategoricalNB: categories and edges need one entry for each column; {name!r} has none."
+        )
+    return declared[position]
+
+
+def _numeric(column: np.ndarray) -> bool:
+    try:
+        column.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _distinct_texts(labels: np.ndarray) -> list[str]:
+    texts = [text_of(value) for value in labels.tolist()]
+    return texts if len(set(texts)) == len(texts) else [f"class {position}" for position in range(len(texts))]
+
+
+def _free_name(columns: Mapping[str, object]) -> str:
+    taken = {name.casefold() for name in columns}
+    name = CLASS
+    while name.casefold() in taken:
+        name += "_"
+    return name
+
+
+def _seed(state: int | np.random.RandomState | None) -> int | None:
+    if isinstance(state, np.random.RandomState):
+        return int(state.randint(2**31))
+    return None if state is None else int(state)

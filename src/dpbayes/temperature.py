@@ -1,0 +1,67 @@
+"""How far a naive Bayes model may trust itself: one number, chosen privately.
+
+Attributes that depend on each other count the same evidence twice, so naive Bayes is too sure. Only the records can
+tell how much: the tables of a model say nothing about it. The exponential mechanism picks the power τ of the
+likelihood, π·Πθ^τ, among public candidates by its clipped logarithmic loss; τ = 0 predicts the class shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpbayes._checks import Floats, Ints
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms.stated import Stated
+from dpbayes.models.naive_bayes import NaiveBayesModel
+from dpbayes.privacy.calibrate import Family, calibrate
+from dpbayes.privacy.guarantee import Guarantee
+
+CANDIDATES = (0.0, 0.125, 0.25, 0.5, 1.0)
+"""Powers of the likelihood: few, so that a small budget can still tell them apart."""
+
+PART = 10
+"""One part in so many of the budget goes to the choice."""
+
+
+def choice_cost(target: Guarantee, unit: PrivacyUnit) -> Stated:
+    """The pure ε that costs one part of the target: a tenth, by the simple composition rule of its notion."""
+    family = Family(
+        name="exponential mechanism",
+        make=lambda epsilon: Stated(
+            epsilon_stated=epsilon, delta_stated=0.0, unit=unit, what="power of a naive Bayes likelihood"
+        ),
+        larger_is_safer=False,
+    )
+    return calibrate(family, target.share(PART))
+
+
+def choose_temperature(
+    model: NaiveBayesModel,
+    coded: Mapping[str, Ints],
+    labels: Ints,
+    cost: Stated,
+    rng: np.random.Generator | None = None,
+) -> float:
+    """τ with probability ∝ exp(−ε·Σ_i min(ℓ_i(τ), B)/(2Bm)): ε-DP, as one person moves the sum by at most B·m.
+
+    Symbols: ℓ logarithmic loss of record i, B = 3 + ln C its bound, C classes, m rows per person, ε of the cost.
+    Source: exponential mechanism, [MT07] theorem 6; the loss of a record lies in [0, B].
+    Adjacency: both; a replaced record moves the sum by at most B, as an added one does.
+    """
+    log_likelihood = model.log_likelihood(coded)
+    kept = labels < log_likelihood.shape[1]
+    bound = 3.0 + float(np.log(log_likelihood.shape[1]))
+    losses = [_clipped_loss(model, power * log_likelihood[kept], labels[kept], bound) for power in CANDIDATES]
+    scores = -np.array(losses) * cost.epsilon_stated / (2.0 * bound * cost.unit.max_rows)
+    chances = np.exp(scores - scores.max())
+    return CANDIDATES[int(randomness.generator(rng).choice(len(CANDIDATES), p=chances / chances.sum()))]
+
+
+def _clipped_loss(model: NaiveBayesModel, log_likelihood: Floats, labels: Ints, bound: float) -> float:
+    joint = model.class_log_prior[: log_likelihood.shape[1]] + log_likelihood
+    joint -= joint.max(axis=1, keepdims=True)
+    loss = np.log(np.exp(joint).sum(axis=1)) - joint[np.arange(len(labels)), labels]
+    return float(np.minimum(loss, bound).sum())

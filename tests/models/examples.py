@@ -1,0 +1,39 @@
+"""Small made-up tables that the tests of models share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpbayes import Adjacency, PrivacyUnit
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.schema import Schema
+
+REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+
+
+def weather(rows: int = 2000, seed: int = 0) -> dict[str, np.ndarray]:
+    """Rain makes wet streets and umbrellas; the day of the week says nothing."""
+    rng = np.random.default_rng(seed)
+    rain = rng.random(rows) < 0.3
+    wet = np.where(rain, rng.random(rows) < 0.9, rng.random(rows) < 0.1)
+    umbrella = np.where(rain, rng.choice(3, rows, p=[0.1, 0.2, 0.7]), rng.choice(3, rows, p=[0.8, 0.15, 0.05]))
+    return {
+        "rain": np.where(rain, "yes", "no"),
+        "street": np.where(wet, "wet", "dry"),
+        "umbrella": np.array(["none", "carried", "open"])[umbrella],
+        "day": np.array([f"d{day}" for day in range(7)])[rng.integers(7, size=rows)],
+    }
+
+
+def weather_schema(unit: PrivacyUnit = REPLACE) -> Schema:
+    return Schema(
+        id="weather",
+        unit=unit,
+        attributes=(
+            Attribute(name="rain", categories=("no", "yes")),
+            Attribute(name="street", categories=("dry", "wet")),
+            Attribute(name="umbrella", categories=("none", "carried", "open", "lost")),
+            Attribute(name="day", categories=tuple(f"d{day}" for day in range(7))),
+        ),
+    )

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpbayes import Adjacency, ApproxDP, PrivacyUnit
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.sklearn import AssumedPublic, PrivateCategoricalNB, SecondRelease
+from dpbayes.temperature import CANDIDATES, choice_cost
+
+from .models.examples import weather, weather_schema
+
+CATEGORIES = {"street": ["dry", "wet"], "umbrella": ["none", "carried", "open"], "day": [f"d{i}" for i in range(7)]}
+
+
+def estimator(**options) -> PrivateCategoricalNB:
+    return PrivateCategoricalNB(**{"categories": CATEGORIES, "classes": ["no", "yes"], "random_state": 3, **options})
+
+
+def frame(rows: int = 3000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    data = weather(rows, seed)
+    return pd.DataFrame(data).drop(columns="rain"), data["rain"]
+
+
+@pytest.mark.filterwarnings("ignore::dpbayes.sklearn.AssumedPublic")
+@pytest.mark.filterwarnings("ignore::dpbayes.sklearn.SecondRelease")
+@pytest.mark.filterwarnings("ignore::dpbayes.fitting.MeaninglessBudget")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([PrivateCategoricalNB()])
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+def test_frames_of_texts_are_learned(library):
+    X, y = frame()
+    options = {"epsilon": 5.0}
+    if library == "polars":
+        X = pl.from_pandas(X)
+    if library == "numpy":
+        X, options["categories"] = X.to_numpy(), list(CATEGORIES.values())
+    nb = estimator(**options).fit(X, y)
+    assert nb.score(X, y) > 0.9
+    assert nb.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+    assert list(nb.classes_) == ["no", "yes"]
+
+
+def test_integer_codes_and_declared_edges_are_learned():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=3000)
+    X = np.column_stack([y * 2 + rng.integers(2, size=3000), rng.normal(3.0 * y, 1.0)])
+    nb = PrivateCategoricalNB(
+        categories=[range(4), None], edges=[None, (-5, 0, 1, 2, 3, 10)], classes=[0, 1], random_state=0
+    )
+    assert nb.fit(X, y).score(X, y) > 0.95
+
+
+def test_missing_and_unseen_values_have_their_levels():
+    X, y = frame()
+    X.loc[:99, "street"] = None
+    nb = estimator().fit(X, y)
+    odd = X.head(3).assign(street=[None, "flooded", np.nan], umbrella="stolen")
+    assert nb.predict_proba(odd).shape == (3, 2)
+    assert np.isfinite(nb.predict_log_proba(odd)).all()
+
+
+def test_attributes_have_the_shapes_of_scikit_learn():
+    X, y = frame()
+    nb = estimator().fit(X, y)
+    assert nb.class_log_prior_.shape == (2,)
+    assert [table.shape for table in nb.feature_log_prob_] == [(2, 4), (2, 5), (2, 9)]
+    assert len(nb.releases_) == 1
+    assert nb.n_features_in_ == 3
+
+
+def test_a_seed_takes_the_guarantee_away_and_no_seed_gives_it():
+    X, y = frame(500)
+    assert estimator().fit(X, y).guarantee_ is None
+    private = estimator(random_state=None).fit(X, y)
+    assert private.guarantee_ == ApproxDP(epsilon=1.0, delta=1e-6)
+    assert "replaces the data of one person" in private.statement_
+
+
+def test_a_second_fit_is_a_second_release_and_says_so():
+    X, y = frame(500)
+    nb = estimator().fit(X, y)
+    with pytest.warns(SecondRelease, match="2 releases"):
+        nb.fit(X, y)
+    assert len(nb.releases_) == 2
+    assert not hasattr(clone(nb), "releases_")
+
+
+def test_weights_and_partial_fits_are_refused_with_a_reason():
+    X, y = frame(500)
+    with pytest.raises(InvalidArgument, match="count for many"):
+        estimator().fit(X, y, sample_weight=np.ones(500))
+    with pytest.raises(AttributeError, match=r"(?s)partial_fit"):
+        estimator().partial_fit(X, y)
+    assert not hasattr(estimator(), "partial_fit")
+
+
+def test_texts_without_declared_categories_are_refused_and_none_is_named():
+    X, y = frame(500)
+    with pytest.raises(SchemaError, match="pass categories=") as caught:
+        estimator(categories={"street": ["dry", "wet"]}).fit(X, y)
+    assert "carried" not in str(caught.value)
+
+
+def test_classes_from_y_are_used_with_a_warning():
+    X, y = frame(500)
+    with pytest.warns(AssumedPublic, match="Declare classes="):
+        estimator(classes=None).fit(X, y)
+
+
+def test_a_class_that_was_not_declared_is_refused_without_its_name():
+    X, y = frame(500)
+    with pytest.raises(InvalidArgument, match="not declared") as caught:
+        estimator(classes=["no", "never"]).fit(X, y)
+    assert "yes" not in str(caught.value)
+
+
+def test_grid_search_and_pickle_work_and_every_fit_is_charged(tmp_path):
+    X, y = frame(600)
+    path = str(tmp_path / "weather.ledger")
+    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    nb = estimator(ledger=path, dataset="weather", random_state=None)
+    search = GridSearchCV(make_pipeline(nb), {"privatecategoricalnb__epsilon": [0.5, 1.0]}, cv=2).fit(X, y)
+    assert len(Ledger(path).account("weather").charges) == 2 * 2 + 1
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert (again.predict(X) == search.predict(X)).all()
+
+
+def test_a_schema_can_declare_everything():
+    data = weather(2000)
+    nb = PrivateCategoricalNB(schema=weather_schema(), target="rain", epsilon=4.0, random_state=1)
+    X = pd.DataFrame(data).drop(columns="rain")
+    nb.fit(X, data["rain"])
+    assert list(nb.classes_) == ["no", "yes", "other"]
+    assert nb.score(X, data["rain"]) > 0.9
+
+
+def test_constant_columns_and_empty_classes_do_no_harm():
+    X, y = frame(1500)
+    X["street"] = "wet"
+    nb = estimator(classes=["maybe", "no", "yes"], epsilon=5.0).fit(X, y)
+    assert nb.score(X, y) > 0.8
+    assert np.isfinite(nb.class_log_prior_).all()
+
+
+def test_the_temperature_is_paid_from_the_same_budget():
+    goal = ApproxDP(epsilon=1.0, delta=1e-6)
+    cost = choice_cost(goal, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    assert 0 < cost.epsilon_stated <= 0.1 + 1e-6
+    X, y = frame(500)
+    nb = estimator().fit(X, y)
+    assert nb.model_.temperature in CANDIDATES
+    assert estimator(tempered=False).fit(X, y).model_.temperature == 1.0
+
+
+def test_repeated_evidence_is_trusted_less():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=4000)
+    one = np.where(rng.random(4000) < 0.75, y, 1 - y)
+    X = np.repeat(one[:, None], 12, axis=1)
+    options = {"categories": [range(2)] * 12, "classes": [0, 1], "epsilon": 10.0, "random_state": 0}
+    sure = PrivateCategoricalNB(tempered=False, **options).fit(X, y)
+    calm = PrivateCategoricalNB(**options).fit(X, y)
+    assert calm.model_.temperature <= 0.125
+    loss = [-nb.predict_log_proba(X)[np.arange(4000), y].mean() for nb in (calm, sure)]
+    assert loss[0] < 0.6 * loss[1]
