@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,13 @@ def test_a_file_of_somebody_else_stops_it(tmp_path: Path) -> None:
     (tmp_path / "survey.csv").write_text("mine")
     with pytest.raises(TableError):
         CliRunner().invoke(app, ["example", str(tmp_path)], catch_exceptions=False)
+
+
+@pytest.mark.slow
+def test_the_commands_it_names_run_as_printed(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["example", str(tmp_path)], catch_exceptions=False)
+    commands = [shlex.split(line) for line in done.output.splitlines() if line.startswith("  dpbayes ")]
+    assert [command[1] for command in commands] == ["ledger", "release", "verify"]
+    for _, *arguments in commands:
+        assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    assert (tmp_path / "published" / "report.html").exists()
