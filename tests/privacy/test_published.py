@@ -1,0 +1,163 @@
+"""The papers' own bounds, held to their equations and to the exact cost that they bound."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.privacy.convert import renyi_to_epsilon, tcdp_to_epsilon
+from dpbayes.privacy.published import (
+    algorithm_1,
+    equation_6,
+    equation_10,
+    theorem_1,
+    theorem_2,
+    trigamma,
+    trigamma_bound,
+)
+from tests.privacy import reference
+from tests.privacy.reference import relative_error
+
+
+def powers(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(low, high).map(lambda x: 10.0**x)
+
+
+@given(powers(-5, 12))
+def test_trigamma_keeps_fourteen_digits(x: float) -> None:
+    with mp.workdps(50):
+        assert abs(relative_error(trigamma(x), mp.polygamma(1, mp.mpf(x)))) < 1e-14
+
+
+@given(powers(-3, 2), powers(-1, 6), st.floats(0.001, 0.999))
+def test_the_trigamma_bound_is_above_the_exact_divergence_and_meets_it_for_small_weights(
+    weight: float, concentration: float, share: float
+) -> None:
+    order = 1.0 + share * concentration / weight
+    assume(order > 1.0)
+    bound = trigamma_bound(order, weight=weight, concentration=concentration, l2_squared=2, linf=1)
+    exact = reference.replaced_renyi(weight, concentration, concentration, order)
+    assert exact <= bound * (1 + 1e-12)
+    small = trigamma_bound(2.0, weight=1e-4 * concentration, concentration=concentration, l2_squared=2, linf=1)
+    assert small == pytest.approx(
+        float(reference.replaced_renyi(1e-4 * concentration, concentration, concentration, 2.0)), rel=1e-3
+    )
+
+
+def test_the_trigamma_bound_is_infinite_from_its_last_order_on() -> None:
+    at = {"weight": 0.5, "concentration": 3.0, "l2_squared": 2.0, "linf": 2.0}
+    assert math.isfinite(trigamma_bound(3.999, **at))
+    assert trigamma_bound(4.0, **at) == math.inf
+    assert trigamma_bound(50.0, **at) == math.inf
+
+
+@given(st.floats(1.1, 50), powers(-3, 1), st.floats(0.5, 8), st.floats(0.5, 3))
+def test_algorithm_1_solves_its_equation_from_below(order: float, epsilon: float, l2_squared: float, linf: float) -> None:
+    weight, concentration = algorithm_1(order=order, epsilon=epsilon, l2_squared=l2_squared, linf=linf)
+    with mp.workdps(40):
+        r = mp.mpf(weight)
+        spent = order * r**2 * l2_squared * mp.polygamma(1, 1 + 3 * (mp.mpf(order) - 1) * r * linf) / 2
+    assert -1e-12 <= relative_error(float(spent), mp.mpf(epsilon)) <= 1e-14
+    assert concentration == pytest.approx(1 + 4 * (order - 1) * weight * linf, rel=1e-13)
+
+
+@given(st.floats(1.1, 50), powers(-3, 0))
+def test_without_slack_algorithm_1_has_the_closed_form_of_remark_1(order: float, epsilon: float) -> None:
+    weight, concentration = algorithm_1(order=order, epsilon=epsilon, slack=lambda weight: 0.0)
+    assert weight == pytest.approx(math.sqrt(2 * epsilon / (order * 2.0 * math.pi**2 / 6)), rel=1e-12)
+    assert concentration == pytest.approx(1 + (order - 1) * weight, rel=1e-13)
+
+
+@given(st.floats(1.5, 20), powers(-2, 1), st.integers(1, 20))
+def test_a_public_lower_bound_allows_more_weight_as_remark_2_says(order: float, epsilon: float, least: int) -> None:
+    weight, concentration = algorithm_1(order=order, epsilon=epsilon, least_count=least)
+    assert weight > algorithm_1(order=order, epsilon=epsilon)[0]
+    spent = 0.5 * order * weight**2 * 2 * trigamma(1 + weight * least + 3 * (order - 1) * weight)
+    assert spent == pytest.approx(epsilon, rel=1e-12)
+    exact = reference.replaced_renyi(weight, concentration + weight * least, concentration + weight * least, order)
+    assert exact <= epsilon
+
+
+@pytest.mark.xfail(raises=OverflowError, reason="the search squares weights up to 1e300 before it gives up")
+def test_a_slack_that_grows_too_fast_is_refused() -> None:
+    with pytest.raises(TargetUnreachable, match="slack"):
+        algorithm_1(order=2.0, epsilon=1.0, slack=lambda weight: 1e3 * weight * weight)
+
+
+@given(powers(-2, 1), st.floats(1.5, 200), powers(-12, -1))
+def test_equation_10_is_algorithm_1_followed_by_lemma_3(weight: float, order: float, delta: float) -> None:
+    concentration = 1 + 4 * (order - 1) * weight
+    bound = trigamma_bound(order, weight=weight, concentration=concentration, l2_squared=2, linf=1)
+    value = equation_10(weight=weight, order=order, delta=delta)
+    assert value == pytest.approx(renyi_to_epsilon(order, bound, delta), rel=1e-9)
+    direct = bound + math.log(order - 1) - (math.log(delta) + order * math.log(order)) / (order - 1)
+    assert value == pytest.approx(max(direct, 0.0), rel=1e-9)
+
+
+@given(powers(-1, 3), st.floats(0.01, 0.99), powers(-2, 1))
+def test_theorem_1_gives_a_line_above_the_exact_divergences(concentration: float, share: float, weight: float) -> None:
+    gamma = share * concentration
+    rho, omega = theorem_1(concentration=concentration, gamma=gamma, weight=weight)
+    assert omega == pytest.approx(1 + gamma / weight)
+    for part in (0.01, 0.5, 0.999):
+        order = 1 + part * (omega - 1)
+        assert reference.replaced_renyi(weight, concentration, concentration, order) <= rho * order
+
+
+@given(powers(-0.5, 2), st.floats(0.05, 0.9), st.integers(1, 9))
+def test_a_threshold_on_the_counts_adds_to_the_prior_in_theorem_1(concentration: float, share: float, least: int) -> None:
+    gamma = share * concentration
+    with_threshold = theorem_1(concentration=concentration, gamma=gamma, weight=2.0, least_count=least)
+    assert with_threshold == theorem_1(concentration=concentration + 2.0 * least, gamma=gamma, weight=2.0)
+
+
+@given(powers(0, 3), st.floats(0.05, 0.95), powers(-10, -1))
+def test_equation_6_is_theorem_1_followed_by_lemma_1(concentration: float, share: float, delta: float) -> None:
+    gamma = share * concentration
+    rho, omega = theorem_1(concentration=concentration, gamma=gamma)
+    assert equation_6(concentration=concentration, gamma=gamma, delta=delta) == tcdp_to_epsilon(rho, omega, delta)
+
+
+@given(powers(-0.5, 3), powers(-10, -1), powers(-1, 1))
+def test_theorem_2_is_the_smallest_epsilon_over_all_gammas(concentration: float, delta: float, weight: float) -> None:
+    epsilon, best, largest = theorem_2(concentration=concentration, delta=delta, weight=weight)
+    depth = -math.log(delta)
+    assert 0 < best <= largest < concentration
+    edge = 0.5 * largest**2 * 2.0 * trigamma(concentration - largest)
+    assert edge == pytest.approx(depth, rel=1e-6)
+    for share in (0.02, 0.2, 0.5, 0.8, 0.95, 0.999):
+        other = equation_6(concentration=concentration, gamma=share * concentration, delta=delta, weight=weight)
+        assert epsilon <= other * (1 + 1e-9)
+    assert epsilon == pytest.approx(
+        equation_6(concentration=concentration, gamma=best, delta=delta, weight=weight), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1", None, True])
+def test_parameters_of_the_published_bounds_are_checked(bad: object) -> None:
+    with pytest.raises(InvalidArgument, match="epsilon"):
+        algorithm_1(order=2.0, epsilon=bad)
+    with pytest.raises(InvalidArgument, match="linf"):
+        algorithm_1(order=2.0, epsilon=1.0, linf=bad)
+    with pytest.raises(InvalidArgument, match="concentration"):
+        theorem_1(concentration=bad, gamma=0.5)
+    with pytest.raises(InvalidArgument, match="gamma"):
+        theorem_1(concentration=1.0, gamma=bad)
+    with pytest.raises(InvalidArgument, match="concentration"):
+        theorem_2(concentration=bad, delta=1e-5)
+
+
+def test_gamma_stays_below_the_concentration() -> None:
+    with pytest.raises(InvalidArgument, match="gamma"):
+        theorem_1(concentration=2.0, gamma=2.0)
+
+
+@pytest.mark.parametrize("bad", [1.0, 0.3, math.nan, "2"])
+def test_algorithm_1_needs_an_order_above_one(bad: object) -> None:
+    with pytest.raises(InvalidArgument, match="order"):
+        algorithm_1(order=bad, epsilon=1.0)
