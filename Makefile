@@ -24,8 +24,17 @@ setup: .venv/.ready ## install dpbayes and its tools into .venv from the hashed 
 	fi
 	@touch .venv/.ready
 
-demo: setup ## run the main job and print its result
-	@$(BIN)/dpbayes plan --cells 5 --records 1000 --order 5 --epsilon 1
+DEMO := out/demo
+demo: setup ## release two tables of a made-up survey: plan, ledger, release, report, verification
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@$(BIN)/dpbayes example $(DEMO)/private
+	@$(BIN)/dpbayes ledger init $(DEMO)/survey.ledger --dataset example-survey --adjacency replace-one \
+	  --epsilon 2 --delta 1e-6
+	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv --schema $(DEMO)/private/survey.toml \
+	  --marginal region --marginal 'income|sex' --epsilon 1 --delta 1e-6 \
+	  --ledger $(DEMO)/survey.ledger --out $(DEMO)/published
+	@$(BIN)/dpbayes verify $(DEMO)/published/release.json --ledger $(DEMO)/survey.ledger
+	@echo "Open $(DEMO)/published/report.html in a browser."
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS)

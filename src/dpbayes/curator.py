@@ -72,8 +72,13 @@ class Request:
         for name in ("expected_records", "pseudo_records"):
             if getattr(self, name) is not None:
                 _checks.positive_integer("Request", **{name: getattr(self, name)})
-        if self.pseudo_records is not None and self.mechanism != "dirichlet":
-            raise InvalidArgument("Request: pseudo_records come from the Dirichlet mechanism; set mechanism='dirichlet'.")
+        for name in ("order", "omega"):
+            if math.isinf(getattr(self.target, name, 1.0)):
+                raise InvalidArgument(f"Request: expected a finite {name}; ask for pure DP or zCDP instead.")
+        if self.pseudo_records is not None and (self.mechanism != "dirichlet" or self.purpose != "draw"):
+            raise InvalidArgument(
+                "Request: pseudo_records are records of a Dirichlet draw; set mechanism='dirichlet' and purpose='draw'."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,7 +157,7 @@ class Release(_Public):
             return "This release was drawn with a seed, so it promises no privacy at all: use it for tests only."
         unit = self.privacy_unit
         rows = "one row" if unit.max_rows == 1 else f"up to {unit.max_rows} rows"
-        change = "replaces" if unit.replaces else "adds or removes"
+        change = "Replacing" if unit.replaces else "Adding or removing"
         promise = self.promise
         what = "this table" if len(self.tables) == 1 else f"these {len(self.tables)} tables together"
         meaning = ""
@@ -165,7 +165,7 @@ class Release(_Public):
             factor = math.exp(promise.epsilon)
             meaning = f": no probability of any outcome changes by more than a factor {factor:.3g}"
             meaning += f", but for a chance of {promise.delta:g}" if isinstance(promise, ApproxDP) else ""
-        return f"Whoever {change} the data of one person ({rows}) changes {what} by at most {promise}{meaning}."
+        return f"{change} the data of any one person ({rows}) changes what {what} could say by at most {promise}{meaning}."
 
     def to_json(self) -> str:
         """The JSON file."""

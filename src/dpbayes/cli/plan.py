@@ -114,9 +114,10 @@ def _parameters(record: dict[str, object]) -> str:
 
 def _print(made: Plan, error: float | None) -> None:
     question = made.question
-    columns = ["mechanism, product", "parameters", "mean error", "±", f"{1 - question.failure:.0%} below"]
+    columns = ["mechanism, product", "parameters", "error", "±", f"{1 - question.failure:.0%} below"]
     rows: list[list[object]] = [
-        [p.label, _parameters(p.mechanism.record()), p.mean, p.standard_error, p.quantile] for p in made.predictions
+        [p.label, _parameters(p.mechanism.record()), f"{p.mean:.3g}", f"{p.standard_error:.1g}", f"{p.quantile:.3g}"]
+        for p in made.predictions
     ]
     if error is not None:
         columns.append(f"records for {error:g}")

@@ -18,6 +18,7 @@ from dpbayes.curator import Curator, Proposal, Request
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
+from dpbayes.export import check_folder, write_release
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.plan import Question, predicted_errors
@@ -113,6 +114,8 @@ def release_command(
         raise InvalidArgument("release: --seed and --not-private go together: a seeded release is not private.")
     if not dry_run and seed is None and (ledger is None) != no_ledger:
         raise InvalidArgument("release: expected --ledger to remember the cost, or --no-ledger to do without.")
+    if out is not None and not dry_run:
+        check_folder(out)
     declared = read_schema(schema)
     request = Request(
         marginals=tuple(Marginal.parse(text) for text in marginal),
@@ -137,8 +140,6 @@ def release_command(
             made = curator.release(request)
             changed = book is not None and curator.remember(request.marginals)
             if out is not None:
-                from dpbayes.export import write_release
-
                 say("writing")
                 write_release(made, out, numbers=numbers.value)
     if dry_run:
