@@ -20,7 +20,8 @@ TableMechanism = Dirichlet | Gaussian | Laplace
 def noise_of(mechanism: TableMechanism) -> Noise:
     """The public description of a mechanism's noise, from which an estimate is made."""
     if isinstance(mechanism, Dirichlet):
-        return GammaNoise(weight=mechanism.weight, concentration=mechanism.concentration)
+        alpha = mechanism.concentration
+        return GammaNoise(weight=mechanism.weight, concentration=np.array(alpha) if isinstance(alpha, tuple) else alpha)
     if isinstance(mechanism, Gaussian):
         return GaussianNoise(sigma=mechanism.sigma)
     return LaplaceNoise(scale=mechanism.scale)

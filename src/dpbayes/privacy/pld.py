@@ -97,7 +97,7 @@ def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: 
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     count = max(math.ceil(highest / interval), 1)
-    epsilons = interval * np.arange(count + 1)
+    epsilons: Floats = np.arange(count + 1, dtype=np.float64) * interval
     positive = np.clip(profile(epsilons), 0.0, 1.0)
     # symmetric pairs have δ(−ε) = 1 − e^−ε (1 − δ(ε))
     negative = 1.0 - np.exp(-epsilons[:0:-1]) * (1.0 - positive[:0:-1])
