@@ -13,10 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betaincinv
 
 from dpbayes._checks import Floats
 from dpbayes.estimate.cells import grid, log_prior, moments
 from dpbayes.estimate.noise import Noise
+from dpbayes.estimate.result import Interval
 
 LOG_STRENGTHS = np.arange(-2.0, 15.1, 1.0)
 """ln β, in records that the shared shape is worth in every row."""
@@ -35,13 +37,22 @@ FORGOTTEN = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Population shares of every row, and the mean of ln β."""
+    """Population shares of every row, the mean of ln β, and credible intervals if a level was asked for."""
 
     shares: Floats
     log_strength: float
+    interval: Interval | None = None
 
 
-def shrunk_rows(values: Floats, noise: Noise, *, totals: Floats, doubt: float | Floats, shape: Floats) -> Rows:
+def shrunk_rows(
+    values: Floats,
+    noise: Noise,
+    *,
+    totals: Floats,
+    doubt: float | Floats,
+    shape: Floats,
+    level: float | None = None,
+) -> Rows:
     """E[θ | x], for rows × cells with totals known up to a standard deviation ``doubt``.
 
     E[θ_jk | x] = Σ_β w_β (E[c_jk | x, β] + β m_k)/(Σ_k E[c_jk | x, β] + β),   w_β ∝ P(x | β)
@@ -55,17 +66,28 @@ def shrunk_rows(values: Floats, noise: Noise, *, totals: Floats, doubt: float | 
     fitted = np.unique(np.linspace(0, len(values) - 1, min(len(values), FITTED_ROWS)).astype(np.int64))
     evidence = np.zeros(LOG_STRENGTHS.size)
     for block in _blocks(fitted, values.shape[1] * LOG_STRENGTHS.size):
-        log_evidence, _ = _posterior(values[block], noise, totals[block], doubts[block], shape, LOG_STRENGTHS)
-        evidence += log_evidence.sum(axis=1)
+        evidence += _posterior(values[block], noise, totals[block], doubts[block], shape, LOG_STRENGTHS)[0].sum(axis=1)
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
     kept = weights > FORGOTTEN
     strengths, weights = LOG_STRENGTHS[kept], weights[kept] / weights[kept].sum()
-    shares = np.empty_like(values)
+    shares, squares = np.empty(values.shape), np.empty(values.shape if level is not None else 0)
     for block in _blocks(np.arange(len(values)), values.shape[1] * strengths.size):
-        _, rows = _posterior(values[block], noise, totals[block], doubts[block], shape, strengths)
-        shares[block] = np.einsum("g,grk->rk", weights, rows)
-    return Rows(shares=shares, log_strength=float(weights @ strengths))
+        _, means, variances = _posterior(values[block], noise, totals[block], doubts[block], shape, strengths)
+        shares[block] = np.einsum("g,grk->rk", weights, means)
+        if level is not None:
+            squares[block] = np.einsum("g,grk->rk", weights, means**2 + variances)
+    interval = None if level is None else _interval(shares, squares - shares**2, level)
+    return Rows(shares=shares, log_strength=float(weights @ strengths), interval=interval)
+
+
+def _interval(mean: Floats, variance: Floats, level: float) -> Interval:
+    """Central intervals of the Beta laws that have these means and variances."""
+    variance = np.clip(variance, 1e-15, 0.999 * mean * (1.0 - mean))
+    strength = mean * (1.0 - mean) / variance - 1.0
+    tail = (1.0 - level) / 2.0
+    first, second = mean * strength, (1.0 - mean) * strength
+    return Interval(lower=betaincinv(first, second, tail), upper=betaincinv(first, second, 1.0 - tail))
 
 
 def pooled_shape(values: Floats, noise: Noise, *, total: float, doubt: float) -> Floats:
@@ -83,8 +105,11 @@ def _blocks(rows: np.ndarray, width: int) -> list[np.ndarray]:
 
 def _posterior(
     values: Floats, noise: Noise, totals: Floats, doubts: Floats, shape: Floats, log_strengths: Floats
-) -> tuple[Floats, Floats]:
-    """Log P(x_j | β) of every row, and E[θ | x, β]: arrays of strengths × rows (× cells)."""
+) -> tuple[Floats, Floats, Floats]:
+    """Log P(x_j | β) of every row, then mean and variance of θ given β: arrays of strengths × rows (× cells).
+
+    Given its count, a share is Beta(c + βm, n − c + β(1 − m)).
+    """
     beta = np.exp(log_strengths)[:, None, None]
     n = totals[:, None]
     cell_strength = np.broadcast_to(beta * shape, (log_strengths.size, *values.shape))[..., None]
@@ -92,10 +117,12 @@ def _posterior(
     log_odds = np.log(n / (n + beta))[..., None]
     log_mass = log_prior(nodes, cell_strength) + nodes * log_odds + noise.log_likelihood(values, nodes) + np.log(spans)
     log_mass += cell_strength * np.log(beta / (n + beta))[..., None]
-    tilt, mean, log_sum = _soft_total(log_mass, nodes, totals, doubts)
+    tilt, mean, variance, log_sum = _soft_total(log_mass, nodes, totals, doubts)
     gap = mean.sum(axis=-1) - totals
     log_evidence = log_sum.sum(axis=-1) - tilt * mean.sum(axis=-1) - 0.5 * (gap / doubts) ** 2
-    return log_evidence, (mean + cell_strength[..., 0]) / (mean.sum(axis=-1, keepdims=True) + beta)
+    worth = mean.sum(axis=-1, keepdims=True) + beta
+    share = (mean + cell_strength[..., 0]) / worth
+    return log_evidence, share, variance / worth**2 + share * (1.0 - share) / (worth + 1.0)
 
 
 def _window(values: Floats, noise: Noise, expected: Floats, dispersion: Floats) -> tuple[Floats, Floats]:
@@ -111,8 +138,10 @@ def _window(values: Floats, noise: Noise, expected: Floats, dispersion: Floats) 
     return np.floor(np.where(lower < upper / 8, 0.0, lower)), np.ceil(upper)
 
 
-def _soft_total(log_mass: Floats, nodes: Floats, totals: Floats, doubts: Floats) -> tuple[Floats, Floats, Floats]:
-    """The tilt τ = (n − Σ E_τ[c])/ς² of each row by Newton's method, the means, and ln Σ_c of every cell.
+def _soft_total(
+    log_mass: Floats, nodes: Floats, totals: Floats, doubts: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The tilt τ = (n − Σ E_τ[c])/ς² of each row by Newton's method; then mean, variance and ln Σ_c of every cell.
 
     Symbols: n totals, ς doubts.
     Source: mean-field form of the condition Σc ~ Normal(n, ς²), docs/explanation/models.md.
@@ -132,4 +161,4 @@ def _soft_total(log_mass: Floats, nodes: Floats, totals: Floats, doubts: Floats)
         slope = 1.0 + variance.sum(axis=-1) * precision
         limit = 2.0 / np.sqrt(variance.sum(axis=-1) + 1e-12)
         tilt = tilt - np.clip(wrong / slope, -limit, limit)
-    return tilt, mean, (top + np.log(total))[..., 0]
+    return tilt, mean, variance, (top + np.log(total))[..., 0]
