@@ -114,8 +114,9 @@ class Cost:
     def epsilon(self, delta: float) -> float:
         """The smallest proven ε for this δ: exact for one release, else the least of PLD, Rényi orders and pure ε.
 
-        Rényi orders cannot beat the privacy loss distribution of mechanisms whose loss is continuous and exact,
-        and are not tried there unless its rounding shows.
+        Rényi orders cannot beat the privacy loss distribution of mechanisms whose loss is exact and unbounded,
+        and are not tried there unless its rounding shows. A bounded loss has few values, which need not fall on
+        the multiples of the interval.
         """
         _checks.probability("Cost", delta=delta)
         if not self.entries:
@@ -124,10 +125,10 @@ class Cost:
             return self._single.epsilon(delta)
         by_pld = delta >= PLD_FLOOR and self.releases <= MOST_RELEASES
         found = epsilon_of(self.pld(), delta) if by_pld else math.inf
-        pure = self.renyi(math.inf)
-        if by_pld and pure == math.inf and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases):
+        unbounded = all(mechanism.renyi(math.inf) == math.inf for mechanism, _ in self.entries)
+        if by_pld and unbounded and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases):
             return found
-        return min(found, pure, self.renyi_epsilon(delta)[1])
+        return min(found, self.renyi(math.inf), self.renyi_epsilon(delta)[1])
 
     def epsilons(self, delta: float) -> dict[str, float]:
         """Every proven ε for this δ, by the name of its accounting; infinite where one does not apply."""
