@@ -43,6 +43,9 @@ from dpbayes.tables.engine import Engine, check_public_totals, check_schema, nee
 Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
 WISHES = ("auto", "dirichlet", "gaussian", "laplace")
 
+QUICK = 24
+"""Simulated tables on which ``auto`` compares the mechanisms."""
+
 GRID_BITS = 20
 """Gammas are rounded to a power of two this many bits below their smallest standard deviation."""
 
@@ -169,7 +172,7 @@ class Curator:
             question = Question(
                 cells=min(max(cells, 2), 2000), records=records, target=target, unit=unit, releases=releases
             )
-            made = plan(question, products=("estimate",))
+            made = plan(question, products=("estimate",), repetitions=QUICK)
             return made.choice.mechanism, made.why
         if request.mechanism == "gaussian":
             return calibrate(gaussian_noise(unit), target, times=releases), "asked for"

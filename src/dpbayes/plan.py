@@ -159,7 +159,11 @@ CANDIDATES = (
 
 
 def plan(
-    question: Question, *, error: float | None = None, products: tuple[str, ...] = ("draw", "estimate")
+    question: Question,
+    *,
+    error: float | None = None,
+    products: tuple[str, ...] = ("draw", "estimate"),
+    repetitions: int | None = None,
 ) -> Plan:
     """Predict every candidate; with ``error``, also the records it takes to stay below it but for ``failure``.
 
@@ -176,7 +180,7 @@ def plan(
         if candidate.product not in products:
             continue
         try:
-            prediction = _predict(candidate, question)
+            prediction = _predict(candidate, question, repetitions)
         except TargetUnreachable:
             impossible.append((f"{candidate.name}, {candidate.product}", f"cannot meet {question.target}"))
             continue
@@ -200,9 +204,9 @@ def _typical(question: Question) -> Floats:
     return np.asarray(typical / typical.sum())
 
 
-def _predict(candidate: _Candidate, question: Question) -> Prediction:
+def _predict(candidate: _Candidate, question: Question, repetitions: int | None) -> Prediction:
     mechanism = candidate.tune(question)
-    errors = _errors(candidate.product, mechanism, question)
+    errors = _errors(candidate.product, mechanism, question, repetitions=repetitions)
     return Prediction(
         name=candidate.name,
         product=candidate.product,
@@ -225,7 +229,7 @@ def _errors(
     product: str, mechanism: Anything, question: Question, *, repetitions: int | None = None
 ) -> Floats:
     """The error of each simulated release. Every candidate meets the same tables."""
-    errors = np.empty(repetitions or int(np.clip(40_000 // question.cells, 8, 100)))
+    errors = np.empty(repetitions or int(np.clip(20_000 // question.cells, 8, 60)))
     for index in range(errors.size):
         rng, noise_rng = (np.random.default_rng([SEED, index, part]) for part in (0, 1))
         p = rng.dirichlet(np.full(question.cells, question.evenness))
