@@ -151,9 +151,7 @@ CANDIDATES = (
     _Candidate(
         name="dirichlet as published",
         product="draw",
-        tune=lambda q: published_dirichlet(
-            q.target, q.unit, releases=q.releases, cells=q.cells, records=q.records
-        ),
+        tune=lambda q: published_dirichlet(q.target, q.unit, releases=q.releases, cells=q.cells, records=q.records),
     ),
 )
 
@@ -225,9 +223,7 @@ def predicted_errors(
     return float(_errors(product, mechanism, asked, repetitions=20).mean())
 
 
-def _errors(
-    product: str, mechanism: Anything, question: Question, *, repetitions: int | None = None
-) -> Floats:
+def _errors(product: str, mechanism: Anything, question: Question, *, repetitions: int | None = None) -> Floats:
     """The error of each simulated release. Every candidate meets the same tables."""
     errors = np.empty(repetitions or int(np.clip(20_000 // question.cells, 8, 60)))
     for index in range(errors.size):
@@ -240,9 +236,7 @@ def _errors(
     return errors
 
 
-def _publish(
-    product: str, mechanism: Anything, counts: Ints, question: Question, rng: np.random.Generator
-) -> Floats:
+def _publish(product: str, mechanism: Anything, counts: Ints, question: Question, rng: np.random.Generator) -> Floats:
     if product == "draw" and isinstance(mechanism, Dirichlet):
         return mechanism.draw(counts, rng)
     values = mechanism.gammas(counts, rng) if isinstance(mechanism, Dirichlet) else mechanism.draw(counts, rng)
@@ -260,11 +254,11 @@ def score(measure: Measure, truth: Floats, published: Floats) -> float:
 
 
 def _records_needed(candidate: _Candidate, question: Question, error: float) -> int | None:
-    """The N, to about 5 %, whose error stays below ``error`` but for ``failure``; None beyond 10¹² records."""
+    """The N, to about 10 %, whose error stays below ``error`` but for ``failure``; None beyond 10¹² records."""
 
     def gap(log_records: float) -> float:
         asked = replace(question, records=round(math.exp(log_records)))
-        errors = _errors(candidate.product, candidate.tune(asked), asked, repetitions=40)
+        errors = _errors(candidate.product, candidate.tune(asked), asked, repetitions=24)
         return math.log(max(float(np.quantile(errors, 1.0 - question.failure)), 1e-300) / error)
 
     low = high = math.log(question.records)
@@ -278,4 +272,4 @@ def _records_needed(candidate: _Candidate, question: Question, error: float) -> 
             low, high = max(low - math.log(8.0), 0.0), low
         if low <= 0 and gap(0.0) <= 0:
             return 1
-    return math.ceil(math.exp(safe_root(gap, safe=high, unsafe=low, tolerance=0.05, steps=12)))
+    return math.ceil(math.exp(safe_root(gap, safe=high, unsafe=low, tolerance=0.08, steps=6)))

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table
+from dpbayes.cli.output import print_json, print_table, progress
 from dpbayes.domain.unit import Adjacency
 from dpbayes.plan import Plan, Question, plan
 
@@ -66,7 +66,9 @@ def plan_command(
         failure=failure,
         evenness=evenness,
     )
-    made = plan(question, error=error)
+    with progress(quiet=as_json) as say:
+        say("simulating releases of made-up tables")
+        made = plan(question, error=error)
     if chart is not None:
         _save_chart(made, chart)
     if as_json:

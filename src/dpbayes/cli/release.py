@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +11,7 @@ import typer
 from rich.console import Console
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table
+from dpbayes.cli.output import print_json, print_table, progress
 from dpbayes.curator import Curator, Proposal, Request
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
@@ -127,7 +125,7 @@ def release_command(
         pseudo_records=_pseudo_records(product, pseudo_records, declared),
         level=level,
     )
-    with _progress(quiet=as_json) as say:
+    with progress(quiet=as_json) as say:
         book = Ledger(ledger) if ledger is not None and seed is None else None
         curator = Curator(
             engine=open_table(table, engine=engine), schema=declared, ledger=book, seed=seed, progress=say
@@ -159,16 +157,6 @@ def _pseudo_records(product: Product, asked: int | None, schema: Schema) -> int 
             raise InvalidArgument("release: --pseudo-records goes with --product records.")
         return None
     return asked or schema.records or REFERENCE_RECORDS
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda _: None
-        return
-    with console.status("starting") as status:
-        yield status.update
 
 
 def _preview(proposal: Proposal, schema: Schema) -> dict[str, object]:
