@@ -1,4 +1,6 @@
-"""[RDP] figures 3 and 4: private naive Bayes on eight data sets. Run: python -m experiments.models.naive_bayes [repetitions]
+"""[RDP] figures 3 and 4: private naive Bayes on eight data sets.
+
+Run: python -m experiments.models.naive_bayes [repetitions]
 
 Ways, all at the same (order 5, ε) Rényi budget:
   paper            algorithm 1, equal split ε/(K+1), a single draw of every table

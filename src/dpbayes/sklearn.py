@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
 from dpbayes.release import Release
 from dpbayes.tables.engine import Column, Kind
-from dpbayes.temperature import choice_cost, choose_temperature
+from dpbayes.temperature import fit_tempered
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -182,23 +181,20 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         spec = NaiveBayes(target=self._target_name(schema), features=tuple(columns), estimate=self.estimate)
         coded = {name: codes(schema[name], column) for name, column in columns.items()}
-        tempering = choice_cost(goal, schema.unit) if self.tempered and not spec.draws and self._noisy else None
-        model = fit(
-            spec,
-            engine=CodedTable({**coded, spec.target: positions}),
-            schema=schema,
-            target=goal,
-            ledger=ledger,
-            mechanism=self.mechanism,
-            accounting=self.accounting,
-            split=self.split,
-            expected_records=len(positions) if schema.unit.replaces else None,
-            alongside=() if tempering is None else (tempering,),
-            seed=seed,
-        )
-        if tempering is not None:
-            rng = None if seed is None else np.random.default_rng([seed, 1])
-            model = replace(model, temperature=choose_temperature(model, coded, positions, tempering, rng))
+        coded[spec.target] = positions
+        options: dict[str, Any] = {
+            "engine": CodedTable(coded),
+            "schema": schema,
+            "target": goal,
+            "ledger": ledger,
+            "mechanism": self.mechanism,
+            "accounting": self.accounting,
+            "split": self.split,
+            "expected_records": len(positions) if schema.unit.replaces else None,
+            "seed": seed,
+        }
+        tempered = self.tempered and not spec.draws and self.mechanism != "dirichlet" and self.accounting == "exact"
+        model = fit_tempered(spec, coded=coded, **options) if tempered else fit(spec, **options)
         self.classes_ = labels
         self.model_: NaiveBayesModel = model
         self.guarantee_ = None if model.published.seeded else goal
@@ -244,10 +240,6 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         tags.classifier_tags.poor_score = True  # the tests have too few records for a private fit
         return tags
-
-    @property
-    def _noisy(self) -> bool:
-        return self.mechanism != "dirichlet" and self.accounting == "exact"
 
     def _goal(self) -> Guarantee:
         if self.order is not None:

@@ -8,16 +8,22 @@ likelihood, π·Πθ^τ, among public candidates by its clipped logarithmic loss
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.fitting import fit
 from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.stated import Stated
-from dpbayes.models.naive_bayes import NaiveBayesModel
+from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.tables.engine import Engine
 
 CANDIDATES = (0.0, 0.125, 0.25, 0.5, 1.0)
 """Powers of the likelihood: few, so that a small budget can still tell them apart."""
@@ -36,6 +42,30 @@ def choice_cost(target: Guarantee, unit: PrivacyUnit) -> Stated:
         larger_is_safer=False,
     )
     return calibrate(family, target.share(PART))
+
+
+def fit_tempered(
+    spec: NaiveBayes,
+    *,
+    engine: Engine,
+    coded: Mapping[str, Ints],
+    schema: Schema,
+    target: Guarantee,
+    seed: int | None = None,
+    **options: Any,
+) -> NaiveBayesModel:
+    """Fit naive Bayes and choose its temperature, both under one target. ``coded`` has the same records as ``engine``.
+
+    A person column is refused: only the engine can hold people to their number of rows.
+    """
+    if schema.person is not None:
+        raise InvalidArgument(
+            "temperature: with a person column only the engine knows which rows to keep. Fit without a temperature."
+        )
+    cost = choice_cost(target, schema.unit)
+    model = fit(spec, engine=engine, schema=schema, target=target, seed=seed, alongside=(cost,), **options)
+    rng = None if seed is None else np.random.default_rng([seed, 1])
+    return replace(model, temperature=choose_temperature(model, coded, coded[spec.target], cost, rng))
 
 
 def choose_temperature(

@@ -17,11 +17,15 @@ COMMANDS = (
     "discover",
     "doctor",
     "example",
+    "fit",
     "ledger",
     "plan",
     "posterior",
+    "predict",
     "release",
     "schema",
+    "show",
+    "synth",
     "verify",
 )
 """Modules of this package; each adds the command of its name, and perhaps others, with ``register(app)``."""

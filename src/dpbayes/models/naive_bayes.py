@@ -25,6 +25,9 @@ Estimate = Literal["posterior", "draw"]
 CLASS_ERROR = 0.01
 """Class shares should be known to a KL error of this many nats before attributes get the rest."""
 
+MOST_FOR_CLASSES = 0.9
+"""The largest part of the budget for the class table: where even that is too little, attributes are hopeless."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaiveBayes:
@@ -72,7 +75,8 @@ class NaiveBayes:
 
         The expected KL error of a table of D cells is about D²σ²/2N², smallest in sum for 1/σ² ∝ D. All attribute
         tables carry the class in their row totals; a class table of its own gets what is missing to know the class
-        shares up to ``CLASS_ERROR``, at most half. Sizes are rounded to powers of two: few mechanisms compose faster.
+        shares up to ``CLASS_ERROR``, at most ``MOST_FOR_CLASSES``. Sizes are rounded to powers of two: few
+        mechanisms compose faster.
 
         Symbols: σ noise that the whole budget would leave on one table, N records, D cells, C classes.
         Source: docs/explanation/models.md, splitting the budget.
@@ -82,7 +86,9 @@ class NaiveBayes:
         sizes = [2.0 ** round(math.log2(size)) for size in tables]
         needed = classes**2 * sigma**2 / (2.0 * records**2 * CLASS_ERROR)
         carried = sum(part * classes / size for part, size in zip(sizes, tables, strict=True)) / sum(sizes)
-        own = min(max((needed - carried) / (1.0 - carried) if carried < 1 else 0.0, classes / sum(sizes)), 0.5)
+        own = min(
+            max((needed - carried) / (1.0 - carried) if carried < 1 else 0.0, classes / sum(sizes)), MOST_FOR_CLASSES
+        )
         return (own, *(part * (1.0 - own) / sum(sizes) for part in sizes))
 
     def build(self, published: Published) -> NaiveBayesModel:

@@ -82,12 +82,12 @@ def shrunk_rows(
 
 
 def _interval(mean: Floats, variance: Floats, level: float) -> Interval:
-    """Central intervals of the Beta laws that have these means and variances."""
+    """Central intervals of the Beta laws that have these means and variances, widened to hold the mean if skewed."""
     variance = np.clip(variance, 1e-15, 0.999 * mean * (1.0 - mean))
     strength = mean * (1.0 - mean) / variance - 1.0
     tail = (1.0 - level) / 2.0
-    first, second = mean * strength, (1.0 - mean) * strength
-    return Interval(lower=betaincinv(first, second, tail), upper=betaincinv(first, second, 1.0 - tail))
+    low, high = (betaincinv(mean * strength, (1.0 - mean) * strength, at) for at in (tail, 1.0 - tail))
+    return Interval(lower=np.minimum(low, mean), upper=np.maximum(high, mean))
 
 
 def pooled_shape(values: Floats, noise: Noise, *, total: float, doubt: float) -> Floats:

@@ -1,0 +1,121 @@
+"""``dpbayes show``: what a model file says and promises, with pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpbayes.cli.columns import read_columns
+from dpbayes.cli.output import print_json, print_table
+from dpbayes.errors import InvalidArgument
+from dpbayes.metrics import Scores, scores
+from dpbayes.models.coding import codes
+from dpbayes.models.files import AnyModel, load
+from dpbayes.models.histogram import HistogramModel
+from dpbayes.models.naive_bayes import NaiveBayesModel
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("show")(show_command)
+
+
+def show_command(
+    model: Annotated[Path, typer.Argument(help="Model file of dpbayes fit.")],
+    node: Annotated[str | None, typer.Option(help="Show the table of this attribute.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it into a PNG, SVG or PDF file.")] = None,
+    public_test: Annotated[
+        str | None, typer.Option(help="Public records with known classes: accuracy, cross-entropy, calibration curve.")
+    ] = None,
+    bif: Annotated[Path | None, typer.Option(help="Write the network as a BIF file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Show a model: its promise, its tables, how well it predicts on public records.
+
+    Example: dpbayes show network.json --node income --plot network.png
+    """
+    read = load(model)
+    scored = None if public_test is None else _scores(read, public_test)
+    if plot is not None:
+        from dpbayes.figures import save_model
+
+        save_model(plot, read, node=node, scored=scored)
+    if bif is not None:
+        from dpbayes.figures import network_of
+        from dpbayes.models.interchange import to_bif
+
+        bif.write_text(to_bif(network_of(read), read.published.schema.id), encoding="utf-8")
+    summary = _summary(read, scored)
+    if node is not None:
+        summary["table"] = _table(read, node)
+    if as_json:
+        print_json(summary)
+    else:
+        _print(read, summary)
+
+
+def _scores(model: AnyModel, path: str) -> Scores:
+    if not isinstance(model, NaiveBayesModel):
+        raise InvalidArgument(f"show: --public-test goes with naive-bayes models, not with {model.kind}.")
+    target = model.spec.target
+    columns = read_columns(path, (*model.features, target))
+    return scores(model.predict_log_proba(columns), codes(model.published.schema[target], columns[target]))
+
+
+def _summary(model: AnyModel, scored: Scores | None) -> dict[str, Any]:
+    published = model.published
+    summary: dict[str, Any] = {
+        "kind": model.kind,
+        "statement": published.statement(),
+        "guarantee": dict(published.guarantee.record()),
+        "unit": dict(published.unit.record()),
+        "dataset": published.schema.id,
+        "created": published.created,
+        "seeded": published.seeded,
+        "choice": published.choice,
+        "tables": [
+            {"marginal": str(table.marginal), "cells": int(table.values.size), "mechanism": table.mechanism}
+            for table in published.tables
+        ],
+    }
+    if scored is not None:
+        summary["public test"] = {
+            "records": scored.records,
+            "accuracy": scored.accuracy,
+            "cross_entropy": scored.cross_entropy,
+        }
+    return summary
+
+
+def _table(model: AnyModel, node: str) -> dict[str, Any]:
+    if isinstance(model, HistogramModel):
+        raise InvalidArgument("show: --node goes with naive-bayes and bayes-net models.")
+    from dpbayes.figures import network_of
+
+    network = network_of(model)
+    if node not in network.parents:
+        raise InvalidArgument(f"show: there is no attribute {node!r} in the model. It has {', '.join(network.nodes)}.")
+    return {
+        "node": node,
+        "given": list(network.parents[node]),
+        "levels": list(network.levels[node]),
+        "rows": network.tables[node].tolist(),
+    }
+
+
+def _print(model: AnyModel, summary: dict[str, Any]) -> None:
+    notes = [summary["statement"]]
+    if "public test" in summary:
+        test = summary["public test"]
+        notes.append(
+            f"On {test['records']:,} public records: accuracy {test['accuracy']:.4f}, "
+            f"cross-entropy {test['cross_entropy']:.4f}."
+        )
+    rows = [(table["marginal"], table["cells"], table["mechanism"]["mechanism"]) for table in summary["tables"]]
+    print_table(f"{model.kind} of {summary['dataset']}", ("table", "cells", "mechanism"), rows, notes=notes)
+    if "table" in summary:
+        table = summary["table"]
+        shown = [(index, *row) for index, row in enumerate(table["rows"][:40])]
+        print_table(f"{table['node']} given {', '.join(table['given']) or 'nothing'}", ("row", *table["levels"]), shown)

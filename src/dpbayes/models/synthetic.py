@@ -1,0 +1,126 @@
+"""Synthetic records from a built model: any number of them, at no cost."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes._checks import Ints
+from dpbayes.domain.attribute import DROPPED, MISSING, Attribute
+from dpbayes.domain.values import number_in
+from dpbayes.errors import InvalidArgument
+from dpbayes.models.base import Model
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMATS = (".csv", ".parquet")
+
+
+def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None = None) -> pa.Table:
+    """Records as an Arrow table with the schema's types.
+
+    Categories are dictionary-encoded text, bins uniform numbers within their edges (an infinite end gives its finite
+    edge), missing values null. Records that the model would drop are drawn again.
+    """
+    import pyarrow as pa
+
+    _checks.positive_integer("synthetic", rows=rows)
+    generator = rng or np.random.default_rng()
+    schema = model.published.schema
+    drawn = _kept(model, rows, generator)
+    return pa.table({name: _column(schema[name], drawn[name], generator) for name in schema.names if name in drawn})
+
+
+def write_table(table: pa.Table, path: str | Path) -> None:
+    """Write CSV or Parquet, as the name says; whole, or not at all."""
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        raise InvalidArgument(f"synthetic: expected a file that ends in {' or '.join(FORMATS)}, got {target.name!r}.")
+    partial = target.with_name(target.name + ".partial")
+    try:
+        if target.suffix.lower() == ".csv":
+            from pyarrow import csv
+
+            csv.write_csv(_plain_text(table), partial)
+        else:
+            from pyarrow import parquet
+
+            parquet.write_table(table, partial)
+        partial.replace(target)
+    except OSError as problem:
+        partial.unlink(missing_ok=True)
+        raise InvalidArgument(f"synthetic: cannot write {str(path)!r}: {problem.strerror}.") from None
+
+
+def _kept(model: Model, rows: int, rng: np.random.Generator) -> dict[str, Ints]:
+    """Coded records without any that has a dropped value."""
+    schema = model.published.schema
+    parts: list[dict[str, Ints]] = []
+    have, ask = 0, rows
+    while have < rows:
+        drawn = model.sample(ask, rng)
+        good = np.ones(ask, dtype=bool)
+        for name, column in drawn.items():
+            if schema[name].drops:
+                good &= column != len(schema[name].levels) - 1
+        if not good.any() and ask >= 10_000:
+            raise InvalidArgument("synthetic: the model drops all its records; nothing can be drawn from it.")
+        parts.append(drawn if good.all() else {name: column[good] for name, column in drawn.items()})
+        have += int(good.sum())
+        ask = max(2 * (rows - have), 10_000)
+    if len(parts) == 1 and have == rows:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts])[:rows] for name in parts[0]}
+
+
+def _column(attribute: Attribute, codes: Ints, rng: np.random.Generator) -> pa.Array:
+    import pyarrow as pa
+
+    absent = [position for position, level in enumerate(attribute.levels) if level == MISSING]
+    null = (
+        np.isin(codes, absent) if absent and MISSING not in attribute.categories else np.zeros(len(codes), dtype=bool)
+    )
+    if attribute.edges:
+        return _numbers(attribute, codes, null, rng)
+    words = pa.array([level for level in attribute.levels if level != DROPPED], pa.string())
+    indices = pa.array(codes.astype(np.int32), mask=null)
+    text = pa.DictionaryArray.from_arrays(indices, words)
+    if all(_is_integer(word) for word in attribute.categories) and attribute.levels == attribute.categories:
+        return text.cast(pa.string()).cast(pa.int64())
+    return text
+
+
+def _numbers(attribute: Attribute, codes: Ints, null: np.ndarray, rng: np.random.Generator) -> pa.Array:
+    """A uniform number in every bin; whole where the edges are whole. What lies outside all bins is null."""
+    import pyarrow as pa
+
+    edges = np.asarray(attribute.edges)
+    low, high = edges[:-1].copy(), edges[1:].copy()
+    low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+    high = np.where(np.isfinite(high), high, low)
+    outside = codes >= len(low)
+    position = np.where(outside, 0, codes)
+    values = low[position] + rng.random(len(codes)) * (high - low)[position]
+    if all(float(edge).is_integer() for edge in attribute.edges if math.isfinite(edge)):
+        values = np.floor(values).astype(np.int64)
+    return pa.array(values, mask=null | outside)
+
+
+def _is_integer(word: str) -> bool:
+    number = number_in(word)
+    return number is not None and number.is_integer() and str(int(number)) == word and abs(number) < 2**53
+
+
+def _plain_text(table: pa.Table) -> pa.Table:
+    """CSV knows no dictionaries."""
+    import pyarrow as pa
+
+    columns = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.itercolumns()
+    ]
+    return pa.table(columns, names=table.column_names)

@@ -1,0 +1,162 @@
+"""``dpbayes fit``, ``predict``, ``synth`` and ``show``, from arguments to files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import typer
+from pyarrow import csv
+from tests.models.examples import REPLACE, weather, weather_schema
+from typer.testing import CliRunner
+
+from dpbayes import ApproxDP
+from dpbayes.cli import fit, predict, show, synth
+from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.models.files import load
+
+BUDGET = ("--epsilon", "3", "--delta", "1e-6")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    csv.write_csv(pa.table(weather(3000)), tmp_path / "weather.csv")
+    (tmp_path / "weather.toml").write_text(weather_schema().to_toml(), encoding="utf-8")
+    (tmp_path / "graph.json").write_text('[["rain", "street"], ["rain", "umbrella"]]', encoding="utf-8")
+    Ledger(tmp_path / "weather.ledger").open("weather", ApproxDP(epsilon=10, delta=1e-5), REPLACE)
+    return tmp_path
+
+
+def run(*arguments: object) -> Any:
+    app = typer.Typer()
+    for command in (fit, predict, show, synth):
+        command.register(app)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def fitted(folder: Path, *extra: object, kind: str = "naive-bayes") -> Path:
+    what = ("--target", "rain") if kind == "naive-bayes" else ("--graph", folder / "graph.json")
+    base = ("fit", kind, folder / "weather.csv", "--schema", folder / "weather.toml", *what, *BUDGET)
+    result = run(*base, "--out", folder / "model.json", *(extra or ("--ledger", folder / "weather.ledger")))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return folder / "model.json"
+
+
+def left(folder: Path) -> float:
+    return Ledger(folder / "weather.ledger").account("weather").left()
+
+
+@pytest.mark.parametrize("kind", ["naive-bayes", "bayes-net"])
+def test_a_model_file_carries_its_guarantee_and_is_charged(folder, kind):
+    before = left(folder)
+    model = load(fitted(folder, kind=kind))
+    assert model.kind == kind
+    assert "at most ε=3 at δ=1e-06" in model.published.statement()
+    assert left(folder) < before
+    shown = json.loads(run("show", folder / "model.json", "--json").stdout)
+    assert shown["guarantee"] == {"notion": "approx-dp", "epsilon": 3.0, "delta": 1e-6}
+    assert "one person" in run("show", folder / "model.json").output
+
+
+def test_predictions_are_written_and_printed(folder):
+    fitted(folder, "--seed", 1, "--not-private", "--tempered")
+    printed = run("predict", folder / "model.json", folder / "weather.csv").stdout
+    assert printed.splitlines()[0].strip('"') == "rain"
+    out = folder / "predicted.csv"
+    assert run("predict", folder / "model.json", folder / "weather.csv", "--probabilities", "--out", out).exit_code == 0
+    predicted = csv.read_csv(out)
+    truth = weather(3000)["rain"]
+    right = sum(a == b for a, b in zip(predicted.column("rain").to_pylist(), truth, strict=True))
+    assert right / 3000 > 0.9
+    assert predicted.column_names == ["rain", "P(no)", "P(yes)", "P(other)"]
+
+
+def test_synthetic_records_come_with_a_report(folder):
+    fitted(folder, "--seed", 1, "--not-private", kind="bayes-net")
+    result = run("synth", folder / "model.json", "--rows", 5000, "--out", folder / "s.csv", "--json")
+    report = json.loads(result.stdout)
+    assert csv.read_csv(folder / "s.csv").num_rows == 5000
+    assert report["two-way"]["rain,street"]["distance"] < 0.1
+    shown = run("synth", folder / "model.json", "--rows", 50, "--out", folder / "s.parquet", "--report")
+    assert "noise" in shown.output
+
+
+def test_show_draws_and_exports(folder):
+    fitted(folder, "--seed", 1, "--not-private")
+    result = run("show", folder / "model.json", "--node", "street", "--plot", folder / "m.png",
+                 "--public-test", folder / "weather.csv", "--bif", folder / "m.bif", "--json")  # fmt: skip
+    shown = json.loads(result.stdout)
+    assert shown["public test"]["accuracy"] > 0.9
+    assert len(shown["table"]["rows"]) == 3
+    assert (folder / "m.png").read_bytes().startswith(b"\x89PNG")
+    assert "probability ( street | rain )" in (folder / "m.bif").read_text(encoding="utf-8")
+
+
+def test_a_dry_run_reads_no_rows_and_charges_nothing(folder):
+    before = left(folder)
+    result = run("fit", "naive-bayes", "missing.csv", "--schema", folder / "weather.toml", "--target", "rain", *BUDGET,
+                 "--dry-run", "--expected-records", 3000, "--json")  # fmt: skip
+    preview = json.loads(result.stdout)
+    assert preview["rows_read"] == 0
+    assert len(preview["tables"]) == 4
+    assert preview["gap"] <= 0
+    assert left(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"--target": "snow"}, SchemaError),
+        ({"--schema": "none.toml"}, SchemaError),
+        ({"--seed": "1"}, InvalidArgument),
+        ({"--out": "no/folder/model.json"}, InvalidArgument),
+        ({"--epsilon": "-1"}, InvalidArgument),
+    ],
+)
+def test_refused_fits_write_nothing_and_charge_nothing(folder, change, error):
+    before = left(folder)
+    options = {
+        "--schema": folder / "weather.toml",
+        "--target": "rain",
+        "--out": folder / "model.json",
+        "--ledger": folder / "weather.ledger",
+        "--epsilon": "1",
+        "--delta": "1e-6",
+        **change,
+    }
+    flat = [part for pair in options.items() for part in pair]
+    result = run("fit", "naive-bayes", folder / "weather.csv", *flat)
+    assert isinstance(result.exception, error)
+    assert left(folder) == before
+    assert not (folder / "model.json").exists()
+
+
+def test_cycles_and_wrong_files_are_refused(folder):
+    (folder / "graph.json").write_text('[["rain", "street"], ["street", "rain"]]', encoding="utf-8")
+    with pytest.raises(InvalidArgument, match="cycle"):
+        fitted(folder, kind="bayes-net")
+    (folder / "model.json").write_text("{}", encoding="utf-8")
+    for command in (("show",), ("predict",), ("synth", "--rows", "5", "--out", "x.csv")):
+        arguments = [
+            command[0],
+            folder / "model.json",
+            *([folder / "weather.csv"] if command == ("predict",) else []),
+            *command[1:],
+        ]
+        assert isinstance(run(*arguments).exception, ReleaseError)
+
+
+def test_a_network_cannot_predict_and_a_missing_column_is_named(folder):
+    fitted(folder, "--no-ledger", kind="bayes-net")
+    assert isinstance(run("predict", folder / "model.json", folder / "weather.csv").exception, DpbayesError)
+    fitted(folder, "--no-ledger")
+    (folder / "short.csv").write_text("street\nwet\n", encoding="utf-8")
+    error = run("predict", folder / "model.json", folder / "short.csv").exception
+    assert isinstance(error, TableError)
+    assert "umbrella" in str(error)

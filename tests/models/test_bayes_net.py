@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from dpbayes import RDP, ApproxDP
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.fitting import fit, plan_fit
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.interchange import from_bif, from_pgmpy, query, to_bif, to_pgmpy
+from dpbayes.models.network import Network, parents_of
+from dpbayes.tables.sources import open_table
+
+from .examples import ADD, REPLACE, weather, weather_schema
+
+EDGES = (("rain", "street"), ("rain", "umbrella"), ("street", "umbrella"))
+CLEAR = ApproxDP(epsilon=200.0, delta=1e-6)
+
+
+def fitted(target=CLEAR, *, spec=None, schema=None, rows=5000, **options):
+    import pyarrow as pa
+
+    options.setdefault("seed", 5)
+    return fit(
+        spec or BayesNet(edges=EDGES, nodes=("day",)),
+        engine=open_table(pa.table(weather(rows))),
+        schema=schema or weather_schema(),
+        target=target,
+        **options,
+    )
+
+
+def test_the_graph_is_read_from_lists_json_and_networkx():
+    ways = (list(EDGES), json.dumps([list(edge) for edge in EDGES]), {"edges": EDGES, "nodes": []}, nx.DiGraph(EDGES))
+    expected = {"rain": (), "street": ("rain",), "umbrella": ("rain", "street")}
+    for graph in ways:
+        assert BayesNet.of(graph).parents == expected
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([("a", "b"), ("b", "c"), ("c", "a")], "cycle among a, b, c"),
+        ([("a", "a")], "cycle among a"),
+        ([("a", "b"), ("a", "b")], "listed twice"),
+        ([("a", "b", "c")], "pairs of names"),
+        ([], "one node or more"),
+    ],
+)
+def test_impossible_graphs_are_refused(edges, message):
+    with pytest.raises(InvalidArgument, match=message):
+        parents_of(edges)
+
+
+def test_a_refused_network_is_not_charged(tmp_path):
+    ledger = Ledger(tmp_path / "weather.ledger")
+    ledger.open("weather", CLEAR, REPLACE)
+    before = ledger.account("weather").left()
+    with pytest.raises(SchemaError, match="no attribute 'snow'"):
+        fitted(spec=BayesNet(edges=(("snow", "street"),)), ledger=ledger, seed=None)
+    assert ledger.account("weather").left() == before
+
+
+def test_all_tables_together_meet_the_target():
+    target = RDP(order=5, epsilon=0.3)
+    plan = plan_fit(BayesNet(edges=EDGES), weather_schema(), target)
+    assert -1e-9 < target.gap(plan.cost) <= 0
+    assert len(plan.mechanisms) == 3
+
+
+def test_tables_cover_the_declared_product_without_holes():
+    model = fitted(RDP(order=5, epsilon=1.0))
+    table = model.network.tables["umbrella"]
+    assert table.shape == (9, 5)
+    assert (table > 0).all()
+    assert table.sum(axis=1) == pytest.approx(1.0)
+    unseen = {"rain": ["hail"], "street": [None], "umbrella": ["lost"], "day": ["?"]}
+    assert np.isfinite(model.log_likelihood(unseen)).all()
+
+
+def test_a_clear_release_gives_the_conditional_shares_of_the_data():
+    data, model = weather(5000), fitted()
+    for rain, row in (("no", 0), ("yes", 1)):
+        given = data["street"][data["rain"] == rain]
+        assert model.network.tables["street"][row, 1] == pytest.approx((given == "wet").mean(), abs=0.02)
+
+
+def test_rows_that_no_record_has_take_what_the_rows_share():
+    model = fitted()
+    rows = model.network.tables["umbrella"].reshape(3, 3, 5)
+    data = weather(5000)["umbrella"]
+    shares = [(data == level).mean() for level in ("none", "carried", "open")]
+    assert rows[2, 2, :3] == pytest.approx(shares, abs=0.1)
+
+
+@pytest.mark.parametrize("unit", [REPLACE, ADD])
+def test_estimates_beat_the_papers_draw_on_new_records(unit):
+    target, fresh = RDP(order=5, epsilon=0.05), weather(4000, seed=9)
+    scores = {}
+    for estimate, accounting in (("posterior", "exact"), ("draw", "published")):
+        spec = BayesNet(edges=EDGES, estimate=estimate)
+        found = [
+            fitted(target, spec=spec, schema=weather_schema(unit), accounting=accounting, seed=seed)
+            .log_likelihood(fresh)
+            .mean()
+            for seed in range(4)
+        ]
+        scores[estimate] = np.mean(found)
+    assert scores["posterior"] > scores["draw"]
+
+
+def test_intervals_contain_the_estimates_and_widen_with_noise():
+    widths = []
+    for target in (CLEAR, ApproxDP(epsilon=0.5, delta=1e-6)):
+        model = fitted(target)
+        interval = model.intervals("street")
+        assert (interval.lower <= model.network.tables["street"]).all()
+        assert (model.network.tables["street"] <= interval.upper).all()
+        widths.append(float((interval.upper - interval.lower)[:2].mean()))
+    assert widths[0] < 0.8 * widths[1]
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    covered = []
+    truth = 0.9
+    for seed in range(60):
+        model = fitted(ApproxDP(epsilon=1.0, delta=1e-6), rows=1000, seed=seed)
+        interval = model.intervals("street", level=0.9)
+        covered.append(interval.lower[1, 1] <= truth <= interval.upper[1, 1])
+    assert 0.75 <= np.mean(covered) <= 1.0
+
+
+def test_a_draw_has_no_intervals():
+    model = fitted(RDP(order=5, epsilon=1.0), spec=BayesNet(edges=EDGES, estimate="draw"))
+    with pytest.raises(InvalidArgument, match="no intervals"):
+        model.intervals("street")
+
+
+def test_pgmpy_gives_the_network_back_and_answers_as_enumeration_does():
+    network = fitted().network
+    model = to_pgmpy(network)
+    assert model.check_model()
+    again = from_pgmpy(model)
+    for node in network.nodes:
+        assert again.parents[node] == network.parents[node]
+        assert again.tables[node] == pytest.approx(network.tables[node])
+    found = query(network, ["rain"], {"umbrella": "open"})["shares"]
+    joint = np.einsum("r,rs,rsu->ru", network.tables["rain"][0], network.tables["street"],
+                      network.tables["umbrella"].reshape(3, 3, 5))[:, 2]  # fmt: skip
+    assert found == pytest.approx(joint / joint.sum())
+
+
+def test_bif_files_keep_odd_names_and_every_digit():
+    network = Network(
+        levels={"a b": ("x, y", 'q"'), "c": ("(1]", "-2", "3")},
+        parents={"a b": (), "c": ("a b",)},
+        tables={"a b": np.array([[1 / 3, 2 / 3]]), "c": np.array([[0.1, 0.2, 0.7], [1e-9, 0.5, 0.5 - 1e-9]])},
+    )
+    again = from_bif(to_bif(network))
+    assert again.levels == network.levels
+    assert again.parents == network.parents
+    for node in network.nodes:
+        assert (again.tables[node] == network.tables[node]).all()
+
+
+def test_pgmpy_reads_our_bif_files(tmp_path):
+    from pgmpy.readwrite import BIFReader
+
+    network = fitted().network
+    path = tmp_path / "weather.bif"
+    path.write_text(to_bif(network), encoding="utf-8")
+    again = from_pgmpy(BIFReader(str(path)).get_model())
+    assert again.tables["umbrella"].shape == (9, 5)
+    given = again.parents["umbrella"]
+    table = again.tables["street"]
+    order = [again.levels["street"].index(level) for level in network.levels["street"]]
+    rows = [again.levels["rain"].index(level) for level in network.levels["rain"]]
+    assert table[rows][:, order] == pytest.approx(network.tables["street"], abs=1e-6)
+    assert set(given) == {"rain", "street"}
+
+
+def test_a_text_that_is_not_bif_is_refused():
+    for text in ("hello", "variable x {", "network n { } probability ( x ) { table 1; }"):
+        with pytest.raises(InvalidArgument, match="not a BIF file"):
+            from_bif(text)

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from dpbayes import ApproxDP
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.fitting import fit
+from dpbayes.models import files
+from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.fidelity import fidelity
+from dpbayes.models.histogram import Histogram
+from dpbayes.models.naive_bayes import NaiveBayes
+from dpbayes.models.sampling import pick
+from dpbayes.models.synthetic import synthetic_table, write_table
+from dpbayes.tables.sources import open_table
+
+from .examples import REPLACE, weather, weather_schema
+
+CLEAR = ApproxDP(epsilon=200.0, delta=1e-6)
+SPECS = {
+    "histogram": Histogram(attributes=("rain", "street")),
+    "naive-bayes": NaiveBayes(target="rain"),
+    "bayes-net": BayesNet(edges=(("rain", "street"), ("rain", "umbrella")), nodes=("day",)),
+}
+
+
+def model_of(kind: str, target=CLEAR):
+    return fit(SPECS[kind], engine=open_table(pa.table(weather(5000))), schema=weather_schema(), target=target, seed=1)
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_every_model_gives_records_that_follow_the_data(kind):
+    table = synthetic_table(model_of(kind), 40_000, rng=np.random.default_rng(0))
+    data = weather(5000)
+    for name in table.column_names:
+        drawn = np.asarray(table.column(name).to_pylist())
+        for level in np.unique(data[name]):
+            assert (drawn == level).mean() == pytest.approx((data[name] == level).mean(), abs=0.02)
+    both = np.mean(
+        [
+            r == "yes" and s == "wet"
+            for r, s in zip(*(table.column(n).to_pylist() for n in ("rain", "street")), strict=True)
+        ]
+    )
+    assert both == pytest.approx(((data["rain"] == "yes") & (data["street"] == "wet")).mean(), abs=0.02)
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_every_model_survives_its_file(kind, tmp_path):
+    model = model_of(kind)
+    files.save(model, tmp_path / "model.json")
+    again = files.load(tmp_path / "model.json")
+    assert again.kind == kind
+    assert again.published.statement() == model.published.statement()
+    one, two = (each.sample(1000, np.random.default_rng(3)) for each in (model, again))
+    assert all((one[name] == two[name]).all() for name in one)
+
+
+def test_damaged_model_files_are_refused_in_one_sentence(tmp_path):
+    text = files.to_json(model_of("naive-bayes"))
+    for broken in (
+        "",
+        "[]",
+        text[:-50],
+        text.replace('"version": 1', '"version": 9', 1),
+        text.replace('"class_shares"', '"x"'),
+    ):
+        with pytest.raises(ReleaseError, match="Model"):
+            files.from_json(broken)
+    with pytest.raises(ReleaseError, match="cannot read"):
+        files.load(tmp_path / "none.json")
+
+
+def test_types_follow_the_schema(tmp_path):
+    schema = Schema(
+        id="people",
+        unit=REPLACE,
+        attributes=(
+            Attribute(name="age", edges=(0, 18, 65, float("inf")), missing="category"),
+            Attribute(name="height", edges=(0.5, 1.5, 2.5)),
+            Attribute(name="children", categories=("0", "1", "other")),
+            Attribute(name="sex", categories=("F", "M"), unknown="drop", missing="drop"),
+        ),
+    )
+    rng = np.random.default_rng(0)
+    data = pa.table(
+        {
+            "age": pa.array(rng.integers(0, 90, 3000), mask=rng.random(3000) < 0.2),
+            "height": rng.uniform(0.6, 2.4, 3000),
+            "children": rng.choice(["0", "1", "7"], 3000),
+            "sex": rng.choice(["F", "M", "?"], 3000),
+        }
+    )
+    spec = BayesNet(edges=(("age", "height"),), nodes=("children", "sex"))
+    model = fit(spec, engine=open_table(data), schema=schema, target=CLEAR, seed=0)
+    table = synthetic_table(model, 20_000, rng=rng)
+    assert table.schema.field("age").type == pa.int64()
+    assert table.schema.field("height").type == pa.float64()
+    assert table.column("age").null_count / 20_000 == pytest.approx(0.2, abs=0.03)
+    ages = np.array([age for age in table.column("age").to_pylist() if age is not None])
+    assert ages.min() >= 0
+    assert ((ages < 18).mean()) == pytest.approx(18 / 90, abs=0.03)
+    assert set(table.column("sex").to_pylist()) == {"F", "M"}
+    for path, read in ((tmp_path / "t.parquet", parquet.read_table), (tmp_path / "t.csv", csv.read_csv)):
+        write_table(table, path)
+        assert read(path).num_rows == 20_000
+    with pytest.raises(InvalidArgument, match=r"\.csv or \.parquet"):
+        write_table(table, tmp_path / "t.xls")
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(InvalidArgument, match="rows"):
+        synthetic_table(model_of("histogram"), 0)
+
+
+def test_fidelity_stays_near_the_noise_of_the_release():
+    model = model_of("naive-bayes", ApproxDP(epsilon=1.0, delta=1e-6))
+    table = synthetic_table(model, 50_000, rng=np.random.default_rng(0))
+    columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+    report = fidelity(model.published, columns, model=model)
+    assert set(report["one-way"]) == {"rain", "street", "umbrella", "day"}
+    assert "rain,street" in report["two-way"]
+    for entry in report["two-way"].values():
+        assert entry["distance"] < 2 * entry["noise"] + 0.02
+    assert max(report["model"].values()) < 0.02
+    shuffled = {**columns, "street": np.where(columns["street"] == "wet", "dry", "wet")}
+    assert fidelity(model.published, shuffled)["one-way"]["street"]["distance"] > 0.2
+
+
+@pytest.mark.parametrize("rows", [3, 5000])
+def test_picks_follow_their_rows(rows):
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(7, 0.3), rows)
+    shares[0] = [0, 0, 1, 0, 0, 0, 0]
+    given = rng.integers(3, size=200_000)
+    drawn = pick(shares, given, rng)
+    assert (drawn[given == 0] == 2).all()
+    for row in (1, 2):
+        found = np.bincount(drawn[given == row], minlength=7) / (given == row).sum()
+        assert found == pytest.approx(shares[row], abs=0.01)
