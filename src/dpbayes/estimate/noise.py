@@ -1,0 +1,200 @@
+"""The public description of the noise in a released table: how likely each count makes each released number.
+
+All three kinds answer the same questions, for arrays of cells. ``log_likelihood`` leaves out terms that do not
+depend on the count, and continues the likelihood smoothly between whole counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+from scipy.special import gammaln
+
+from dpbayes import _checks
+from dpbayes._checks import Floats
+from dpbayes.errors import InvalidArgument
+
+SMALLEST_DRAW = 1e-300
+"""A gamma draw that was rounded to zero is read as this; its logarithm is finite."""
+
+
+class Noise(Protocol):
+    """What the estimator must know of a noise."""
+
+    def readable(self, values: Floats) -> Floats:
+        """The released numbers, made safe for ``log_likelihood``."""
+
+    def center(self, values: Floats) -> Floats:
+        """An unbiased estimate of the counts."""
+
+    def spread(self, counts: Floats) -> Floats:
+        """Standard deviation of ``center`` at given counts."""
+
+    def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
+        """log P(value | count): values of shape (…), counts of shape (…, nodes)."""
+
+    def released(self, centers: Floats) -> Floats:
+        """The inverse of ``center``."""
+
+    def coordinate(self, centers: Floats) -> Floats:
+        """Centers on a scale where the noise has a standard deviation of about one."""
+
+    def center_at(self, coordinate: Floats) -> Floats:
+        """The inverse of ``coordinate``, rounded to what can be released."""
+
+    def take(self, index: tuple[object, ...], shape: tuple[int, ...]) -> Noise:
+        """The noise of a part of a table of the given shape."""
+
+    def reshaped(self, shape: tuple[int, ...]) -> Noise:
+        """The noise of a table that is given another shape."""
+
+    def pooled(self, axis: int, shape: tuple[int, ...]) -> Noise:
+        """The noise of the sums of a table along an axis."""
+
+
+class _AdditiveNoise:
+    """Whole-number noise added to whole counts: the same law in every cell."""
+
+    __slots__ = ()
+
+    def readable(self, values: Floats) -> Floats:
+        return values
+
+    def center(self, values: Floats) -> Floats:
+        return values
+
+    def released(self, centers: Floats) -> Floats:
+        return centers
+
+    def take(self, index: tuple[object, ...], shape: tuple[int, ...]) -> Self:  # noqa: ARG002 - Noise
+        return self
+
+    def reshaped(self, shape: tuple[int, ...]) -> Self:  # noqa: ARG002 - Noise
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianNoise(_AdditiveNoise):
+    """Released x = c + k, with P(k) ∝ exp(−k²/2σ²) on the integers."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _checks.positive("GaussianNoise", sigma=self.sigma)
+
+    def spread(self, counts: Floats) -> Floats:
+        return np.full_like(counts, self.sigma)
+
+    def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
+        return -0.5 * ((values[..., None] - counts) / self.sigma) ** 2
+
+    def coordinate(self, centers: Floats) -> Floats:
+        return centers / self.sigma
+
+    def center_at(self, coordinate: Floats) -> Floats:
+        return np.round(coordinate * self.sigma)
+
+    def pooled(self, axis: int, shape: tuple[int, ...]) -> GaussianNoise:
+        """A sum of discrete Gaussians is again one, up to terms of order exp(−π²σ²)."""
+        return GaussianNoise(sigma=self.sigma * math.sqrt(shape[axis]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceNoise(_AdditiveNoise):
+    """Released x = c + k, with P(k) ∝ exp(−|k|/scale) on the integers."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _checks.positive("LaplaceNoise", scale=self.scale)
+
+    @property
+    def variance(self) -> float:
+        """½ sinh(1/2b)⁻², about 2b² for a large scale b."""
+        return 0.5 / math.sinh(min(0.5 / self.scale, 300.0)) ** 2
+
+    def spread(self, counts: Floats) -> Floats:
+        return np.full_like(counts, math.sqrt(self.variance))
+
+    def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
+        return -np.abs(values[..., None] - counts) / self.scale
+
+    def coordinate(self, centers: Floats) -> Floats:
+        return centers / self.scale
+
+    def center_at(self, coordinate: Floats) -> Floats:
+        return np.round(coordinate * self.scale)
+
+    def pooled(self, axis: int, shape: tuple[int, ...]) -> GaussianNoise | LaplaceNoise:
+        """A sum of several Laplace noises is described by the Gaussian of the same variance."""
+        if shape[axis] == 1:
+            return self
+        return GaussianNoise(sigma=max(math.sqrt(self.variance * shape[axis]), 1e-3))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GammaNoise:
+    """Released z ~ Gamma(weight·c + concentration, 1), one independent draw per cell.
+
+    ``normalised`` says that only y = z/Σz was released, the Dirichlet draw. Then Σc must be public. Given Σc the
+    likelihood of y is that of z up to a constant, whatever the lost factor Σz was, so that nothing is lost.
+    """
+
+    weight: float
+    concentration: float | Floats
+    normalised: bool = False
+
+    def __post_init__(self) -> None:
+        _checks.positive("GammaNoise", weight=self.weight)
+        try:
+            concentration = np.asarray(self.concentration, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidArgument("GammaNoise: expected concentration as a number or an array.") from None
+        if concentration.size == 0 or not (np.isfinite(concentration).all() and (concentration > 0).all()):
+            raise InvalidArgument("GammaNoise: expected every concentration > 0 and finite.")
+        object.__setattr__(
+            self, "concentration", float(concentration) if concentration.ndim == 0 else concentration
+        )
+
+    def readable(self, values: Floats) -> Floats:
+        return np.maximum(values, SMALLEST_DRAW)
+
+    def center(self, values: Floats) -> Floats:
+        return (values - self.concentration) / self.weight
+
+    def spread(self, counts: Floats) -> Floats:
+        return np.sqrt(self.weight * counts + self.concentration) / self.weight
+
+    def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
+        shape = self.weight * counts + np.asarray(self.concentration)[..., None]
+        return shape * np.log(values)[..., None] - gammaln(shape) - values[..., None]
+
+    def released(self, centers: Floats) -> Floats:
+        return self.readable(self.weight * centers + self.concentration)
+
+    def coordinate(self, centers: Floats) -> Floats:
+        """±2(√(α+r|c|) − √α), which stabilises the variance for c > 0."""
+        root = math.sqrt(np.min(self.concentration))
+        return np.sign(centers) * 2 * (np.sqrt(root**2 + self.weight * np.abs(centers)) - root)
+
+    def center_at(self, coordinate: Floats) -> Floats:
+        root = math.sqrt(np.min(self.concentration))
+        return np.sign(coordinate) * ((np.abs(coordinate) / 2 + root) ** 2 - root**2) / self.weight
+
+    def take(self, index: tuple[object, ...], shape: tuple[int, ...]) -> GammaNoise:
+        if isinstance(self.concentration, float):
+            return self
+        return replace(self, concentration=np.broadcast_to(self.concentration, shape)[index])  # type: ignore[index]
+
+    def reshaped(self, shape: tuple[int, ...]) -> GammaNoise:
+        if isinstance(self.concentration, float):
+            return self
+        return replace(self, concentration=self.concentration.reshape(shape))
+
+    def pooled(self, axis: int, shape: tuple[int, ...]) -> GammaNoise:
+        """Gammas add: a sum of draws is the draw of the summed counts with the summed concentration."""
+        return replace(self, concentration=np.broadcast_to(self.concentration, shape).sum(axis=axis))

@@ -1,0 +1,117 @@
+"""How strong the prior is: two weak priors on its strength, and the walk over what the release says about it.
+
+A table with d cells has p ~ Dirichlet(A·m), with A the strength and β = A/d the records per cell that it is worth.
+Where the release tells A, priors on it hardly matter. Where noise hides it, no single choice serves both products:
+a good estimate presumes an even table (shrink noise), an honest interval must allow for an uneven one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbayes._checks import Floats
+from dpbayes.estimate.explore import explore
+
+LEAST = 0.05
+MOST = 1e9
+"""The strength of a table stays between these: at the ends one cell has all records, or p is m."""
+
+
+def log_beta_prime(value: float, *, first: float, second: float, scale: float) -> float:
+    """ln of v^a/(s + v)^(a+b), the density of ln v up to a constant when v/(s + v) ~ Beta(a, b)
+
+    Symbols: v value, a first, b second, s scale.
+    Source: beta prime law, up to its normalisation.
+    Adjacency: none, this is post-processing.
+    """
+    return first * math.log(value) - (first + second) * math.log(scale + value)
+
+
+def log_prior_of_estimates(strength: float, cells: int) -> float:
+    """β/(10+β) ~ Beta(1, 2): half of β lies below 4, where tables are uneven, half above."""
+    return log_beta_prime(strength / cells, first=1.0, second=2.0, scale=10.0)
+
+
+def log_prior_of_intervals(strength: float) -> float:
+    """A/(100+A) ~ Beta(¼, 2): leans towards few cells that hold nearly everything."""
+    return log_beta_prime(strength, first=0.25, second=2.0, scale=100.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One possible strength and number of records, and how much it counts."""
+
+    strength: float
+    records: float
+    weight: float
+    """Posterior weight for estimates."""
+    interval_weight: float
+    """Posterior weight for intervals."""
+
+
+def settings(
+    log_evidence: Callable[[float, float], float],
+    *,
+    cells: int,
+    records: float | None,
+    guess: tuple[float, float] = (1.0, 1.0),
+) -> list[Setting]:
+    """The strengths that a release leaves possible; and the numbers of records, if ``records`` is not public.
+
+    ``guess`` is the number of records and its standard deviation, from which the walk starts. All numbers of records
+    are alike a priori.
+    """
+    evidence: dict[tuple[float, ...], float] = {}
+
+    def unpacked(point: tuple[float, ...]) -> tuple[float, float]:
+        return math.exp(point[0]) * cells, records if records is not None else point[1]
+
+    def log_priors(point: tuple[float, ...]) -> tuple[float, float]:
+        strength, _ = unpacked(point)
+        return log_prior_of_estimates(strength, cells), log_prior_of_intervals(strength)
+
+    def log_density(point: tuple[float, ...]) -> float:
+        strength, total = unpacked(point)
+        if not LEAST <= strength <= MOST or total < 0:
+            return -math.inf
+        evidence[point] = log_evidence(strength, total)
+        return evidence[point] + float(np.logaddexp(*log_priors(point)))
+
+    if records is not None:
+        points = explore(log_density, start=(0.0,), steps=(1.0,), smallest=(0.02,), largest=(1.0,))
+    else:
+        step = max(round(guess[1] / 2), 1.0)
+        points = explore(
+            log_density,
+            start=(0.0, max(round(guess[0]), step)),
+            steps=(1.0, step),
+            smallest=(0.02, 1.0),
+            largest=(1.0, math.inf),
+        )
+    heights = np.array([[evidence[point] + log_prior for log_prior in log_priors(point)] for point in points])
+    weights = np.exp(heights - heights.max(axis=0))
+    weights /= weights.sum(axis=0)
+    return [
+        Setting(
+            strength=unpacked(point)[0],
+            records=unpacked(point)[1],
+            weight=float(weight),
+            interval_weight=float(interval_weight),
+        )
+        for point, (weight, interval_weight) in zip(points, weights, strict=True)
+    ]
+
+
+def typical(found: list[Setting]) -> Setting:
+    """One setting in place of many: the geometric mean of the strengths, the mean number of records."""
+    weights: Floats = np.array([setting.weight for setting in found])
+    return Setting(
+        strength=float(np.exp(weights @ np.log([setting.strength for setting in found]))),
+        records=float(weights @ [setting.records for setting in found]),
+        weight=1.0,
+        interval_weight=1.0,
+    )

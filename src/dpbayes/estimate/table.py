@@ -1,0 +1,130 @@
+"""The noise-aware posterior of one released table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes._checks import Floats
+from dpbayes.estimate import inputs
+from dpbayes.estimate.cells import CellPosterior, cell_posterior, conditioned
+from dpbayes.estimate.lattice import Representatives, representatives
+from dpbayes.estimate.mixture import Answer, Component, answer
+from dpbayes.estimate.noise import Noise
+from dpbayes.estimate.result import Estimate, Interval
+from dpbayes.estimate.strength import Setting, settings, typical
+
+OWNER = "estimate"
+
+
+def estimate(
+    values: ArrayLike,
+    noise: Noise,
+    *,
+    records: int | None = None,
+    shape: ArrayLike | None = None,
+    level: float | None = 0.95,
+) -> Estimate:
+    """Counts, shares of the records and shares of the population behind one released table, with intervals.
+
+    p ~ Dirichlet(A·m),   c ~ Multinomial(N, p),   x_k ~ noise around c_k
+    Symbols: x values, N records, m shape, A strength, averaged over its posterior.
+    Source: docs/explanation/estimate.md.
+    Adjacency: none, this is post-processing. ``records`` is None where the unit keeps the number of records private.
+
+    Args:
+        values: The released numbers, in any shape.
+        noise: How they came about.
+        records: The public number of records, or None to estimate it along.
+        shape: A public guess at the distribution, in the shape of ``values``; even by default.
+        level: Of the credible intervals; None leaves them out.
+
+    >>> from dpbayes.estimate.noise import GaussianNoise
+    >>> found = estimate([41, 3, -2, 58], GaussianNoise(sigma=3.0), records=100)
+    >>> found.counts.round(1).tolist(), found.records
+    ([40.7, 3.1, 0.9, 55.3], 100.0)
+    """
+    table = inputs.released_values(OWNER, values, noise)
+    shares = inputs.prior_shape(OWNER, shape, table.shape).ravel()
+    total = inputs.record_number(OWNER, records)
+    inputs.interval_level(OWNER, level)
+    flat, noise = inputs.unnormalised(OWNER, table.ravel(), noise.take((...,), table.shape).reshaped((-1,)), total)
+    cells = representatives(noise.readable(flat), shares, noise)
+    found = _settings(cells, total)
+    result = {name: part.reshape(table.shape) for name, part in _answer(cells, found, level).spread(cells).items()}
+    middle = typical(found)
+    population = result["population"] / result["population"].sum()
+    seen = result["empirical"].sum()
+    return Estimate(
+        counts=result["counts"],
+        empirical=result["empirical"] / seen if seen > 0 else population,
+        population=population,
+        records=middle.records,
+        strength=middle.strength / table.size,
+        level=level,
+        counts_interval=Interval.named("counts", result),
+        empirical_interval=Interval.named("empirical", result),
+        population_interval=Interval.named("population", result),
+        notes=(
+            "The number of records is public."
+            if total is not None
+            else "The number of records was estimated from the release.",
+            "The prior was drawn towards the given shape." if shape is not None else "The prior was even.",
+        ),
+    )
+
+
+def count_moments(values: Floats, noise: Noise, records: float | None) -> tuple[Floats, Floats]:
+    """Posterior means and variances of the counts of a flat table."""
+    cells = representatives(noise.readable(values), np.full(values.size, 1 / values.size), noise)
+    result = _answer(cells, _settings(cells, records), None)
+    return cells.spread(result.counts[0]), cells.spread(result.variance[0])
+
+
+def _settings(cells: Representatives, records: float | None) -> list[Setting]:
+    """Strengths of the prior, and numbers of records, that the release leaves possible."""
+    center = cells.noise.center(cells.values)
+    variance = cells.noise.spread(np.maximum(center, 0.0)) ** 2
+
+    def log_evidence(strength: float, total: float) -> float:
+        return float(_posterior(cells, strength, total).log_evidence[0])
+
+    return settings(
+        log_evidence,
+        cells=cells.corners.shape[1],
+        records=records,
+        guess=(float(cells.copies @ center), math.sqrt(float(cells.copies @ variance))),
+    )
+
+
+def _posterior(cells: Representatives, strength: float, total: float) -> CellPosterior:
+    return cell_posterior(
+        cells.noise,
+        cells.values[None],
+        strength=strength * cells.shares[None],
+        totals=np.array([total]),
+        copies=cells.copies[None],
+    )
+
+
+def _answer(cells: Representatives, found: list[Setting], level: float | None) -> Answer:
+    strengths = [setting.strength for setting in found]
+    components = [
+        Component(
+            cells=conditioned(
+                _posterior(cells, setting.strength, setting.records),
+                np.array([setting.records]),
+                cells.copies[None],
+            ),
+            setting=strengths.index(setting.strength),
+            strength=np.array([setting.strength]),
+            totals=np.array([setting.records]),
+            weight=setting.weight,
+            interval_weight=setting.interval_weight,
+        )
+        for setting in found
+    ]
+    return answer(components, cells.shares[None], level)
+
