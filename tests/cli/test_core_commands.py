@@ -84,7 +84,9 @@ def test_plan_ranks_candidates_and_draws_a_chart(tmp_path):
     assert "estimate" in found["choice"]
     page = chart.read_text()
     assert "<svg" in page
-    assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace("http://creativecommons.org", "")
+    assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
 
 
 def test_plan_says_which_mechanisms_cannot_meet_the_target():
@@ -145,5 +147,7 @@ def test_every_command_has_help_with_an_example():
     top = runner.invoke(app, ["--help"]).stdout
     for name in ("calibrate", "cost", "plan"):
         assert name in top
-        assert f"Example: dpbayes {name}" in runner.invoke(app, [name, "--help"]).stdout.replace("\n", " ").replace("  ", " ")
+        assert f"Example: dpbayes {name}" in runner.invoke(app, [name, "--help"]).stdout.replace("\n", " ").replace(
+            "  ", " "
+        )
     assert set(COMMANDS)

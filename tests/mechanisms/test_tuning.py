@@ -88,9 +88,7 @@ def test_the_draw_is_tuned_to_the_least_worst_case(cells):
     chosen = curve.best(cells=cells, records=2000)
 
     def worst(made):
-        return worst_expected_kl(
-            cells=cells, records=2000, weight=made.weight, concentration=made.concentration
-        )
+        return worst_expected_kl(cells=cells, records=2000, weight=made.weight, concentration=made.concentration)
 
     others = [worst(curve.at(weight)) for weight in np.geomspace(0.01, 100, 30)]
     assert worst(chosen) <= 1.01 * min(others)
