@@ -83,15 +83,19 @@ def choose_temperature(
     """
     log_likelihood = model.log_likelihood(coded)
     kept = labels < log_likelihood.shape[1]
+    if not kept.all():
+        log_likelihood, labels = log_likelihood[kept], labels[kept]
+    # everything is relative to the true class: the loss of a record is ln Σ_j exp(advantage of class j)
+    ahead = log_likelihood - log_likelihood[np.arange(len(labels)), labels][:, None]
+    prior = model.class_log_prior[: log_likelihood.shape[1]]
     bound = 3.0 + float(np.log(log_likelihood.shape[1]))
-    losses = [_clipped_loss(model, power * log_likelihood[kept], labels[kept], bound) for power in CANDIDATES]
+    losses = [_clipped_loss(power * ahead, prior, labels, bound) for power in CANDIDATES]
     scores = -np.array(losses) * cost.epsilon_stated / (2.0 * bound * cost.unit.max_rows)
     chances = np.exp(scores - scores.max())
     return CANDIDATES[int(randomness.generator(rng).choice(len(CANDIDATES), p=chances / chances.sum()))]
 
 
-def _clipped_loss(model: NaiveBayesModel, log_likelihood: Floats, labels: Ints, bound: float) -> float:
-    joint = model.class_log_prior[: log_likelihood.shape[1]] + log_likelihood
-    joint -= joint.max(axis=1, keepdims=True)
-    loss = np.log(np.exp(joint).sum(axis=1)) - joint[np.arange(len(labels)), labels]
-    return float(np.minimum(loss, bound).sum())
+def _clipped_loss(ahead: Floats, prior: Floats, labels: Ints, bound: float) -> float:
+    """Σ_i min(ln Σ_j π_j/π_y · e^{a_ij}, B), a the advantage of each class over the true one."""
+    odds = np.exp(np.minimum(ahead, bound + prior.max() - prior.min() + 1.0)) @ np.exp(prior)
+    return float(np.minimum(np.log(odds) - prior[labels], bound).sum())

@@ -169,10 +169,11 @@ class NaiveBayesModel:
     def log_likelihood(self, coded: Mapping[str, np.ndarray]) -> Floats:
         """Log P(values | class) for every record, from positions among levels."""
         width = len(self.classes)
-        total = np.zeros((len(coded[self.features[0]]), width))
+        total = np.zeros((width, len(coded[self.features[0]])))
         for name, table in zip(self.features, self.feature_log_prob, strict=True):
-            total += np.ascontiguousarray(table[:width].T)[coded[name]]
-        return total
+            for position in range(width):
+                total[position] += table[position].take(coded[name])
+        return total.T
 
     def predict_log_proba(self, columns: Mapping[str, object]) -> Floats:
         """Log P(class | values) for columns of raw values."""

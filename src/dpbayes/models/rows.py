@@ -29,7 +29,13 @@ BLOCK = 2**19
 """Nodes held in memory at once."""
 
 FITTED_ROWS = 1024
-"""β is fitted on at most so many rows, spread evenly over the table."""
+"""β is fitted on at most so many rows, those with the largest totals."""
+
+BULK = 2**18
+"""Larger tables are looked up in a lattice of values and totals, at the typical strength."""
+
+LATTICE = (160, 40)
+"""Values and totals of that lattice."""
 
 FORGOTTEN = 1e-3
 """Strengths with less posterior weight are left out."""
@@ -63,7 +69,7 @@ def shrunk_rows(
     values = noise.readable(values)
     totals = np.maximum(np.broadcast_to(totals, values.shape[:1]), 1e-6)
     doubts = np.broadcast_to(np.asarray(doubt, dtype=np.float64), totals.shape)
-    fitted = np.unique(np.linspace(0, len(values) - 1, min(len(values), FITTED_ROWS)).astype(np.int64))
+    fitted = np.sort(np.argsort(-totals, kind="stable")[:FITTED_ROWS])
     evidence = np.zeros(LOG_STRENGTHS.size)
     for block in _blocks(fitted, values.shape[1] * LOG_STRENGTHS.size):
         evidence += _posterior(values[block], noise, totals[block], doubts[block], shape, LOG_STRENGTHS)[0].sum(axis=1)
@@ -71,6 +77,9 @@ def shrunk_rows(
     weights /= weights.sum()
     kept = weights > FORGOTTEN
     strengths, weights = LOG_STRENGTHS[kept], weights[kept] / weights[kept].sum()
+    if values.size > BULK and level is None:
+        typical = float(weights @ strengths)
+        return Rows(shares=_looked_up(values, noise, totals, shape, typical), log_strength=typical)
     shares, squares = np.empty(values.shape), np.empty(values.shape if level is not None else 0)
     for block in _blocks(np.arange(len(values)), values.shape[1] * strengths.size):
         _, means, variances = _posterior(values[block], noise, totals[block], doubts[block], shape, strengths)
@@ -79,6 +88,37 @@ def shrunk_rows(
             squares[block] = np.einsum("g,grk->rk", weights, means**2 + variances)
     interval = None if level is None else _interval(shares, squares - shares**2, level)
     return Rows(shares=shares, log_strength=float(weights @ strengths), interval=interval)
+
+
+def _looked_up(values: Floats, noise: Noise, totals: Floats, shape: Floats, log_strength: float) -> Floats:
+    """E[θ | x, β] of a large table: E[c] of a cell depends on its value and its row's total, column by column."""
+    beta = float(np.exp(log_strength))
+    smallest, spread = max(float(totals.min()), 1e-3), float(noise.spread(np.zeros(1))[0])
+    total_points = np.geomspace(smallest, max(float(totals.max()), 2 * smallest), LATTICE[1])
+    row, row_part = _position(np.log(total_points), np.log(np.maximum(totals, smallest)))
+    counts = np.empty(values.shape)
+    for column in range(values.shape[1]):
+        center = noise.center(values[:, column])
+        low, high = (float(np.arcsinh(end / spread)) for end in (center.min() - 1, center.max() + 1))
+        points = spread * np.sinh(np.linspace(low, high, LATTICE[0]))
+        cells = noise.readable(noise.released(np.repeat(points, LATTICE[1])))[:, None]
+        n, strength = np.tile(total_points, LATTICE[0]), np.array([log_strength])
+        mean = _counts(cells, noise, n, np.full(n.size, np.inf), shape[column : column + 1], strength)[1]
+        lattice = mean.reshape(LATTICE)
+        at, part = _position(points, center)
+        below = (1 - row_part) * lattice[at, row] + row_part * lattice[at, row + 1]
+        above = (1 - row_part) * lattice[at + 1, row] + row_part * lattice[at + 1, row + 1]
+        counts[:, column] = (1 - part) * below + part * above
+    worth = counts.sum(axis=1, keepdims=True) + beta
+    counts += beta * shape
+    counts /= worth
+    return counts
+
+
+def _position(points: Floats, values: Floats) -> tuple[np.ndarray, Floats]:
+    """The point below each value, and how far the value is on its way to the next."""
+    at = np.clip(np.searchsorted(points, values, side="right") - 1, 0, points.size - 2)
+    return at, np.clip((values - points[at]) / (points[at + 1] - points[at]), 0.0, 1.0)
 
 
 def _interval(mean: Floats, variance: Floats, level: float) -> Interval:
@@ -110,6 +150,17 @@ def _posterior(
 
     Given its count, a share is Beta(c + βm, n − c + β(1 − m)).
     """
+    log_evidence, mean, variance = _counts(values, noise, totals, doubts, shape, log_strengths)
+    beta = np.exp(log_strengths)[:, None, None]
+    worth = mean.sum(axis=-1, keepdims=True) + beta
+    share = (mean + beta * shape) / worth
+    return log_evidence, share, variance / worth**2 + share * (1.0 - share) / (worth + 1.0)
+
+
+def _counts(
+    values: Floats, noise: Noise, totals: Floats, doubts: Floats, shape: Floats, log_strengths: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Log P(x_j | β) of every row, then mean and variance of every count."""
     beta = np.exp(log_strengths)[:, None, None]
     n = totals[:, None]
     cell_strength = np.broadcast_to(beta * shape, (log_strengths.size, *values.shape))[..., None]
@@ -120,9 +171,7 @@ def _posterior(
     tilt, mean, variance, log_sum = _soft_total(log_mass, nodes, totals, doubts)
     gap = mean.sum(axis=-1) - totals
     log_evidence = log_sum.sum(axis=-1) - tilt * mean.sum(axis=-1) - 0.5 * (gap / doubts) ** 2
-    worth = mean.sum(axis=-1, keepdims=True) + beta
-    share = (mean + cell_strength[..., 0]) / worth
-    return log_evidence, share, variance / worth**2 + share * (1.0 - share) / (worth + 1.0)
+    return log_evidence, mean, variance
 
 
 def _window(values: Floats, noise: Noise, expected: Floats, dispersion: Floats) -> tuple[Floats, Floats]:
