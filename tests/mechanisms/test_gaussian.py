@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import mpmath as mp
@@ -9,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.privacy import reference
+from tests.privacy.reference import relative_error
 
 from dpbayes import Adjacency, Gaussian, PrivacyUnit
 from dpbayes.mechanisms.gaussian import LARGEST_EXACT_SIGMA
-from tests.privacy import reference
-from tests.privacy.reference import relative_error
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -39,7 +40,9 @@ def test_the_profile_is_that_of_the_enumerated_pair(sigma: float, reach: int, un
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
 @pytest.mark.parametrize(("sigma", "reach"), [(0.3, 8), (0.7, 14), (1.0, 18)])
 @pytest.mark.parametrize("order", [1.0001, 1.3, 2.0, 2.5, 4.75])
-def test_the_divergence_is_that_of_the_enumerated_pair(sigma: float, reach: int, order: float, unit: PrivacyUnit) -> None:
+def test_the_divergence_is_that_of_the_enumerated_pair(
+    sigma: float, reach: int, order: float, unit: PrivacyUnit
+) -> None:
     with mp.workdps(50):
         truth = reference.law_renyi(enumerated(sigma, unit, reach), order)
     claim = Gaussian(sigma=sigma, unit=unit).renyi(order)
@@ -57,7 +60,7 @@ def test_the_divergence_never_exceeds_the_concentrated_line(sigma: float, order:
 def test_the_divergence_grows_with_the_order(sigma: float) -> None:
     mechanism = Gaussian(sigma=sigma, unit=CHANGE)
     values = [mechanism.renyi(order) for order in np.linspace(1.01, 6, 60)]
-    assert all(a <= b * (1 + 1e-12) for a, b in zip(values, values[1:], strict=False))
+    assert all(a <= b * (1 + 1e-12) for a, b in itertools.pairwise(values))
 
 
 @pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 29.6), (1.0, 36.0), (5.0, 7.0), (20.0, 1.9)])
@@ -103,7 +106,9 @@ def test_beyond_the_largest_exact_sigma_the_bound_takes_over_above_the_exact_cos
 
 @given(st.floats(1, 50), st.integers(2, 5), st.sampled_from(list(Adjacency)), st.floats(1.1, 20))
 @settings(max_examples=40)
-def test_several_rows_are_priced_by_the_squared_distance(sigma: float, rows: int, adjacency: Adjacency, order: float) -> None:
+def test_several_rows_are_priced_by_the_squared_distance(
+    sigma: float, rows: int, adjacency: Adjacency, order: float
+) -> None:
     mechanism = Gaussian(sigma=sigma, unit=PrivacyUnit(adjacency=adjacency, max_rows=rows))
     squared = rows**2 * (2 if adjacency is Adjacency.REPLACE_ONE else 1)
     assert mechanism.renyi(order) == pytest.approx(order * squared / (2 * sigma**2), rel=1e-12)

@@ -8,10 +8,10 @@ import mpmath as mp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from dpbayes import Adjacency, Laplace, PrivacyUnit
 from tests.privacy import reference
 from tests.privacy.reference import relative_error
+
+from dpbayes import Adjacency, Laplace, PrivacyUnit
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)

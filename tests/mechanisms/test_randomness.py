@@ -20,7 +20,7 @@ def test_two_secure_generators_do_not_agree() -> None:
 def test_numpy_seeds_do_not_reach_the_secure_generator() -> None:
     draws = []
     for _ in range(2):
-        np.random.seed(0)  # noqa: NPY002 - the legacy seed is what must have no effect
+        np.random.seed(0)
         draws.append(generator(None).random(8))
     assert (draws[0] != draws[1]).all()
 

@@ -141,7 +141,7 @@ def discrete_gaussian(sigma: object, reach: int) -> list[mp.mpf]:
     """Probabilities on −reach…reach, normalised over all integers that matter at this precision."""
     sigma = mp.mpf(sigma)
     far = reach + int(mp.ceil(sigma * mp.sqrt(2 * mp.mp.dps * mp.log(10)))) + 2
-    weights = {k: mp.exp(-mp.mpf(k) ** 2 / (2 * sigma**2)) for k in range(-far, far + 1)}
+    weights = {k: mp.exp(-(mp.mpf(k) ** 2) / (2 * sigma**2)) for k in range(-far, far + 1)}
     total = mp.fsum(weights.values())
     return [weights[k] / total for k in range(-reach, reach + 1)]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.privacy.reference import relative_error
 
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
-from tests.privacy.reference import relative_error
 
 
 def true_response_renyi(order: float, epsilon: float) -> mp.mpf:
@@ -22,7 +22,9 @@ def true_response_renyi(order: float, epsilon: float) -> mp.mpf:
 
 
 @given(st.floats(-12, 2.5), st.floats(-6, 6))
-def test_the_divergence_of_randomised_response_keeps_every_digit_and_the_private_side(log_e: float, log_o: float) -> None:
+def test_the_divergence_of_randomised_response_keeps_every_digit_and_the_private_side(
+    log_e: float, log_o: float
+) -> None:
     epsilon, order = 10.0**log_e, 1.0 + 10.0**log_o
     claim = randomised_response_renyi(order, epsilon)
     assert -1e-16 <= relative_error(claim, true_response_renyi(order, epsilon)) <= 1e-13

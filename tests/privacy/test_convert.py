@@ -56,7 +56,9 @@ def test_delta_is_a_probability() -> None:
 
 
 @given(st.floats(1e-6, 5), st.floats(1.01, 100), st.floats(1e-12, 0.5))
-def test_the_tcdp_conversion_is_lemma_1_of_its_paper_and_joins_both_branches(rho: float, omega: float, delta: float) -> None:
+def test_the_tcdp_conversion_is_lemma_1_of_its_paper_and_joins_both_branches(
+    rho: float, omega: float, delta: float
+) -> None:
     depth = math.log(1 / delta)
     value = tcdp_to_epsilon(rho, omega, delta)
     near, far = rho + 2 * math.sqrt(rho * depth), rho * omega + depth / (omega - 1)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.privacy import reference
 
 from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Stated
 from dpbayes.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import renyi_to_epsilon
 from dpbayes.privacy.cost import Priced
-from tests.privacy import reference
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -28,7 +29,9 @@ def mechanisms(unit: PrivacyUnit) -> st.SearchStrategy[Priced]:
     weights, concentrations = powers(-1.5, 1), powers(0, 3)
     return st.one_of(
         st.builds(Dirichlet, weight=weights, concentration=concentrations, unit=st.just(unit)),
-        st.builds(Dirichlet, weight=weights, concentration=st.tuples(concentrations, concentrations), unit=st.just(unit)),
+        st.builds(
+            Dirichlet, weight=weights, concentration=st.tuples(concentrations, concentrations), unit=st.just(unit)
+        ),
         st.builds(Gaussian, sigma=powers(0, 1.5), unit=st.just(unit)),
         st.builds(Laplace, scale=powers(0, 2), unit=st.just(unit)),
         st.builds(
@@ -77,9 +80,9 @@ def test_epsilon_falls_with_delta_and_delta_with_epsilon(mix: list[tuple[Priced,
     cost = total(mix)
     deltas = [1e-15, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 0.01, 0.3]
     epsilons = [cost.epsilon(delta) for delta in deltas]
-    assert all(a >= b for a, b in zip(epsilons, epsilons[1:], strict=False))
+    assert all(a >= b for a, b in itertools.pairwise(epsilons))
     spent = [cost.delta(epsilon) for epsilon in sorted(e for e in epsilons if math.isfinite(e))]
-    assert all(a >= b for a, b in zip(spent, spent[1:], strict=False))
+    assert all(a >= b for a, b in itertools.pairwise(spent))
 
 
 @given(mixes)
@@ -112,7 +115,9 @@ def test_the_reported_epsilon_is_the_least_of_all_accountings(mix: list[tuple[Pr
     for delta in (1e-9, 1e-5):
         found = cost.epsilons(delta)
         assert cost.epsilon(delta) <= min(found.values()) * (1 + 2e-3) + 1e-12
-        assert found["renyi"] == renyi_to_epsilon(cost.renyi_epsilon(delta)[0], cost.renyi(cost.renyi_epsilon(delta)[0]), delta)
+        assert found["renyi"] == renyi_to_epsilon(
+            cost.renyi_epsilon(delta)[0], cost.renyi(cost.renyi_epsilon(delta)[0]), delta
+        )
 
 
 dirichlets = units.flatmap(
@@ -195,9 +200,7 @@ def test_a_replaced_record_may_move_one_way_in_one_table_and_the_other_way_in_th
     weight: float, small: float, large: float
 ) -> None:
     mechanism = Dirichlet(weight=weight, concentration=(small, large, 2 * large), unit=REPLACE)
-    gains, loses = (
-        reference.replaced_loss(weight, *cells, points=20001) for cells in ((small, large), (large, small))
-    )
+    gains, loses = (reference.replaced_loss(weight, *cells, points=20001) for cells in ((small, large), (large, small)))
     cost = Cost.of(mechanism, 2)
     for delta in (1e-2, 1e-4, 1e-7):
         epsilon = cost.epsilon(delta)

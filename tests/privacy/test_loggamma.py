@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.privacy.reference import relative_error
 
 from dpbayes.privacy.loggamma import (
     jensen_gap,
@@ -17,7 +18,6 @@ from dpbayes.privacy.loggamma import (
     loss_at_mode_down,
     loss_at_mode_up,
 )
-from tests.privacy.reference import relative_error
 
 
 def powers(low: float, high: float) -> st.SearchStrategy[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import mpmath as mp
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-from dpbayes.privacy.pair import GammaPair
 from tests.privacy import reference
 from tests.privacy.reference import relative_error
+
+from dpbayes.privacy.pair import GammaPair
 
 DELTAS = [0.3, 1e-2, 1e-5, 1e-12, 1e-40, 1e-100]
 CASES = [
@@ -125,8 +126,8 @@ def test_the_divergence_and_its_share_of_the_order_grow_with_the_order(
     orders = [1.0 + concentration / weight * share for share in (0.001, 0.1, 0.3, 0.6, 0.9, 0.99, 0.9999)]
     divergences = [pair.renyi(order) for order in orders]
     ratios = [divergence / order for divergence, order in zip(divergences, orders, strict=True)]
-    assert all(a <= b * (1 + 1e-13) for a, b in zip(divergences, divergences[1:], strict=False))
-    assert all(a <= b * (1 + 1e-13) for a, b in zip(ratios, ratios[1:], strict=False))
+    assert all(a <= b * (1 + 1e-13) for a, b in itertools.pairwise(divergences))
+    assert all(a <= b * (1 + 1e-13) for a, b in itertools.pairwise(ratios))
 
 
 @pytest.mark.parametrize(("weight", "first", "second"), CASES)
@@ -151,7 +152,9 @@ def test_the_profile_of_an_added_or_removed_record_has_eight_digits_and_is_never
         assert 0 <= relative_error(pair.delta(epsilon), true_delta(pair, epsilon)) <= 1e-8
 
 
-@given(powers(-4, 3), powers(-3, 4), st.floats(0, 3), st.floats(0.3, 100), st.sampled_from(["equal", "unequal", "changed"]))
+@given(
+    powers(-4, 3), powers(-3, 4), st.floats(0, 3), st.floats(0.3, 100), st.sampled_from(["equal", "unequal", "changed"])
+)
 @settings(max_examples=60)
 def test_profiles_are_right_for_any_parameters(
     weight: float, concentration: float, apart: float, digits: float, kind: str
@@ -182,7 +185,7 @@ def test_a_delta_that_needs_no_epsilon_costs_none() -> None:
 def test_delta_falls_as_epsilon_grows(second: float | None) -> None:
     pair = GammaPair(weight=1.0, first=10.0, second=second)
     values = [pair.delta(epsilon) for epsilon in np.linspace(0.0, 12.0, 80)]
-    assert all(a >= b for a, b in zip(values, values[1:], strict=False))
+    assert all(a >= b for a, b in itertools.pairwise(values))
 
 
 def test_laws_of_equal_cells_are_one_and_of_unequal_cells_two() -> None:

@@ -94,7 +94,9 @@ def test_a_profile_that_is_already_convex_is_kept() -> None:
     losses, masses = np.array([-1.0, 1.0]), np.array([1.0, math.e]) / (1 + math.e)
     pld = from_profile(lambda e: np.array([profile_of(losses, masses, x) for x in e]), 0.25, 2.0)
     for epsilon in np.arange(0.0, 2.0, 0.25):
-        assert float(pld.get_delta_for_epsilon(epsilon)) == pytest.approx(profile_of(losses, masses, epsilon), abs=1e-15)
+        assert float(pld.get_delta_for_epsilon(epsilon)) == pytest.approx(
+            profile_of(losses, masses, epsilon), abs=1e-15
+        )
 
 
 def test_a_loose_profile_still_makes_a_probability_distribution() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mpmath as mp
 import pytest
-
 from tests.privacy import reference
 
 
@@ -26,7 +25,9 @@ def test_the_gamma_distribution_agrees_with_the_hypergeometric_one(a: float, x: 
         assert abs(reference.gamma_tail(mp.mpf(a), mp.mpf(x)) / above - 1) < mp.mpf("1e-50")
 
 
-@pytest.mark.parametrize(("r", "a", "b", "epsilon"), [(1.0, 10.0, 10.0, 1.8), (0.5, 3.0, 5.0, 0.7), (2.0, 5.0, 4.0, 3.0)])
+@pytest.mark.parametrize(
+    ("r", "a", "b", "epsilon"), [(1.0, 10.0, 10.0, 1.8), (0.5, 3.0, 5.0, 0.7), (2.0, 5.0, 4.0, 3.0)]
+)
 def test_the_profile_of_a_replaced_record_agrees_with_the_integral_of_both_densities(
     r: float, a: float, b: float, epsilon: float
 ) -> None:
