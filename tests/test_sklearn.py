@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dpbayes import Adjacency, ApproxDP, PrivacyUnit
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.quantiles import PrivateQuantiles
 from dpbayes.sklearn import AssumedPublic, PrivateCategoricalNB, SecondRelease
 from dpbayes.temperature import CANDIDATES, choice_cost
 
@@ -178,3 +179,33 @@ def test_repeated_evidence_is_trusted_less():
     assert calm.model_.temperature <= 0.125
     loss = [-nb.predict_log_proba(X)[np.arange(4000), y].mean() for nb in (calm, sure)]
     assert loss[0] < 0.6 * loss[1]
+
+
+def test_private_quantiles_are_bought_from_the_same_budget(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=4000)
+    X = np.column_stack([rng.normal(20.0 * y, 8.0), rng.integers(3, size=4000)])
+    path = str(tmp_path / "x.ledger")
+    goal = ApproxDP(epsilon=2.0, delta=1e-6)
+    Ledger(path).open("x", goal, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    nb = PrivateCategoricalNB(
+        epsilon=2.0, delta=1e-6, categories=[None, range(3)], classes=[0, 1],
+        edges=[PrivateQuantiles(lower=-40, upper=60, bins=6), None], ledger=path, dataset="x",
+    )  # fmt: skip
+    nb.fit(X, y)
+    edges = nb.model_.published.schema["x0"].edges
+    assert edges[0] == -np.inf
+    assert 3 <= len(edges) <= 7
+    assert all(-40 <= edge <= 60 for edge in edges[1:-1])
+    assert nb.score(X, y) > 0.8
+    account = Ledger(path).account("x")
+    assert len(account.charges) == 1
+    assert 0 <= account.left() < 0.02
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"lower": 1, "upper": 1}, {"lower": 0, "upper": np.inf}, {"lower": 0, "upper": 1, "bins": 500}]
+)
+def test_impossible_quantiles_are_refused(wrong):
+    with pytest.raises(InvalidArgument, match="PrivateQuantiles"):
+        PrivateQuantiles(**wrong)

@@ -26,7 +26,8 @@ from dpbayes import RDP
 from dpbayes.errors import DpbayesError
 from dpbayes.fitting import MeaninglessBudget, fit
 from dpbayes.models.naive_bayes import NaiveBayes
-from dpbayes.sklearn import CodedTable, PrivateCategoricalNB
+from dpbayes.sklearn import PrivateCategoricalNB
+from dpbayes.tables.coded import CodedTable
 
 CLASS = "target"
 GOALS = (0.36, 0.46, 0.66, 0.80, 0.87)

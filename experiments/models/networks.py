@@ -12,7 +12,7 @@ from experiments.models.data import EPSILONS, ORDER, Split, networks, split
 from dpbayes import RDP
 from dpbayes.fitting import fit
 from dpbayes.models.bayes_net import BayesNet
-from dpbayes.sklearn import CodedTable
+from dpbayes.tables.coded import CodedTable
 
 WAYS = {"paper": ("draw", "published"), "dpbayes": ("posterior", "exact")}
 

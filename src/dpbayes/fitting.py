@@ -167,13 +167,15 @@ def fit(
     split: Split = "optimal",
     expected_records: int | None = None,
     alongside: tuple[Priced, ...] = (),
+    prepare: Callable[[], tuple[Engine, Schema]] | None = None,
     seed: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> M:
     """Fit a model: everything that can be refused is refused first, then the ledger is charged, then the table read.
 
     If counting fails, nothing was drawn and the charge is voided. A ``seed`` makes the draws repeatable: such a model
-    promises nothing, says so, and is never charged.
+    promises nothing, says so, and is never charged. ``alongside`` is what else the caller releases under the target;
+    ``prepare`` runs after the charge and returns the table and schema to count, as when bin edges are bought.
     """
     say = progress or (lambda _: None)
     say("calibrating")
@@ -193,11 +195,13 @@ def fit(
     receipt = _charge(ledger if seed is None else None, schema, plan, spec.kind)
     try:
         say("counting")
+        if prepare is not None:
+            engine, schema = prepare()
         counts = engine.count(schema, plan.marginals)
         for table in counts:
             check_public_totals(schema, table)
     except BaseException:
-        if receipt is not None and ledger is not None:
+        if receipt is not None and ledger is not None and prepare is None:  # what it released stays paid for
             ledger.void(receipt, about="counting failed; nothing was drawn")
         raise
     say("drawing")

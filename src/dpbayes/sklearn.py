@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import text_of
 from dpbayes.errors import InvalidArgument, MissingExtra, SchemaError
 from dpbayes.fitting import Accounting, Split, Wish, fit
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.mechanisms.stated import Stated
 from dpbayes.models.coding import codes
 from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
+from dpbayes.quantiles import PrivateQuantiles, quantile_cost
 from dpbayes.release import Release
-from dpbayes.tables.engine import Column, Kind
+from dpbayes.tables.coded import CodedTable
 from dpbayes.temperature import fit_tempered
 
 try:
@@ -47,34 +48,6 @@ class SecondRelease(UserWarning):
     """The same estimator was fitted again: both releases count."""
 
 
-class CodedTable:
-    """An engine over columns that are levels already."""
-
-    def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
-        self._columns = columns
-
-    def columns(self) -> tuple[Column, ...]:
-        """Names and types."""
-        return tuple(Column(name, Kind.INTEGER) for name in self._columns)
-
-    def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
-        """Exact tables for all marginals."""
-        return tuple(self._counted(schema, marginal) for marginal in marginals)
-
-    def _counted(self, schema: Schema, marginal: Marginal) -> Counts:
-        shape = marginal.shape(schema)
-        key = np.ravel_multi_index([self._columns[name] for name in marginal.names], shape)
-        return Counts(marginal, marginal.axes(schema), np.bincount(key, minlength=int(np.prod(shape))).reshape(shape))
-
-    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:  # noqa: ARG002 - Engine
-        """Codes have no texts."""
-        raise InvalidArgument("CodedTable: codes have no texts to discover.")
-
-    def fingerprint(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - Engine
-        """Codes in memory are not fingerprinted."""
-        raise InvalidArgument("CodedTable: a table in memory has no fingerprint.")
-
-
 def _never(estimator: PrivateCategoricalNB) -> bool:
     raise AttributeError(
         f"{type(estimator).__name__}: partial_fit is refused. Every batch would be one more release of the same "
@@ -94,7 +67,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         order: Rényi order, for an RDP guarantee instead of (ε, δ).
         categories: one entry for each column: a list of categories or an ``Attribute``; or a mapping
             from column names. None bins numeric columns at ``DEFAULT_EDGES`` and refuses texts.
-        edges: bin edges of numeric columns, as a list or mapping like ``categories``.
+        edges: bin edges of numeric columns, as a list or mapping like ``categories``; a ``PrivateQuantiles`` entry buys
+            them with a tenth of the budget.
         classes: the declared classes. None takes them from ``y`` and warns: then the set of classes is not protected.
         schema: a ``Schema`` that declares all columns and the class ``target`` instead of the four arguments above.
         target: name of the class in ``schema``.
@@ -180,10 +154,32 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 stacklevel=2,
             )
         spec = NaiveBayes(target=self._target_name(schema), features=tuple(columns), estimate=self.estimate)
-        coded = {name: codes(schema[name], column) for name, column in columns.items()}
-        coded[spec.target] = positions
+        coded: dict[str, np.ndarray] = {}
+
+        def prepare() -> tuple[CodedTable, Schema]:
+            """Buy the bin edges that are to be bought, then code all columns."""
+            bought = {
+                name: Attribute(name=name, edges=wish.edges(columns[name], alongside[0]), missing=self.missing)
+                for name, wish in wishes.items()
+            }
+            final = replace(schema, attributes=tuple(bought.get(each.name, each) for each in schema.attributes))
+            coded.update({name: codes(final[name], column) for name, column in columns.items()})
+            coded[spec.target] = positions
+            return CodedTable(coded), final
+
+        wishes = self._wishes(columns)
+        selections = sum(wish.selections for wish in wishes.values())
+        alongside: tuple[Stated, ...] = ()
+        if selections:
+            alongside = (quantile_cost(goal, schema.unit, selections),) * selections
+        else:
+            prepare()
         options: dict[str, Any] = {
-            "engine": CodedTable(coded),
+            "engine": CodedTable(dict.fromkeys((*columns, spec.target), positions))
+            if selections
+            else CodedTable(coded),
+            "prepare": prepare if selections else None,
+            "alongside": alongside,
             "schema": schema,
             "target": goal,
             "ledger": ledger,
@@ -295,6 +291,13 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             id=self.dataset, unit=PrivacyUnit(adjacency=Adjacency(self.adjacency)), attributes=(*attributes, target)
         )
 
+    def _wishes(self, columns: Mapping[str, np.ndarray]) -> dict[str, PrivateQuantiles]:
+        """Columns whose edges are to be bought."""
+        if self.schema is not None:
+            return {}
+        entries = {name: _entry(self.edges, position, name) for position, name in enumerate(columns)}
+        return {name: entry for name, entry in entries.items() if isinstance(entry, PrivateQuantiles)}
+
     def _target_name(self, schema: Schema) -> str:
         return self.target if self.schema is not None else schema.names[-1]
 
@@ -315,7 +318,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 missing=self.missing,
             )
         if cut is not None:
-            return Attribute(name=name, edges=tuple(cut), missing=self.missing)
+            edges = cut.provisional if isinstance(cut, PrivateQuantiles) else tuple(cut)
+            return Attribute(name=name, edges=edges, missing=self.missing)
         if column.dtype.kind not in "iufb" and not _numeric(column):
             raise SchemaError(
                 f"{type(self).__name__}: column {name!r} holds texts and declares no categories. Reading them off the "

@@ -22,6 +22,7 @@ from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.stated import Stated
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.calibrate import Family, calibrate
+from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.tables.engine import Engine
 
@@ -51,6 +52,7 @@ def fit_tempered(
     coded: Mapping[str, Ints],
     schema: Schema,
     target: Guarantee,
+    alongside: tuple[Priced, ...] = (),
     seed: int | None = None,
     **options: Any,
 ) -> NaiveBayesModel:
@@ -63,7 +65,7 @@ def fit_tempered(
             "temperature: with a person column only the engine knows which rows to keep. Fit without a temperature."
         )
     cost = choice_cost(target, schema.unit)
-    model = fit(spec, engine=engine, schema=schema, target=target, seed=seed, alongside=(cost,), **options)
+    model = fit(spec, engine=engine, schema=schema, target=target, seed=seed, alongside=(*alongside, cost), **options)
     rng = None if seed is None else np.random.default_rng([seed, 1])
     return replace(model, temperature=choose_temperature(model, coded, coded[spec.target], cost, rng))
 
