@@ -306,3 +306,58 @@ def test_parameters_that_differ_by_three_hundred_decades_are_still_priced() -> N
     weak = Dirichlet(weight=1e120, concentration=1e-120, unit=REPLACE)
     assert strong.epsilon(1e-9) == 0.0
     assert weak.epsilon(0.5) > 1e200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeded", [True, False])
+def test_cells_of_a_draw_follow_their_beta_marginals(seeded: bool) -> None:
+    mechanism = Dirichlet(weight=0.7, concentration=(0.4, 2.0, 5.0), unit=REPLACE)
+    rng = np.random.default_rng(11) if seeded else None
+    draws = np.array([mechanism.draw([3, 0, 6], rng) for _ in range(20000)])
+    shape = np.array([2.5, 2.0, 9.2])
+    for cell in range(3):
+        fit = stats.kstest(draws[:, cell], stats.beta(shape[cell], shape.sum() - shape[cell]).cdf)
+        assert fit.pvalue > 1e-5
+
+
+@pytest.mark.slow
+def test_unnormalised_draws_are_independent_gammas() -> None:
+    mechanism = Dirichlet(weight=2.0, concentration=0.3, unit=REPLACE)
+    draws = np.array([mechanism.gammas([0, 4], np.random.default_rng(seed)) for seed in range(20000)])
+    for cell, shape in enumerate((0.3, 8.3)):
+        assert stats.kstest(draws[:, cell], stats.gamma(shape).cdf).pvalue > 1e-5
+    assert abs(np.corrcoef(draws.T)[0, 1]) < 5 / math.sqrt(20000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
+@pytest.mark.parametrize(("weight", "concentration"), [(1.0, 2.0), (2.0, 8.0)])
+def test_an_attack_on_the_worst_pair_stays_below_the_claim_and_comes_near_it(
+    weight: float, concentration: float, unit: PrivacyUnit
+) -> None:
+    mechanism, trials, delta = Dirichlet(weight=weight, concentration=concentration, unit=unit), 200_000, 0.01
+    rng = np.random.default_rng(5)
+    rest = 10**7  # a heavy third cell: the limit in which an added record is best seen
+    tables = ([1, 0, rest], [0, 1, rest]) if unit.replaces else ([0, 0, rest], [1, 0, rest])
+
+    def statistic(table: list[int]) -> np.ndarray:
+        z = mechanism.gammas(np.tile(table, (trials, 1)), rng)  # cells are independent: one draw per row
+        y = z / z.sum(axis=1, keepdims=True)
+        return np.log(y[:, 0] / y[:, 1]) if unit.replaces else -np.log(y[:, 0])
+
+    here, there = (statistic(table) for table in tables)
+    # the attacker fixes a threshold on one half of the draws and is judged on the other
+    half = trials // 2
+    levels = np.quantile(here[:half], np.linspace(0.5, 0.999, 200))
+    gains = [
+        math.log(((here[:half] > x).mean() - delta) / max((there[:half] > x).mean(), 1e-4))
+        for x in levels
+        if (here[:half] > x).mean() > 2 * delta
+    ]
+    best = levels[int(np.argmax(gains))]
+    hits, false = int((here[half:] > best).sum()), int((there[half:] > best).sum())
+    sure = stats.beta.ppf(1e-4, hits, half - hits + 1), stats.beta.ppf(1 - 1e-4, false + 1, half - false)
+    audited = math.log((sure[0] - delta) / sure[1])
+    claim = mechanism.epsilon(delta)
+    assert audited < claim
+    assert audited > 0.75 * claim

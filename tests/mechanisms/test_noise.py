@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
+from scipy import stats
+from tests.privacy import reference
 
 from dpbayes.mechanisms import noise
 
@@ -44,3 +47,28 @@ def test_tiny_noise_changes_nothing_and_large_noise_spreads(seeded: bool) -> Non
     assert not noise.laplace(counts, 1e-3, rng).any()
     assert 500 < noise.gaussian(counts, 1000.0, rng).std() < 1500
     assert 900 < noise.laplace(counts, 1000.0, rng).std() < 2100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeded", [True, False])
+@pytest.mark.parametrize(
+    ("sampler", "law", "parameter"),
+    [
+        (noise.gaussian, reference.discrete_gaussian, 0.4),
+        (noise.gaussian, reference.discrete_gaussian, 1.0),
+        (noise.gaussian, reference.discrete_gaussian, 5.5),
+        (noise.laplace, reference.discrete_laplace, 0.5),
+        (noise.laplace, reference.discrete_laplace, 4.0),
+    ],
+)
+def test_noise_follows_its_law(sampler, law, parameter: float, seeded: bool) -> None:
+    draws, reach = 200_000, 40
+    noisy = sampler(np.zeros(draws, dtype=np.int64), parameter, np.random.default_rng(3) if seeded else None)
+    expected = draws * np.array([float(p) for p in law(mp.mpf(parameter), reach)])
+    seen = np.bincount(np.clip(noisy, -reach, reach) + reach, minlength=2 * reach + 1)
+    often = expected > 20
+    wanted = np.append(expected[often], max(draws - expected[often].sum(), 0.1))  # the rest is one cell
+    observed = np.append(seen[often], seen[~often].sum())
+    fit = stats.chisquare(observed, wanted * draws / wanted.sum())
+    assert fit.pvalue > 1e-5
+    assert abs((noisy > 0).mean() - (noisy < 0).mean()) < 6 / np.sqrt(draws)

@@ -1,0 +1,149 @@
+"""Calibration lands on the private side of its target, and near it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpbayes import (
+    RDP,
+    TCDP,
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Cost,
+    Dirichlet,
+    Gaussian,
+    Laplace,
+    PrivacyUnit,
+    PureDP,
+    Stated,
+)
+from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.privacy.calibrate import Family, calibrate, calibrate_mix, renyi_equivalent
+from dpbayes.privacy.guarantee import Guarantee
+
+REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+
+
+def gaussian(unit: PrivacyUnit = REPLACE) -> Family[Gaussian]:
+    return Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
+
+
+def laplace(unit: PrivacyUnit = REPLACE) -> Family[Laplace]:
+    return Family(name="laplace", make=lambda scale: Laplace(scale=scale, unit=unit))
+
+
+def dirichlet(weight: float = 1.0, unit: PrivacyUnit = REPLACE) -> Family[Dirichlet]:
+    return Family(name="dirichlet", make=lambda alpha: Dirichlet(weight=weight, concentration=alpha, unit=unit))
+
+
+def published(weight: float = 1.0) -> Family[Dirichlet]:
+    return Family(
+        name="dirichlet", make=lambda alpha: Dirichlet(weight=weight, concentration=alpha, unit=REPLACE).published()
+    )
+
+
+def lightest(concentration: float) -> Family[Dirichlet]:
+    """The weight itself is searched: less of it is safer."""
+    return Family(
+        name="weight",
+        make=lambda weight: Dirichlet(weight=weight, concentration=concentration, unit=REPLACE),
+        larger_is_safer=False,
+    )
+
+
+def assert_lands(cost: Cost, target: Guarantee) -> None:
+    gap = target.gap(cost)
+    assert gap <= 0
+    assert gap >= -1e-9 * max(1.0, target.size)
+
+
+FAMILIES = {"gaussian": gaussian(), "dirichlet": dirichlet(), "published": published(), "weight": lightest(20.0)}
+TARGETS = [
+    ApproxDP(epsilon=1.0, delta=1e-6),
+    ApproxDP(epsilon=0.05, delta=1e-9),
+    ApproxDP(epsilon=8.0, delta=1e-4),
+    RDP(order=5.0, epsilon=0.1),
+    RDP(order=1.5, epsilon=2.0),
+    TCDP(rho=0.05, omega=6.0),
+]
+
+
+@pytest.mark.parametrize("times", [1, 4])
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_parameters_meet_the_target_and_nearly_so(name: str, target: Guarantee, times: int) -> None:
+    assert_lands(Cost.of(calibrate(FAMILIES[name], target, times=times), times), target)
+
+
+@given(st.floats(0.01, 20), st.floats(-12, -2), st.floats(-1, 1), st.sampled_from([REPLACE, CHANGE]))
+@settings(max_examples=25)
+def test_any_approximate_target_is_met(epsilon: float, log_delta: float, log_weight: float, unit: PrivacyUnit) -> None:
+    target = ApproxDP(epsilon=epsilon, delta=10.0**log_delta)
+    assert_lands(Cost.of(calibrate(dirichlet(10.0**log_weight, unit), target)), target)
+    assert_lands(Cost.of(calibrate(gaussian(unit), target)), target)
+
+
+@given(st.floats(1.01, 100), st.floats(-3, 1), st.integers(1, 50))
+@settings(max_examples=40)
+def test_any_renyi_target_is_met(order: float, log_epsilon: float, times: int) -> None:
+    target = RDP(order=order, epsilon=10.0**log_epsilon)
+    assert_lands(Cost.of(calibrate(dirichlet(), target, times=times), times), target)
+
+
+@pytest.mark.parametrize("target", [PureDP(epsilon=0.7), ZCDP(rho=0.1)], ids=str)
+def test_laplace_noise_meets_pure_and_concentrated_targets(target: Guarantee) -> None:
+    assert_lands(Cost.of(calibrate(laplace(), target, times=3), 3), target)
+
+
+def test_releases_alongside_others_share_the_budget() -> None:
+    spent = Cost.of(Gaussian(sigma=8.0, unit=REPLACE), 3)
+    target = ApproxDP(epsilon=2.0, delta=1e-6)
+    found = calibrate(dirichlet(), target, times=5, alongside=spent)
+    assert_lands(spent + Cost.of(found, 5), target)
+    assert found.concentration > calibrate(dirichlet(), target, times=5).concentration
+
+
+def test_families_of_different_kinds_are_relaxed_together() -> None:
+    target = ApproxDP(epsilon=1.5, delta=1e-6)
+    parts = [(gaussian(), 2), (laplace(), 3), (dirichlet(), 4)]
+    members = calibrate_mix(parts, target)
+    cost = sum((Cost.of(m, times) for m, (_, times) in zip(members, parts, strict=True)), Cost(unit=REPLACE))
+    assert_lands(cost, target)
+
+
+def test_exact_accounting_needs_less_concentration_than_published() -> None:
+    for target in TARGETS:
+        exact, paper = calibrate(dirichlet(), target), calibrate(published(), target)
+        assert exact.concentration < paper.concentration
+
+
+@pytest.mark.parametrize("target", [PureDP(epsilon=1.0), ZCDP(rho=1.0)], ids=str)
+def test_targets_that_no_dirichlet_draw_meets_are_refused(target: Guarantee) -> None:
+    with pytest.raises(TargetUnreachable, match="dirichlet"):
+        calibrate(dirichlet(), target)
+
+
+def test_a_budget_that_is_already_spent_is_refused() -> None:
+    spent = Cost.of(Stated(epsilon_stated=3.0, delta_stated=0.0, unit=REPLACE, what="a map"))
+    with pytest.raises(TargetUnreachable, match="budget"):
+        calibrate(gaussian(), ApproxDP(epsilon=1.0, delta=1e-6), alongside=spent)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "2", None])
+def test_the_number_of_releases_is_whole_and_positive(bad: object) -> None:
+    with pytest.raises(InvalidArgument, match="times"):
+        calibrate(gaussian(), RDP(order=2.0, epsilon=1.0), times=bad)
+
+
+@given(st.floats(0.01, 20), st.floats(-15, -1))
+def test_the_renyi_equivalent_of_a_target_is_a_renyi_target(epsilon: float, log_delta: float) -> None:
+    equivalent = renyi_equivalent(ApproxDP(epsilon=epsilon, delta=10.0**log_delta))
+    assert isinstance(equivalent, RDP)
+    assert math.isfinite(equivalent.epsilon)
+    assert renyi_equivalent(equivalent) is equivalent

@@ -1,0 +1,122 @@
+"""The surface: what the package offers, how large its files are, and what importing it costs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpbayes
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(dpbayes.__path__, prefix="dpbayes.")
+    if not module.name.endswith("__main__")
+)
+HEAVY = {
+    "dp_accounting",
+    "duckdb",
+    "matplotlib",
+    "opendp",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pydantic",
+    "rich",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.stats",
+    "sklearn",
+    "sqlalchemy",
+    "typer",
+}
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The modules that a fresh interpreter holds after running the statement."""
+    script = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_all_names_are_importable_and_nothing_public_is_left_out() -> None:
+    offered = {name: getattr(dpbayes, name) for name in dpbayes.__all__}
+    assert len(offered) == len(dpbayes.__all__)
+    assert set(dpbayes._HOME) == set(dpbayes.__all__)
+    for name, thing in offered.items():
+        assert thing is getattr(importlib.import_module(f"dpbayes.{dpbayes._HOME[name]}"), name)
+    assert set(dpbayes.__all__) <= set(dir(dpbayes))
+
+
+def test_names_are_sorted_so_that_a_reader_finds_them() -> None:
+    assert list(dpbayes._HOME) == sorted(dpbayes._HOME)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Magic'"):
+        dpbayes.Magic  # noqa: B018 - asking is the test
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    loaded = loaded_by("import dpbayes")
+    assert not loaded & HEAVY
+    assert not {name for name in loaded if name.startswith("dpbayes.") and "cli" in name}
+
+
+def test_pricing_one_release_loads_no_accountant_sampler_or_statistics() -> None:
+    loaded = loaded_by(
+        "from dpbayes import *\n"
+        "unit = PrivacyUnit(adjacency='replace-one')\n"
+        "for m in (Dirichlet(weight=1, concentration=9, unit=unit), Gaussian(sigma=3, unit=unit),"
+        " Laplace(scale=3, unit=unit)):\n"
+        "    Cost.of(m).epsilon(1e-6), m.renyi(2), m.record()"
+    )
+    assert not loaded & {"dp_accounting", "opendp", "scipy.stats", "scipy.optimize", "duckdb", "pandas", "typer"}
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_no_module_is_longer_than_four_hundred_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    module = importlib.import_module(name)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    for test in doctest.DocTestFinder().find(module, name):
+        runner.run(test, out=report.append)
+    assert not runner.failures, "".join(report)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is(name: str) -> None:
+    path = importlib.util.find_spec(name)
+    assert path is not None
+    assert path.origin is not None
+    source = Path(path.origin).read_text(encoding="utf-8")
+    assert not source.strip() or source.startswith('"""')
+
+
+def test_no_tracked_file_names_a_package_registry() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    tracked = [ROOT / name for name in listed.stdout.split("\0") if name] if listed.returncode == 0 else []
+    paths = tracked or [*ROOT.glob("*.*"), *(ROOT / "src").rglob("*.py")]  # a source archive has no index
+    registry = re.compile(rb"https?://[^\s\"')>]*(?:/simple\b|registry\.|artifactory|nexus|pypi\.)", re.IGNORECASE)
+    option = re.compile(rb"^\s*--?(?:extra-)?index-url\s|^\s*--find-links\s", re.MULTILINE)
+    for path in paths:
+        if path.is_file() and path != Path(__file__).resolve():
+            content = path.read_bytes()
+            assert not registry.search(content), path
+            assert not option.search(content), path
