@@ -33,11 +33,9 @@ def files(tmp_path):
 
 
 def call(files, *more):
-    return runner.invoke(
-        application("posterior"),
-        ["posterior", "--table", str(files / "coins.csv"), "--schema", str(files / "coins.toml")]
-        + ["--prior", "1", "--epsilon", "0.6", "--mechanism", "improved-laplace", "--json", *more],
-    )
+    sources = ["--table", str(files / "coins.csv"), "--schema", str(files / "coins.toml")]
+    asked = ["--prior", "1", "--epsilon", "0.6", "--mechanism", "improved-laplace", "--json"]
+    return runner.invoke(application("posterior"), ["posterior", *sources, *asked, *more])
 
 
 def test_a_posterior_is_charged_before_it_is_drawn_and_refused_when_it_no_longer_fits(files):
