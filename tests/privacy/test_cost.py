@@ -75,7 +75,7 @@ def test_divergences_and_concentrated_costs_add(mix: list[tuple[Priced, int]]) -
 
 
 @given(mixes)
-@settings(max_examples=10)
+@settings(max_examples=8)
 def test_epsilon_falls_with_delta_and_delta_with_epsilon(mix: list[tuple[Priced, int]]) -> None:
     cost = total(mix)
     deltas = [1e-15, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 0.01, 0.3]
@@ -86,7 +86,7 @@ def test_epsilon_falls_with_delta_and_delta_with_epsilon(mix: list[tuple[Priced,
 
 
 @given(mixes)
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_epsilon_and_delta_tell_the_same_story(mix: list[tuple[Priced, int]]) -> None:
     cost = total(mix)
     for delta in (1e-9, 1e-6, 1e-3):
@@ -96,7 +96,7 @@ def test_epsilon_and_delta_tell_the_same_story(mix: list[tuple[Priced, int]]) ->
 
 
 @given(mixes, st.data())
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_adding_a_release_never_lowers_any_cost(mix: list[tuple[Priced, int]], data: st.DataObject) -> None:
     cost = total(mix)
     more = cost + Cost.of(data.draw(mechanisms(cost.unit)))
