@@ -71,7 +71,7 @@ class Plan:
         """The mean total variation error of the noisy tables as they are, before any estimate: σ·D/(N·√(2π)).
 
         Symbols: σ noise of a cell, D cells, N records; a Gaussian error has mean size σ·√(2/π).
-        Source: the half sum of the absolute errors of D cells.
+        Source: the half sum of the absolute errors of D cells, docs/explanation/models.md.
         Adjacency: none.
         """
         errors = [

@@ -46,7 +46,7 @@ class PrivateQuantiles:
     def edges(self, column: np.ndarray, cost: Stated) -> tuple[float, ...]:
         """Edges from OpenDP's noisy minimum over quantile scores, each at the ε of ``cost``; repeated ones are merged.
 
-        Source: OpenDP make_quantile_score_candidates and make_noisy_max; its own privacy map sets the scale.
+        Source: OpenDP's quantile scores and noisy minimum; its own privacy map sets the scale (docs/explanation/models.md).
         """
         import opendp.prelude as opendp
 

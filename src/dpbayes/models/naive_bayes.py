@@ -25,8 +25,8 @@ Estimate = Literal["posterior", "draw"]
 CLASS_ERROR = 0.01
 """Class shares should be known to a KL error of this many nats before attributes get the rest."""
 
-MOST_FOR_CLASSES = 0.9
-"""The largest part of the budget for the class table: where even that is too little, attributes are hopeless."""
+MOST_FOR_CLASSES = 0.5
+"""The largest part of the budget for the class table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def class_totals(tables: list[NoisyTable]) -> tuple[Floats, float]:
     """n_j = Σ_t w_t Σ_k ĉ_tjk/Σ_t w_t with w_t = 1/Var, and the standard deviation of that mean.
 
     Symbols: ĉ unbiased counts of table t, j class, k value, Var the noise of a row total.
-    Source: inverse-variance weighting; every table counts every record once.
+    Source: inverse-variance weighting, as every table counts every record once; docs/explanation/models.md.
     Adjacency: none, this is post-processing.
     """
     weighted, precision = 0.0, 0.0
