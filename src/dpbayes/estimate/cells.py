@@ -15,10 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dpbayes._checks import Floats
 from dpbayes.estimate.noise import Noise
+
+Bools = NDArray[np.bool_]
 
 NODES = 64
 """Nodes per cell; ranges of fewer whole counts are summed exactly."""
@@ -26,16 +29,17 @@ NODES = 64
 HEAD = 8
 """A long range that starts at zero keeps its first counts as nodes: the prior is not smooth there."""
 
-FROZEN = 0.4
+NEGLIGIBLE = 24.0
+"""A node is outside the range of a cell when its mass is e⁻²⁴ of the largest."""
 
-MOST_PASSES = 30
+FROZEN = 0.4
+"""Where noise exceeds this share of the total, the likelihood stays constant above the total (see below)."""
+
+MOST_PASSES = 40
 """Ranges are refitted at most so often; three times is usual."""
 
 MOST_STEPS = 40
 """Steps of Newton's method between two refits; four are usual."""
-
-NEGLIGIBLE = 24.0
-"""A node is outside the range of a cell when its mass is e⁻²⁴ of the largest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,31 +53,28 @@ class CellPosterior:
     mean: Floats
     variance: Floats
     log_evidence: Floats
-    """log P(released row | total, prior) up to a constant of the release."""
+    """ln P(released row | total, prior) up to a constant of the release."""
 
 
 def log_prior(counts: Floats, strength: Floats) -> Floats:
-    """ln f(c; a) = lnΓ(c+a) − lnΓ(a) − lnΓ(c+1)
+    """f(c; a) = Γ(c+a)/(Γ(a) c!), its logarithm
 
     Symbols: c counts, a strength.
     Source: negative binomial weight without its tilt; the Dirichlet-multinomial is a product of these.
     Adjacency: none, this is post-processing.
     """
-    return gammaln(counts + strength) - gammaln(strength) - gammaln(counts + 1)
+    return np.asarray(gammaln(counts + strength) - gammaln(strength) - gammaln(counts + 1))
 
 
 def log_total(counts: Floats, mean: Floats, variance: Floats) -> Floats:
-    """log P(a sum of counts = c), from its mean and variance: negative binomial if overdispersed, else normal.
+    """The logarithm of P(a sum of counts = c), from its mean and variance.
 
-    The negative binomial is exact when the release says nothing, the normal when it says a lot.
+    A negative binomial law if overdispersed, exact when the release says nothing; else a normal one.
     """
     mean = np.maximum(mean, 1e-12)
     inside = np.maximum(counts, 0.0)
-    excess = np.maximum(variance - mean, 1e-9 * mean + 1e-12)
-    shape = mean**2 / excess
-    overdispersed = (
-        log_prior(inside, shape) - shape * np.log1p(mean / shape) + inside * np.log(mean / (mean + shape))
-    )
+    shape = mean**2 / np.maximum(variance - mean, 1e-9 * mean + 1e-12)
+    overdispersed = log_prior(inside, shape) - shape * np.log1p(mean / shape) + inside * np.log(mean / (mean + shape))
     normal = -0.5 * ((counts - mean) ** 2 / np.maximum(variance, 1e-12) + np.log1p(2 * np.pi * variance))
     return np.where(counts < 0, -np.inf, np.where(variance > mean, overdispersed, normal))
 
@@ -97,15 +98,6 @@ def grid(lower: Floats, upper: Floats, size: int) -> tuple[Floats, Floats]:
     return lower[..., None] + steps + slope * beyond, 1 + power * slope
 
 
-def _normalised(log_mass: Floats) -> tuple[Floats, Floats]:
-    """Masses that sum to one over the last axis, and the logarithm of what they were divided by."""
-    top = log_mass.max(axis=-1, keepdims=True)
-    mass = np.exp(np.maximum(log_mass - top, -60.0))
-    total = mass.sum(axis=-1, keepdims=True)
-    mass /= total
-    return mass, (top + np.log(total))[..., 0]
-
-
 def moments(nodes: Floats, mass: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of every cell."""
     mean = np.einsum("...j,...j->...", nodes, mass)
@@ -113,83 +105,49 @@ def moments(nodes: Floats, mass: Floats) -> tuple[Floats, Floats]:
     return mean, np.einsum("...j,...j,...j->...", centred, centred, mass)
 
 
-def _tilt(base: Floats, nodes: Floats, totals: Floats, copies: Floats, start: Floats) -> tuple[Floats, bool]:
-    """The tilt at which the means of each row add up to its total: Newton's method on logarithms, kept in a bracket.
-
-    The bracket begins as wide as the nodes allow: no cell may move by more than three standard deviations. Also says
-    whether the totals were reached.
-    """
-    low = high = tilt = start
-    for step in range(MOST_STEPS):
-        mass, _ = _normalised(base + tilt[:, None, None] * nodes)
-        mean, variance = moments(nodes, mass)
-        if step == 0:
-            reach = np.minimum(3 / np.sqrt(np.maximum(variance.max(axis=-1), 1e-300)), 4.0)
-            low, high = start - reach, start + reach
-        reached = np.maximum((copies * mean).sum(axis=-1), 1e-300)
-        slope = np.maximum((copies * variance).sum(axis=-1), 1e-9 * reached + 1e-300)
-        if np.all(np.abs(reached - totals) < 1e-4 * np.sqrt(slope) + 1e-9 * totals):
-            return tilt, True
-        low, high = np.where(reached < totals, tilt, low), np.where(reached < totals, high, tilt)
-        newton = tilt + np.clip(np.log(totals / reached), -4, 4) * reached / slope
-        tilt = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
-    return tilt, False
-
-
-def _window(
-    lower: Floats, upper: Floats, limit: Floats, nodes: Floats, log_mass: Floats
-) -> tuple[Floats, Floats, np.ndarray]:
-    """The range that holds the mass of each cell, wider than before if mass sits at its edge; and what moved."""
-    size = nodes.shape[-1]
-    width = upper - lower
-    keep = log_mass > log_mass.max(axis=-1, keepdims=True) - NEGLIGIBLE
-    first = keep.argmax(axis=-1)
-    last = size - 1 - keep[..., ::-1].argmax(axis=-1)
-    cut_below = (first == 0) & (lower > 0)
-    cut_above = (last == size - 1) & (upper < limit)
-    low = np.take_along_axis(nodes, np.maximum(first - 1, 0)[..., None], -1)[..., 0]
-    high = np.take_along_axis(nodes, np.minimum(last + 1, size - 1)[..., None], -1)[..., 0]
-    low = np.where(cut_below, lower - width - size, low)
-    high = np.where(cut_above, np.maximum(upper, high) + width + size, high)
-    low = np.where(low < high / 8, 0.0, np.floor(low))
-    high = np.minimum(np.ceil(high), limit)
-    moved = cut_below | cut_above | ((width > size) & (high - low < 0.5 * width))
-    return np.where(moved, np.maximum(low, 0), lower), np.where(moved, high, upper), moved
-
-
 def cell_posterior(
     noise: Noise, values: Floats, *, strength: Floats, totals: Floats, copies: Floats, size: int = NODES
 ) -> CellPosterior:
     """Posterior of rows × cells: each row has a total, and ``copies`` cells like each one.
 
-    ln P(x | n, a) = Σ_k K_k(τ) − τn + ln P(Σc = n) − ln f(n; Σa),   K_k(τ) = ln Σ_c f(c; a_k) e^{τc} P(x_k | c)
+    ln P(x | n, a) = Σ_k K_k(τ) − τn + ln P_τ(Σc = n) − ln f(n; Σa),   K_k(τ) = ln Σ_c f(c; a_k) e^{τc} P(x_k | c)
     Symbols: x values, n totals, a strength, τ tilt with Σ_k K_k′(τ) = n.
     Source: saddlepoint form of the Dirichlet-multinomial evidence, docs/explanation/estimate.md.
     Adjacency: none, this is post-processing.
+
+    No count exceeds the total, so the likelihood above it may be replaced at will. Under much noise it is held
+    constant there: then the sum is exactly negative binomial where the release says nothing.
     """
-    all_strength = (copies * strength).sum(axis=-1)
+    strength = np.broadcast_to(strength, values.shape)
     totals = np.maximum(totals, 1e-9)
+    all_strength = (copies * strength).sum(axis=-1)
     tilt = np.log(totals / (totals + all_strength))
     center = np.maximum(noise.center(values), 0.0)
     spread = noise.spread(center)
-    lower = np.floor(np.maximum(noise.center(values) - 8 * spread, 0))
+    ceiling = np.where(spread > FROZEN * totals[:, None], totals[:, None], np.inf)
+    limit = np.broadcast_to(np.ceil(totals * (8 + NEGLIGIBLE / all_strength))[:, None] + size, values.shape)
+    lower = np.minimum(np.floor(np.maximum(noise.center(values) - 8 * spread, 0)), np.maximum(limit - 2 * size, 0))
     lower = np.where(lower < center / 8, 0.0, lower)
-    limit = np.ceil(totals * (8 + NEGLIGIBLE / all_strength))[:, None] + size
     upper = np.minimum(np.ceil(center + 8 * spread + 2), limit)
-    lower = np.minimum(lower, np.maximum(limit - 2 * size, 0))
-    ceiling = np.where(spread > FROZEN * totals[:, None], totals[:, None], np.inf)[..., None]
-    settled = reached = False
+    nodes, spans, base = (np.empty((*values.shape, size)) for _ in range(3))
+    stale = np.ones(values.shape, dtype=bool)
+    reached = False
     for _ in range(MOST_PASSES):
-        nodes, weights = grid(lower, upper, size)
-        base = np.log(weights) + log_prior(nodes, strength[..., None]) + noise.log_likelihood(
-            values, np.minimum(nodes, ceiling)
-        )
-        if settled:
-            tilt, reached = _tilt(base, nodes, totals, copies, tilt)
-        lower, upper, moved = _window(lower, upper, limit, nodes, base + tilt[:, None, None] * nodes)
-        if reached and not moved.any():
+        if stale.any():
+            at, weight = grid(lower[stale], upper[stale], size)
+            likelihood = noise.take((stale,), values.shape).log_likelihood(
+                values[stale], np.minimum(at, ceiling[stale][..., None])
+            )
+            nodes[stale], spans[stale] = at, weight
+            base[stale] = np.log(weight) + log_prior(at, strength[stale][..., None]) + likelihood
+        elif reached:
             break
-        settled, reached = not moved.any(), False
+        else:
+            mass, _ = _normalised(base + tilt[:, None, None] * nodes)
+            change, reached = _tilt_change(nodes, mass, totals, copies)
+            tilt = tilt + change
+        lower, upper, stale = _window(lower, upper, limit, nodes, base + tilt[:, None, None] * nodes)
+        reached = reached and not stale.any()
     mass, log_sum = _normalised(base + tilt[:, None, None] * nodes)
     mean, variance = moments(nodes, mass)
     log_evidence = (
@@ -198,9 +156,7 @@ def cell_posterior(
         + log_total(totals, (copies * mean).sum(axis=-1), (copies * variance).sum(axis=-1))
         - log_prior(totals, all_strength)
     )
-    return CellPosterior(
-        nodes=nodes, spans=weights, mass=mass, mean=mean, variance=variance, log_evidence=log_evidence
-    )
+    return CellPosterior(nodes=nodes, spans=spans, mass=mass, mean=mean, variance=variance, log_evidence=log_evidence)
 
 
 def conditioned(cells: CellPosterior, totals: Floats, copies: Floats) -> CellPosterior:
@@ -229,3 +185,69 @@ def conditioned(cells: CellPosterior, totals: Floats, copies: Floats) -> CellPos
         variance=moments(nodes, mass)[1],
         log_evidence=cells.log_evidence,
     )
+
+
+def _normalised(log_mass: Floats) -> tuple[Floats, Floats]:
+    """Masses that sum to one over the last axis, and the logarithm of what they were divided by."""
+    top = log_mass.max(axis=-1, keepdims=True)
+    mass = np.exp(np.maximum(log_mass - top, -690.0))
+    total = mass.sum(axis=-1, keepdims=True)
+    mass /= total
+    return mass, (top + np.log(total))[..., 0]
+
+
+def _tilt_change(nodes: Floats, mass: Floats, totals: Floats, copies: Floats) -> tuple[Floats, bool]:
+    """What to add to the tilt of each row so that its means add up to its total; and whether they then do.
+
+    Newton's method on logarithms, in a bracket as wide as the nodes allow: no cell may move by more than three
+    standard deviations.
+    """
+    start, variance = moments(nodes, mass)
+    high = np.minimum(3 / np.sqrt(np.maximum(variance.max(axis=-1), 1e-300)), 4.0)
+    low, change = -high, np.zeros(totals.size)
+    copies = np.broadcast_to(copies, start.shape)
+    mean, left = start, np.arange(totals.size)
+    for _ in range(MOST_STEPS):
+        reached = np.maximum((copies[left] * mean).sum(axis=-1), 1e-300)
+        slope = np.maximum((copies[left] * variance).sum(axis=-1), 1e-9 * reached + 1e-300)
+        lack = totals[left] - reached
+        off = np.abs(lack) > 1e-4 * np.sqrt(slope) + 1e-9 * totals[left]
+        left, reached, slope, lack = left[off], reached[off], slope[off], lack[off]
+        if left.size == 0:
+            return change, True
+        low[left], high[left] = (
+            np.where(lack > 0, change[left], low[left]),
+            np.where(lack > 0, high[left], change[left]),
+        )
+        newton = change[left] + np.clip(np.log(totals[left] / reached), -4, 4) * reached / slope
+        inside = (newton > low[left]) & (newton < high[left])
+        change[left] = np.where(inside, newton, (low[left] + high[left]) / 2)
+        rows = left if left.size < totals.size else slice(None)
+        offset = nodes[rows] - start[rows][..., None]
+        weight = mass[rows] * np.exp(change[rows][:, None, None] * offset)
+        weight /= weight.sum(axis=-1, keepdims=True)
+        moved = np.einsum("...j,...j->...", weight, offset)
+        mean = start[rows] + moved
+        variance = np.einsum("...j,...j,...j->...", weight, offset, offset) - moved**2
+    return change, False
+
+
+def _window(
+    lower: Floats, upper: Floats, limit: Floats, nodes: Floats, log_mass: Floats
+) -> tuple[Floats, Floats, Bools]:
+    """The range that holds the mass of each cell, wider than before if mass sits at its edge; and what moved."""
+    size = nodes.shape[-1]
+    width = upper - lower
+    keep = log_mass > log_mass.max(axis=-1, keepdims=True) - NEGLIGIBLE
+    first = keep.argmax(axis=-1)
+    last = size - 1 - keep[..., ::-1].argmax(axis=-1)
+    cut_below = (first == 0) & (lower > 0)
+    cut_above = (last == size - 1) & (upper < limit)
+    low = np.take_along_axis(nodes, np.maximum(first - 1, 0)[..., None], -1)[..., 0]
+    high = np.take_along_axis(nodes, np.minimum(last + 1, size - 1)[..., None], -1)[..., 0]
+    low = np.where(cut_below, lower - width - size, low)
+    high = np.where(cut_above, np.maximum(upper, high) + width + size, high)
+    low = np.where(low < high / 8, 0.0, np.floor(low))
+    high = np.minimum(np.ceil(high), limit)
+    moved = cut_below | cut_above | ((width > size) & (high - low < 0.5 * width))
+    return np.where(moved, np.maximum(low, 0), lower), np.where(moved, high, upper), moved

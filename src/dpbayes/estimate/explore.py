@@ -59,16 +59,17 @@ def _fitted_step(
     density: Callable[[Point], float], peak: Point, axis: int, step: float, smallest: float, largest: float
 ) -> float:
     """A step of one standard deviation or so: the density falls by a factor e^−0.3 to e^−1.2."""
-
-    def fall(step: float) -> float:
+    for _ in range(MOST_POINTS):
         falls = [density(peak) - density(_moved(peak, axis, side * step)) for side in (1, -1)]
         inside = [fall for fall in falls if math.isfinite(fall)]
-        return sum(inside) / len(inside) if inside else math.inf
-
-    while fall(step) > 1.2 and step / 2 >= smallest:
-        step /= 2
-    while fall(step) < 0.3 and 2 * step <= largest:
-        step *= 2
+        fall = sum(inside) / len(inside) if inside else math.inf
+        if fall > 1.2 and step / 2 >= smallest:
+            halvings = 1 if math.isinf(fall) else math.ceil(0.5 * math.log2(fall / 1.2))
+            step = max(step / 2**halvings, smallest)
+        elif fall < 0.3 and 2 * step <= largest:
+            step *= 2
+        else:
+            break
     return step
 
 

@@ -28,8 +28,7 @@ def released_values(owner: str, values: ArrayLike, noise: Noise) -> Floats:
             np.broadcast_to(noise.concentration, table.shape)
         except ValueError:
             raise InvalidArgument(
-                f"{owner}: expected a concentration for each value, {table.shape}, "
-                f"got {np.shape(noise.concentration)}."
+                f"{owner}: expected a concentration for each value, {table.shape}, got {np.shape(noise.concentration)}."
             ) from None
     return table
 
@@ -55,7 +54,7 @@ def prior_shape(owner: str, shape: ArrayLike | None, expected: tuple[int, ...]) 
         raise InvalidArgument(f"{owner}: expected shape for {expected} cells, got {given.shape}.")
     if not np.isfinite(given).all() or not (given > 0).all():
         raise InvalidArgument(f"{owner}: expected every share of the shape > 0 and finite; mix in an even one.")
-    return given / given.sum()
+    return np.asarray(given / given.sum())
 
 
 def interval_level(owner: str, level: float | None) -> None:
@@ -64,9 +63,7 @@ def interval_level(owner: str, level: float | None) -> None:
         _checks.probability(owner, level=level)
 
 
-def unnormalised(
-    owner: str, table: Floats, noise: Noise, totals: Floats | float | None
-) -> tuple[Floats, Noise]:
+def unnormalised(owner: str, table: Floats, noise: Noise, totals: Floats | float | None) -> tuple[Floats, Noise]:
     """Dirichlet draws brought back to the scale of gammas: sums over the last axis are r·n + Σα, their mean.
 
     The likelihood given n does not depend on the scale, so that any would do; this one starts the search well.

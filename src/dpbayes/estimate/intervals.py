@@ -19,6 +19,7 @@ CLOSE = 2e-3
 """Quantiles are solved to this accuracy, in normal scores of their probability."""
 
 MOST_STEPS = 60
+"""Of the solver; ten are usual."""
 
 ATOMS = 12
 """A mixture of Beta laws with one strength of the prior is first gathered into at most so many."""
@@ -36,9 +37,8 @@ def node_interval(nodes: Floats, spans: Floats, mass: Floats, level: float, top:
     def quantile(probability: float, cells: Bools) -> Floats:
         below = cumulative[cells]
         crossed = np.minimum((below < probability).sum(axis=-1), nodes.shape[-1] - 1)[:, None]
-        node, span, own, reached = (
-            np.take_along_axis(array, crossed, axis=-1)[:, 0] for array in (nodes[cells], spans[cells], mass[cells], below)
-        )
+        arrays = nodes[cells], spans[cells], mass[cells], below
+        node, span, own, reached = (np.take_along_axis(array, crossed, axis=-1)[:, 0] for array in arrays)
         position = np.clip((probability - reached) / np.maximum(own, 1e-300) + 0.5, -0.5, 0.5)
         return np.maximum(node + span * position, 0.0)
 
@@ -93,7 +93,8 @@ def _gathered(first: Floats, second: Floats, mass: Floats) -> tuple[Floats, Floa
     key = (place + ATOMS * np.arange(cells)[:, None]).ravel()
 
     def collect(amount: Floats) -> Floats:
-        return np.bincount(key, weights=amount.ravel(), minlength=cells * ATOMS).reshape(cells, ATOMS)
+        collected = np.bincount(key, weights=amount.ravel(), minlength=cells * ATOMS)
+        return np.asarray(collected, dtype=np.float64).reshape(cells, ATOMS)
 
     total = collect(mass)
     divisor = np.maximum(total, 1e-300)
@@ -113,7 +114,7 @@ def _beta_quantile(first: Floats, second: Floats, mass: Floats, probability: flo
         own = np.isin(cell, at) if at.size < position.size else slice(None)
         share = _share(position)[cell[own]]
         below = np.bincount(cell[own], mass[own] * betainc(first[own], second[own], share), position.size)[at]
-        return ndtri(np.clip(below, 1e-300, 1 - 1e-16)) - ndtri(probability)
+        return np.asarray(ndtri(np.clip(below, 1e-300, 1 - 1e-16)) - ndtri(probability))
 
     ends = np.clip(logit(np.clip(betaincinv(first, second, probability), 1e-300, 1 - 1e-16)), -690.0, 36.0)
     starts = np.flatnonzero(np.diff(cell, prepend=-1))

@@ -44,7 +44,7 @@ class Representatives:
 
     def spread(self, answers: Floats) -> Floats:
         """Answers for the real cells."""
-        return np.einsum("ij,ij->j", answers[self.corners], self.weights)
+        return np.asarray(np.einsum("ij,ij->j", answers[self.corners], self.weights))
 
     def spread_shares(self, answers: Floats) -> Floats:
         """The same for shares, which differ by orders of magnitude: on the scale of logarithms."""
@@ -75,15 +75,13 @@ def representatives(values: Floats, shares: Floats, noise: Noise) -> Representat
         values=noise.released(axes[0][0][first]),
         shares=axes[1][0][second],
         noise=noise,
-        copies=np.bincount(corners.ravel(), weights=stacked.ravel(), minlength=found.size),
+        copies=np.asarray(np.bincount(corners.ravel(), stacked.ravel(), found.size), dtype=np.float64),
         corners=corners.reshape(stacked.shape),
         weights=stacked,
     )
 
 
-def _axis(
-    column: Floats, most: int, lattice: Callable[[float, float], Floats]
-) -> tuple[Floats, Ints, Floats]:
+def _axis(column: Floats, most: int, lattice: Callable[[float, float], Floats]) -> tuple[Floats, Ints, Floats]:
     """Points along one axis, the point below each cell, and how far the cell is on its way to the next."""
     points, lower = np.unique(column, return_inverse=True)
     if points.size <= most:

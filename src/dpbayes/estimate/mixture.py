@@ -97,16 +97,20 @@ def _intervals(components: list[Component], shares: Floats, level: float) -> dic
     per_total = joined([np.ones_like(part.cells.nodes) / total for total, part in zip(totals, components, strict=True)])
     most = np.broadcast_to(np.max(totals, axis=0)[..., 0], shape).ravel()
     lower, upper = node_interval(nodes, spans, mass, level, most)
-    mixtures: dict[int, list[tuple[Floats, Floats, Floats]]] = {}
-    for part, total in zip(components, totals, strict=True):
-        strength = part.strength[:, None, None]
-        first = part.cells.nodes + strength * shares[..., None]
-        second = np.maximum(total - part.cells.nodes, 0.0) + strength * (1 - shares[..., None])
-        mixtures.setdefault(part.setting, []).append((first, second, part.interval_weight * part.cells.mass))
+    mixtures = []
+    for setting in dict.fromkeys(part.setting for part in components):
+        alike = [(part, total) for part, total in zip(components, totals, strict=True) if part.setting == setting]
+        prior = alike[0][0].strength[:, None, None] * shares[..., None]
+        rest = alike[0][0].strength[:, None, None] * (1 - shares[..., None])
+        mixtures.append(
+            (
+                joined([part.cells.nodes + prior for part, _ in alike]),
+                joined([np.maximum(total - part.cells.nodes, 0.0) + rest for part, total in alike]),
+                joined([part.interval_weight * part.cells.mass for part, _ in alike]),
+            )
+        )
     return {
         "counts": ends((np.floor(lower), np.ceil(upper))),
         "empirical": ends(node_interval(nodes * per_total, spans * per_total, mass, level, np.ones(most.size))),
-        "population": ends(
-            share_interval([tuple(map(joined, zip(*parts, strict=True))) for parts in mixtures.values()], level)
-        ),
+        "population": ends(share_interval(mixtures, level)),
     }

@@ -7,7 +7,6 @@ depend on the count, and continues the likelihood smoothly between whole counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
@@ -35,7 +34,7 @@ class Noise(Protocol):
         """Standard deviation of ``center`` at given counts."""
 
     def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
-        """log P(value | count): values of shape (…), counts of shape (…, nodes)."""
+        """The logarithm of P(value | count): values of shape (…), counts of shape (…, nodes)."""
 
     def released(self, centers: Floats) -> Floats:
         """The inverse of ``center``."""
@@ -62,18 +61,23 @@ class _AdditiveNoise:
     __slots__ = ()
 
     def readable(self, values: Floats) -> Floats:
+        """Any number can be read."""
         return values
 
     def center(self, values: Floats) -> Floats:
+        """The noise has mean zero."""
         return values
 
     def released(self, centers: Floats) -> Floats:
+        """The noise has mean zero."""
         return centers
 
     def take(self, index: tuple[object, ...], shape: tuple[int, ...]) -> Self:  # noqa: ARG002 - Noise
+        """All cells are alike."""
         return self
 
     def reshaped(self, shape: tuple[int, ...]) -> Self:  # noqa: ARG002 - Noise
+        """All cells are alike."""
         return self
 
 
@@ -87,15 +91,19 @@ class GaussianNoise(_AdditiveNoise):
         _checks.positive("GaussianNoise", sigma=self.sigma)
 
     def spread(self, counts: Floats) -> Floats:
+        """The same at every count."""
         return np.full_like(counts, self.sigma)
 
     def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
+        """−(x − c)²/2σ²."""
         return -0.5 * ((values[..., None] - counts) / self.sigma) ** 2
 
     def coordinate(self, centers: Floats) -> Floats:
+        """In units of σ."""
         return centers / self.sigma
 
     def center_at(self, coordinate: Floats) -> Floats:
+        """A whole number."""
         return np.round(coordinate * self.sigma)
 
     def pooled(self, axis: int, shape: tuple[int, ...]) -> GaussianNoise:
@@ -118,15 +126,19 @@ class LaplaceNoise(_AdditiveNoise):
         return 0.5 / math.sinh(min(0.5 / self.scale, 300.0)) ** 2
 
     def spread(self, counts: Floats) -> Floats:
+        """The same at every count."""
         return np.full_like(counts, math.sqrt(self.variance))
 
     def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
+        """−|x − c|/scale."""
         return -np.abs(values[..., None] - counts) / self.scale
 
     def coordinate(self, centers: Floats) -> Floats:
+        """In units of the scale."""
         return centers / self.scale
 
     def center_at(self, coordinate: Floats) -> Floats:
+        """A whole number."""
         return np.round(coordinate * self.scale)
 
     def pooled(self, axis: int, shape: tuple[int, ...]) -> GaussianNoise | LaplaceNoise:
@@ -156,24 +168,27 @@ class GammaNoise:
             raise InvalidArgument("GammaNoise: expected concentration as a number or an array.") from None
         if concentration.size == 0 or not (np.isfinite(concentration).all() and (concentration > 0).all()):
             raise InvalidArgument("GammaNoise: expected every concentration > 0 and finite.")
-        object.__setattr__(
-            self, "concentration", float(concentration) if concentration.ndim == 0 else concentration
-        )
+        object.__setattr__(self, "concentration", float(concentration) if concentration.ndim == 0 else concentration)
 
     def readable(self, values: Floats) -> Floats:
+        """A draw that was rounded to zero has a logarithm too."""
         return np.maximum(values, SMALLEST_DRAW)
 
     def center(self, values: Floats) -> Floats:
+        """(z − α)/r."""
         return (values - self.concentration) / self.weight
 
     def spread(self, counts: Floats) -> Floats:
+        """√(r·c + α)/r."""
         return np.sqrt(self.weight * counts + self.concentration) / self.weight
 
     def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
+        """(r·c + α) ln z − lnΓ(r·c + α) − z."""
         shape = self.weight * counts + np.asarray(self.concentration)[..., None]
-        return shape * np.log(values)[..., None] - gammaln(shape) - values[..., None]
+        return np.asarray(shape * np.log(values)[..., None] - gammaln(shape) - values[..., None])
 
     def released(self, centers: Floats) -> Floats:
+        """r·c + α."""
         return self.readable(self.weight * centers + self.concentration)
 
     def coordinate(self, centers: Floats) -> Floats:
@@ -182,15 +197,18 @@ class GammaNoise:
         return np.sign(centers) * 2 * (np.sqrt(root**2 + self.weight * np.abs(centers)) - root)
 
     def center_at(self, coordinate: Floats) -> Floats:
+        """Any real number."""
         root = math.sqrt(np.min(self.concentration))
         return np.sign(coordinate) * ((np.abs(coordinate) / 2 + root) ** 2 - root**2) / self.weight
 
     def take(self, index: tuple[object, ...], shape: tuple[int, ...]) -> GammaNoise:
+        """Concentrations may differ from cell to cell."""
         if isinstance(self.concentration, float):
             return self
         return replace(self, concentration=np.broadcast_to(self.concentration, shape)[index])  # type: ignore[index]
 
     def reshaped(self, shape: tuple[int, ...]) -> GammaNoise:
+        """Concentrations go along."""
         if isinstance(self.concentration, float):
             return self
         return replace(self, concentration=self.concentration.reshape(shape))

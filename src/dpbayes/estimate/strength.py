@@ -22,7 +22,7 @@ MOST = 1e9
 
 
 def log_beta_prime(value: float, *, first: float, second: float, scale: float) -> float:
-    """ln of v^a/(s + v)^(a+b), the density of ln v up to a constant when v/(s + v) ~ Beta(a, b)
+    """v^a/(s + v)^(a+b), the density of ln v when v/(s + v) ~ Beta(a, b), its logarithm up to a constant
 
     Symbols: v value, a first, b second, s scale.
     Source: beta prime law, up to its normalisation.

@@ -44,7 +44,7 @@ def estimate(
     >>> from dpbayes.estimate.noise import GaussianNoise
     >>> found = estimate([41, 3, -2, 58], GaussianNoise(sigma=3.0), records=100)
     >>> found.counts.round(1).tolist(), found.records
-    ([40.7, 3.1, 0.9, 55.3], 100.0)
+    ([40.3, 1.7, 0.6, 57.4], 100.0)
     """
     table = inputs.released_values(OWNER, values, noise)
     shares = inputs.prior_shape(OWNER, shape, table.shape).ravel()
@@ -61,7 +61,7 @@ def estimate(
         counts=result["counts"],
         empirical=result["empirical"] / seen if seen > 0 else population,
         population=population,
-        records=middle.records,
+        records=middle.records if total is None else total,
         strength=middle.strength / table.size,
         level=level,
         counts_interval=Interval.named("counts", result),
@@ -127,4 +127,3 @@ def _answer(cells: Representatives, found: list[Setting], level: float | None) -
         for setting in found
     ]
     return answer(components, cells.shares[None], level)
-
