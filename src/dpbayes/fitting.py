@@ -54,7 +54,7 @@ class MeaninglessBudget(UserWarning):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FitPlan:
     """Calibrated mechanisms for the tables of a model. No data was read."""
 
     marginals: tuple[Marginal, ...]
@@ -122,7 +122,7 @@ def plan_fit(
     split: Split = "optimal",
     records: int | None = None,
     alongside: tuple[Priced, ...] = (),
-) -> Plan:
+) -> FitPlan:
     """Calibrate every table of a model against one target. Looks at public numbers only.
 
     ``auto`` takes Gaussian noise, or Laplace noise for a pure guarantee; a model that is a posterior draw needs the
@@ -151,7 +151,7 @@ def plan_fit(
         parts = spec.shares(schema, sigma, known or REFERENCE_RECORDS) if split == "optimal" else equal
         mechanisms = family.calibrated(np.asarray(parts), target, alongside)
         choice = f"{name}: least noise that meets {target} for all {len(marginals)} tables; no data was read"
-    plan = Plan(marginals=marginals, mechanisms=mechanisms, choice=choice, alongside=alongside)
+    plan = FitPlan(marginals=marginals, mechanisms=mechanisms, choice=choice, alongside=alongside)
     return _checked(plan, schema, known)
 
 
@@ -291,7 +291,7 @@ def _dirichlets(
     return (made,) * releases
 
 
-def _checked(plan: Plan, schema: Schema, records: int | None) -> Plan:
+def _checked(plan: FitPlan, schema: Schema, records: int | None) -> FitPlan:
     """Warn where the noise of a typical table is larger than the table."""
     if records is not None and (error := plan.predicted_error(schema, records)) > 1.0:
         warnings.warn(
@@ -304,7 +304,7 @@ def _checked(plan: Plan, schema: Schema, records: int | None) -> Plan:
     return plan
 
 
-def _charge(ledger: Ledger | None, schema: Schema, plan: Plan, kind: str) -> Receipt | None:
+def _charge(ledger: Ledger | None, schema: Schema, plan: FitPlan, kind: str) -> Receipt | None:
     if ledger is None:
         return None
     about = f"{kind}: " + "; ".join(str(marginal) for marginal in plan.marginals)

@@ -69,7 +69,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             from column names. None bins numeric columns at ``DEFAULT_EDGES`` and refuses texts.
         edges: bin edges of numeric columns, as a list or mapping like ``categories``; a ``PrivateQuantiles`` entry buys
             them with a tenth of the budget.
-        classes: the declared classes. None takes them from ``y`` and warns: then the set of classes is not protected.
+        classes: the declared classes; records of others are dropped. None takes them from ``y`` and warns: then the set
+            of classes is not protected.
         schema: a ``Schema`` that declares all columns and the class ``target`` instead of the four arguments above.
         target: name of the class in ``schema``.
         adjacency: "replace-one" or "add-remove".
@@ -143,7 +144,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         goal = self._goal()
         columns = self._columns(X, reset=True)
         labels, positions = self._labels(y)
-        schema = self._schema(columns, labels)
+        schema = self._schema(columns, labels, framed=hasattr(X, "columns"))
         seed = _seed(self.random_state)
         ledger = Ledger(self.ledger) if isinstance(self.ledger, str) else self.ledger
         again: list[Release] = list(getattr(self, "releases_", ()))
@@ -270,19 +271,17 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         else:
             known = np.unique(np.asarray(self.classes))
             positions = np.minimum(np.searchsorted(known, y), len(known) - 1)
-            if (known[positions] != y).any():
-                raise InvalidArgument(
-                    f"{type(self).__name__}: y has a class that was not declared. Declare all in classes=."
-                )
+            positions = np.where(known[positions] == y, positions, len(known))  # others are dropped, and nobody is told
         if len(known) < 2:
             raise InvalidArgument(f"{type(self).__name__}: expected two classes or more, got one class only.")
         return known, positions
 
-    def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray) -> Schema:
+    def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray, *, framed: bool) -> Schema:
         if self.schema is not None:
             return self.schema
         attributes = [
-            self._attribute(position, name, column) for position, (name, column) in enumerate(columns.items())
+            self._attribute(position, name, column, framed=framed)
+            for position, (name, column) in enumerate(columns.items())
         ]
         target = Attribute(
             name=_free_name(columns), categories=tuple(_distinct_texts(labels)), unknown="drop", missing="drop"
@@ -301,7 +300,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _target_name(self, schema: Schema) -> str:
         return self.target if self.schema is not None else schema.names[-1]
 
-    def _attribute(self, position: int, name: str, column: np.ndarray) -> Attribute:
+    def _attribute(self, position: int, name: str, column: np.ndarray, *, framed: bool) -> Attribute:
         declared, cut = _entry(self.categories, position, name), _entry(self.edges, position, name)
         if isinstance(declared, Attribute):
             return Attribute(
@@ -320,7 +319,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if cut is not None:
             edges = cut.provisional if isinstance(cut, PrivateQuantiles) else tuple(cut)
             return Attribute(name=name, edges=edges, missing=self.missing)
-        if column.dtype.kind not in "iufb" and not _numeric(column):
+        # By type alone, never by values: a refusal that depended on one value would tell it.
+        if column.dtype.kind in "US" or (column.dtype.kind == "O" and framed):
             raise SchemaError(
                 f"{type(self).__name__}: column {name!r} holds texts and declares no categories. Reading them off the "
                 "rows would betray them: pass categories=."
@@ -338,14 +338,6 @@ def _entry(declared: Sequence[Any] | Mapping[str, Any] | None, position: int, na
             f"PrivateCategoricalNB: categories and edges need one entry for each column; {name!r} has none."
         )
     return declared[position]
-
-
-def _numeric(column: np.ndarray) -> bool:
-    try:
-        column.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _distinct_texts(labels: np.ndarray) -> list[str]:

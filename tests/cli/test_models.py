@@ -160,3 +160,27 @@ def test_a_network_cannot_predict_and_a_missing_column_is_named(folder):
     error = run("predict", folder / "model.json", folder / "short.csv").exception
     assert isinstance(error, TableError)
     assert "umbrella" in str(error)
+
+
+def test_a_released_distribution_gives_records_too(folder):
+    from dpbayes.fitting import fit as fit_model
+    from dpbayes.models.histogram import Histogram
+    from dpbayes.tables.sources import open_table
+
+    model = fit_model(
+        Histogram(attributes=("rain", "street")),
+        engine=open_table(str(folder / "weather.csv")),
+        schema=weather_schema(),
+        target=ApproxDP(epsilon=3, delta=1e-6),
+    )
+    (folder / "release.json").write_text(model.published.release().to_json(), encoding="utf-8")
+    result = run(
+        "synth", folder / "release.json", "--schema", folder / "weather.toml", "--rows", 3000, "--out", folder / "r.csv"
+    )
+    assert result.exit_code == 0, result.output
+    made = csv.read_csv(folder / "r.csv")
+    wet = sum(
+        a == "yes" and b == "wet"
+        for a, b in zip(*(made.column(n).to_pylist() for n in ("rain", "street")), strict=True)
+    )
+    assert 0.2 < wet / 3000 < 0.35
