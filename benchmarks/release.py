@@ -108,9 +108,11 @@ def end_to_end(records: int = 10**7) -> dict[str, float]:
         for _ in range(3):
             counted.append(float(subprocess.check_output([sys.executable, "-c", count, *paths], text=True)))
             started = time.perf_counter()
-            asked = "--marginal x,y --epsilon 1 --delta 1e-6 --mechanism gaussian --no-ledger --json".split()
+            asked = ["--marginal", "x,y", "--epsilon", "1", "--delta", "1e-6", "--mechanism", "gaussian", "--no-ledger"]
             entry = [sys.executable, "-c", "from dpbayes.cli.main import run; run()"]
-            subprocess.run([*entry, "release", paths[0], "--schema", paths[1], *asked], check=True, capture_output=True)
+            subprocess.run(
+                [*entry, "release", paths[0], "--schema", paths[1], *asked, "--json"], check=True, capture_output=True
+            )
             released.append(time.perf_counter() - started)
     return {
         "count_seconds": statistics.median(counted),
