@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -29,6 +29,11 @@ COMMANDS = (
     "verify",
 )
 """Modules of this package; each adds the command of its name, and perhaps others, with ``register(app)``."""
+
+INTERRUPTED = 130
+UNEXPECTED = 70
+TRACEBACK = "DPBAYES_TRACEBACK"
+"""Environment variable that asks for the traceback of an unexpected failure."""
 
 HOME = {"audit": "posterior"}
 """Commands that live in the module of another one."""
@@ -68,16 +73,33 @@ def __getattr__(name: str) -> typer.Typer:
 
 
 def run() -> None:
-    """Entry point: an expected failure is one sentence and exit code 1."""
+    """Entry point: every failure is one sentence. An unexpected one is not quoted: it may hold private values."""
     completing = any(name.endswith("_COMPLETE") for name in os.environ)
     command = sys.argv[1] if len(sys.argv) > 1 and not completing else None
     try:
         application(command)()
     except DpbayesError as problem:
-        typer.echo(f"dpbayes: {problem}", err=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("dpbayes: interrupted.", err=True)
-        sys.exit(130)
+        _stop(str(problem), 1)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:  # typer has its own words for wrong usage
+            raise
+        _stop("interrupted.", INTERRUPTED)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as problem:
+        _stop(f"the system refused: {os.strerror(problem.errno or 0)}.", 1)
+    except MemoryError:
+        _stop("memory ran out. Ask for fewer cells, or free some memory.", 1)
+    except Exception as problem:
+        if TRACEBACK in os.environ:
+            raise
+        _stop(
+            f"an unexpected {type(problem).__name__}, a fault of dpbayes. Its text stays hidden, since it may quote "
+            f"private values; set {TRACEBACK}=1 to see where it happened, and report it.",
+            UNEXPECTED,
+        )
+
+
+def _stop(sentence: str, code: int) -> NoReturn:
+    typer.echo(f"dpbayes: {sentence}", err=True)
+    sys.exit(code)
