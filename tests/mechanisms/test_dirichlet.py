@@ -228,10 +228,21 @@ def test_the_concentrated_line_lies_above_the_divergences_and_touches_them_at_it
 
 def test_the_two_smallest_concentrations_make_the_worst_pair() -> None:
     mechanism = Dirichlet(weight=0.5, concentration=(9.0, 2.0, 7.0, 3.0), unit=REPLACE, least_count=4)
-    assert mechanism.smallest == (4.0, 5.0)
+    assert mechanism.smallest == pytest.approx((4.0, 5.0), rel=1e-15)
     tied = Dirichlet(weight=0.5, concentration=(2.0, 9.0, 2.0), unit=REPLACE)
     assert tied.smallest == (2.0, 2.0)
     assert tied.renyi(2.0) == Dirichlet(weight=0.5, concentration=2.0, unit=REPLACE).renyi(2.0)
+
+
+@given(powers(-2, 1), powers(-1, 1), st.integers(1, 9), st.floats(1, 15))
+def test_a_public_bound_is_added_on_the_private_side_even_next_to_the_last_order(
+    weight: float, concentration: float, least: int, digits: float
+) -> None:
+    mechanism = Dirichlet(weight=weight, concentration=concentration, unit=REPLACE, least_count=least)
+    order = 1.0 + (concentration + weight * least) / weight * (1.0 - 10.0**-digits)
+    with mp.workdps(60):
+        known = mp.mpf(concentration) + mp.mpf(weight) * least
+    assert reference.replaced_renyi(weight, known, known, order) <= mechanism.renyi(order)
 
 
 def test_draws_follow_the_shapes_they_are_priced_for() -> None:

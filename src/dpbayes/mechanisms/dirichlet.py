@@ -70,11 +70,13 @@ class Dirichlet:
 
         Source: [RDP] remark 2 and [tCDP] section 3.1: a public lower bound b on counts adds r·b to α.
         """
-        known = self.weight * self.least_count
-        if isinstance(self.concentration, tuple):
-            first, second = sorted(self.concentration)[:2]
-            return first + known, second + known
-        return self.concentration + known, self.concentration + known
+        alpha = self.concentration
+        pair = sorted(alpha)[:2] if isinstance(alpha, tuple) else (alpha, alpha)
+        if self.least_count:  # two roundings of the sum, both undone: near the last order the last digit decides
+            known = self.weight * self.least_count
+            pair = [math.nextafter(math.nextafter(value + known, 0.0), 0.0) for value in pair]
+        first, second = pair
+        return first, second
 
     def dominating_pair(self) -> GammaPair:
         """The pair that every exact number derives from."""
