@@ -6,6 +6,7 @@ import math
 import random
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -18,7 +19,8 @@ from dpbayes._checks import Floats
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
+from dpbayes.errors import InvalidArgument, LedgerError
+from dpbayes.ledger.entry import canonical
 from dpbayes.ledger.ledger import Ledger, Receipt
 from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -46,6 +48,9 @@ WISHES = ("auto", "dirichlet", "gaussian", "laplace")
 QUICK = 24
 """Simulated tables on which ``auto`` compares the mechanisms."""
 
+LOOSEST = 1e6
+"""The largest ε or ρ that a request may name; beyond it there is no noise left to compute with."""
+
 GRID_BITS = 20
 """Gammas are rounded to a power of two this many bits below their smallest standard deviation."""
 
@@ -66,7 +71,7 @@ class Request:
     def __post_init__(self) -> None:
         if not self.marginals:
             raise InvalidArgument("Request: expected one marginal or more, such as sex,income or income|sex.")
-        if len(set(self.marginals)) < len(self.marginals):
+        if len({(frozenset(one.of), frozenset(one.given)) for one in self.marginals}) < len(self.marginals):
             raise InvalidArgument("Request: a marginal is asked for twice. Each release costs: ask once.")
         _checks.one_of("Request", WISHES, mechanism=self.mechanism)
         _checks.one_of("Request", ("draw", "estimate"), purpose=self.purpose)
@@ -75,12 +80,19 @@ class Request:
         for name in ("expected_records", "pseudo_records"):
             if getattr(self, name) is not None:
                 _checks.positive_integer("Request", **{name: getattr(self, name)})
+        if self.target.size > LOOSEST:
+            raise InvalidArgument(f"Request: expected a guarantee up to {LOOSEST:g}, got {self.target}.")
         for name in ("order", "omega"):
             if math.isinf(getattr(self.target, name, 1.0)):
                 raise InvalidArgument(f"Request: expected a finite {name}; ask for pure DP or zCDP instead.")
         if self.pseudo_records is not None and (self.mechanism != "dirichlet" or self.purpose != "draw"):
             raise InvalidArgument(
                 "Request: pseudo_records are records of a Dirichlet draw; set mechanism='dirichlet' and purpose='draw'."
+            )
+        if self.mechanism != "dirichlet" and (self.purpose == "draw" or self.accounting == "published"):
+            raise InvalidArgument(
+                "Request: draws and published parameters are the Dirichlet mechanism's; set mechanism='dirichlet', "
+                "or ask for an estimate with exact accounting."
             )
 
 
@@ -113,6 +125,8 @@ class Curator:
         seed: int | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
+        if seed is not None and (type(seed) is not int or seed < 0):
+            raise InvalidArgument(f"Curator: expected seed to be a whole number >= 0, got {seed!r}.")
         self._engine = engine
         self._schema = schema
         self._ledger = ledger
@@ -131,13 +145,15 @@ class Curator:
     def release(self, request: Request) -> Release:
         """Charge the ledger, then count and draw.
 
-        If counting fails, nothing was drawn and the charge is voided; from the first draw on it stays.
+        If counting fails, nothing was drawn and the charge is voided; from the first draw on it stays. Then
+        nothing asks the ledger any more, so that what was paid for is not lost to a ledger that went away.
         """
         self._say("calibrating")
         proposal = self.propose(request)
         self._say("charging the ledger")
         receipt = self._charge(proposal)
         try:
+            spending = self._spending(receipt)
             self._say("counting")
             counts = self._engine.count(self._schema, request.marginals)
             for table in counts:
@@ -150,17 +166,19 @@ class Curator:
         rng = None if self._seed is None else np.random.default_rng(self._seed)
         drawn = [self._draw(table, proposal, rng) for table in counts]
         if receipt is not None and self._ledger is not None:
-            self._ledger.confirm(receipt)
+            with suppress(LedgerError):  # only a note: a charge without it counts as well
+                self._ledger.confirm(receipt)
         self._say("estimating")
-        return self._wrap(proposal, drawn, self._public_records(counts), receipt)
+        return self._wrap(proposal, drawn, self._public_records(counts), spending)
 
     def remember(self, marginals: Sequence[Marginal]) -> bool:
         """Whether the table has changed since the ledger last saw these columns. Keeps a digest, publishes none."""
         if self._ledger is None:
             return False
         columns = [attribute.name for attribute in needed(self._schema, marginals)]
-        key = f"{self._schema.id}"
-        return self._ledger.remember_fingerprint(key, self._engine.fingerprint(columns))
+        found = self._engine.fingerprint(columns)
+        comparable = canonical([found.partition(":")[0], columns])  # the same engine, version and columns
+        return self._ledger.remember_fingerprint(self._schema.id, found, of=comparable)
 
     # -- choosing ---------------------------------------------------------------------------------------------
 
@@ -175,15 +193,16 @@ class Curator:
             made = plan(question, products=("estimate",), repetitions=QUICK)
             return made.choice.mechanism, made.why
         if request.mechanism == "gaussian":
-            return calibrate(gaussian_noise(unit), target, times=releases), "asked for"
+            return calibrate(gaussian_noise(unit), target, times=releases), "gaussian, asked for"
         if request.mechanism == "laplace":
-            return calibrate(laplace_noise(unit), target, times=releases), "asked for"
+            return calibrate(laplace_noise(unit), target, times=releases), "laplace, asked for"
         if request.accounting == "published":
             made_as_published = published_dirichlet(target, unit, releases=releases, cells=cells, records=records)
-            return made_as_published, "asked for, with the papers' parameters"
+            return made_as_published, "dirichlet, asked for, with the papers' parameters"
         curve = ConcentrationCurve(target=target, unit=unit, releases=releases)
         best = curve.best(purpose=request.purpose, cells=cells, records=records)
-        return best, f"asked for, weight chosen for {request.purpose}"
+        article = "an" if request.purpose == "estimate" else "a"
+        return best, f"dirichlet, asked for; its weight suits {article} {request.purpose}"
 
     # -- charging ---------------------------------------------------------------------------------------------
 
@@ -221,9 +240,7 @@ class Curator:
         """The number of records: the same for all neighbours under replace-one, private under add-remove."""
         return int(counts[0].array.sum()) if self._schema.unit.replaces else None
 
-    def _wrap(
-        self, proposal: Proposal, drawn: list[Table], records: int | None, receipt: Receipt | None
-    ) -> Release:
+    def _wrap(self, proposal: Proposal, drawn: list[Table], records: int | None, spending: Spending | None) -> Release:
         request = proposal.request
         tables = [self._with_products(table, proposal, records) for table in drawn]
         return Release(
@@ -238,7 +255,7 @@ class Curator:
             seeded=self._seed is not None,
             level=request.level,
             tables=tables,
-            ledger=self._spending(receipt),
+            ledger=spending,
         )
 
     def _with_products(self, table: Table, proposal: Proposal, records: int | None) -> Table:

@@ -15,7 +15,7 @@ from dpbayes.cli.output import print_json, print_table, progress
 from dpbayes.curator import Curator, Proposal, Request
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
+from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.export import check_folder, write_release
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
@@ -87,7 +87,7 @@ def release_command(
     accounting: Annotated[Accounting, typer.Option(help="Exact, or the papers' parameters.")] = Accounting.EXACT,
     pseudo_records: Annotated[int | None, typer.Option(help="How many pseudo-records to draw.")] = None,
     expected_records: Annotated[
-        int | None, typer.Option(help="Public guess of the number of records, for choosing parameters.")
+        int | None, typer.Option(help="Public guess of the number of records, where the schema declares none.")
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the credible intervals.")] = 0.95,
     numbers: Annotated[Numbers, typer.Option(help="Format of the numbers files.")] = Numbers.CSV,
@@ -110,8 +110,12 @@ def release_command(
     """
     if (seed is None) == not_private:
         raise InvalidArgument("release: --seed and --not-private go together: a seeded release is not private.")
+    if seed is not None and ledger is not None:
+        raise InvalidArgument("release: a seeded release is never charged. Leave --ledger out.")
     if not dry_run and seed is None and (ledger is None) != no_ledger:
         raise InvalidArgument("release: expected --ledger to remember the cost, or --no-ledger to do without.")
+    if out is None and numbers is not Numbers.CSV:
+        raise InvalidArgument("release: --numbers goes with --out.")
     if out is not None and not dry_run:
         check_folder(out)
     declared = read_schema(schema)
@@ -136,19 +140,19 @@ def release_command(
             summary = _preview(proposal, declared)
         else:
             made = curator.release(request)
-            changed = book is not None and curator.remember(request.marginals)
             if out is not None:
                 say("writing")
-                write_release(made, out, numbers=numbers.value)
+                _write(made, out, numbers)
     if dry_run:
         print_json(summary) if as_json else _show_preview(summary)
         return
-    if changed:
-        typer.echo("dpbayes: the table has changed since the ledger last saw it.", err=True)
     if as_json:
         print_json(made.model_dump(mode="json"))
     else:
-        _show(made, out)
+        _show(made, out, first="draw" if product is Product.DRAW else "empirical")
+    with progress(quiet=as_json) as say:
+        say("comparing the table with the last release")
+        _warn_of_changes(curator, request)
 
 
 def _pseudo_records(product: Product, asked: int | None, schema: Schema) -> int | None:
@@ -156,7 +160,26 @@ def _pseudo_records(product: Product, asked: int | None, schema: Schema) -> int 
         if asked is not None:
             raise InvalidArgument("release: --pseudo-records goes with --product records.")
         return None
-    return asked or schema.records or REFERENCE_RECORDS
+    return (schema.records or REFERENCE_RECORDS) if asked is None else asked
+
+
+def _write(made: Release, out: Path, numbers: Numbers) -> None:
+    """Write the folder. If that fails now, print what was drawn: it is paid for, and cannot be drawn again."""
+    try:
+        write_release(made, out, numbers=numbers.value)
+    except ReleaseError:
+        typer.echo(made.to_json(), nl=False)
+        typer.echo("dpbayes: the folder could not be written; release.json is on standard output. Keep it.", err=True)
+        raise
+
+
+def _warn_of_changes(curator: Curator, request: Request) -> None:
+    """Say whether the table has changed; the release is out by now, so nothing here may fail it."""
+    try:
+        if curator.remember(request.marginals):
+            typer.echo("dpbayes: the table has changed since the ledger last saw these columns.", err=True)
+    except DpbayesError as problem:
+        typer.echo(f"dpbayes: could not tell whether the table has changed. {problem}", err=True)
 
 
 def _preview(proposal: Proposal, schema: Schema) -> dict[str, object]:
@@ -213,27 +236,18 @@ def _show_preview(summary: dict[str, object]) -> None:
     )
 
 
-def _show(made: Release, out: Path | None) -> None:
+def _show(made: Release, out: Path | None, *, first: str) -> None:
     for table in made.tables:
-        name = next((name for name in ("empirical", "draw") if name in table.products), None)
-        levels = [axis.levels for axis in table.axes]
-        cells = list(itertools.product(*levels))
-        if name is None:
-            rows: list[tuple[object, ...]] = [
-                (" · ".join(cell), value) for cell, value in zip(cells, table.values, strict=True)
-            ]
-            columns: tuple[str, ...] = (str(table.asked), table.kind)
-        else:
-            found = table.products[name]
-            low, high = found.lower or found.values, found.upper or found.values
-            rows = [
-                (" · ".join(cell), f"{value:.4f}", f"{a:.4f}", f"{b:.4f}")
-                for cell, value, a, b in zip(cells, found.values, low, high, strict=True)
-            ]
-            columns = (str(table.asked), f"{name} share", "from", "to")
-        notes = [f"… and {len(rows) - SHOWN_CELLS} more cells."] if len(rows) > SHOWN_CELLS else []
-        print_table(f"{table.asked}", columns, rows[:SHOWN_CELLS], notes=notes)
-    console = Console()
+        shown: dict[str, list[str]] = {table.kind: [str(value) for value in table.values[:SHOWN_CELLS]]}
+        if found := table.products.get(first):
+            listed = {f"{first} share": found.values, "from": found.lower, "to": found.upper}
+            shown = {name: [f"{value:.4f}" for value in part[:SHOWN_CELLS]] for name, part in listed.items() if part}
+        cells = itertools.product(*(axis.levels for axis in table.axes))
+        rows = [(" · ".join(cell), *numbers) for cell, *numbers in zip(cells, *shown.values(), strict=False)]
+        hidden = len(table.values) - len(rows)
+        notes = [f"… and {hidden:,} more cells."] if hidden else []
+        print_table(f"{table.asked}", (str(table.asked), *shown), rows, notes=notes)
+    console = Console(markup=False)
     console.print(made.statement(), style="bold", highlight=False)
     console.print(f"Mechanism: {made.choice}", highlight=False)
     if made.ledger is not None:

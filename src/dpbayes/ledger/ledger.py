@@ -127,14 +127,16 @@ class Ledger:
                 raise LedgerError(f"Ledger: charge {receipt.serial} is {charge.state} already, and stays so.")
             _append(connection, account, kind, about, charge=receipt.serial, **proof)
 
-    def remember_fingerprint(self, dataset: str, value: str) -> bool:
+    def remember_fingerprint(self, dataset: str, value: str, *, of: str = "") -> bool:
         """Keep a fingerprint of the table, and say whether another one was kept before: the table has changed.
 
-        It is private, kept as a digest outside the chain, and never exported.
+        ``of`` says what it covers, such as some columns; only fingerprints of the same are compared. It is
+        private, kept as a digest outside the chain, and never exported.
         """
         with self._store.writing() as connection:
             tables.account(connection, dataset, lock=True)
-            return tables.swap_fingerprint(connection, dataset, digest(value)) not in (None, digest(value))
+            before = tables.swap_fingerprint(connection, dataset, digest(of), digest(value))
+            return before not in (None, digest(value))
 
     def export(self, dataset: str) -> list[str]:
         """The entries as lines of JSON, all public; ``dpbayes.ledger.export.read`` checks and prices them."""

@@ -20,7 +20,7 @@ DATASETS = Table(
     META,
     Column("dataset", String, primary_key=True),
     Column("head", String, nullable=False),  # hash of the last entry: shows when entries at the end are missing
-    Column("fingerprint", String),  # of the private table; never exported
+    Column("fingerprint", String),  # lines of part and digest of the private table; never exported
 )
 
 ENTRIES = Table(
@@ -85,9 +85,13 @@ def append(connection: Connection, entry: Entry) -> None:
         connection.execute(update(DATASETS).where(DATASETS.c.dataset == dataset).values(head=entry.hash))
 
 
-def swap_fingerprint(connection: Connection, dataset: str, value: str) -> str | None:
-    """Keep this fingerprint and return the one kept before."""
+def swap_fingerprint(connection: Connection, dataset: str, of: str, value: str) -> str | None:
+    """Keep this fingerprint and return the one kept before for the same part of the table."""
     mine = DATASETS.c.dataset == dataset
-    before = connection.scalar(select(DATASETS.c.fingerprint).where(mine).with_for_update())
-    connection.execute(update(DATASETS).where(mine).values(fingerprint=value))
+    stored = connection.scalar(select(DATASETS.c.fingerprint).where(mine).with_for_update())
+    lines = [line.split(" ") for line in (stored or "").splitlines()]
+    kept = {line[0]: line[1] for line in lines if len(line) == 2}
+    before = kept.get(of)
+    text = "\n".join(f"{part} {digest}" for part, digest in sorted((kept | {of: value}).items()))
+    connection.execute(update(DATASETS).where(mine).values(fingerprint=text))
     return before
