@@ -15,7 +15,7 @@ from dpbayes._checks import Floats
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import DpbayesError, ReleaseError
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, guarantee_from_record
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, guarantee_from_record, rounded_up
 
 FORMAT = "dpbayes-release"
 VERSION = 1
@@ -162,10 +162,12 @@ class Release(_Public):
         what = "this table" if len(self.tables) == 1 else f"these {len(self.tables)} tables together"
         meaning = ""
         if isinstance(promise, (PureDP, ApproxDP)) and promise.epsilon < 700:
-            factor = math.exp(promise.epsilon)
-            meaning = f": no probability of any outcome changes by more than a factor {factor:.3g}"
-            meaning += f", but for a chance of {promise.delta:g}" if isinstance(promise, ApproxDP) else ""
-        return f"{change} the data of any one person ({rows}) changes what {what} could say by at most {promise}{meaning}."
+            factor = rounded_up(math.exp(promise.epsilon), digits=3)
+            meaning = f": no probability of any outcome changes by more than a factor {factor}"
+            meaning += f", but for a chance of {rounded_up(promise.delta)}" if isinstance(promise, ApproxDP) else ""
+        return (
+            f"{change} the data of any one person ({rows}) changes what {what} could say by at most {promise}{meaning}."
+        )
 
     def to_json(self) -> str:
         """The JSON file."""

@@ -20,6 +20,7 @@ from dpbayes.export import check_folder, write_release
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.plan import Question, predicted_errors
+from dpbayes.privacy.guarantee import rounded_down, rounded_up
 from dpbayes.release import Release
 from dpbayes.schema_file import read_schema
 from dpbayes.tables.engine import needed
@@ -252,8 +253,8 @@ def _show(made: Release, out: Path | None, *, first: str) -> None:
     console.print(f"Mechanism: {made.choice}", highlight=False)
     if made.ledger is not None:
         console.print(
-            f"Ledger: {made.ledger.spent:.4g} of {made.ledger.limit:.4g} spent; a release of up to "
-            f"{made.ledger.left:.4g} still fits.",
+            f"Ledger: {rounded_up(made.ledger.spent, 4)} of {made.ledger.limit:g} spent; a release of up to "
+            f"{rounded_down(made.ledger.left, 4)} still fits.",
             highlight=False,
         )
     else:

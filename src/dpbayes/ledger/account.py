@@ -15,7 +15,7 @@ from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.tuning import gaussian_noise
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_down, rounded_up
 
 TOLERANCE = 1e-9
 """A charge may exceed the limit by this share of it: the rounding of sums, far below any meaning of ε."""
@@ -98,9 +98,9 @@ class Account:
         asked, spent, left = self.price(cost), self.price(self.cost), self.left()
         total = self.price(self.cost + cost)
         return BudgetExceeded(
-            f"Ledger: {self.dataset!r} allows {self.budget}, {spent:.4g} of it is spent, and this charge, "
-            f"{asked:.4g} on its own, would make it {total:.4g}. A release of up to {left:.4g} would fit. Lower the "
-            "target, or ask the data owner to raise the limit.",
+            f"Ledger: {self.dataset!r} allows {self.budget}, {rounded_up(spent, 4)} of it is spent, and this charge, "
+            f"{rounded_up(asked, 4)} on its own, would make it {rounded_up(total, 4)}. A release of up to "
+            f"{rounded_down(left, 4)} would fit. Lower the target, or ask the data owner to raise the limit.",
             asked=asked,
             spent=spent,
             limit=self.limit,

@@ -4,11 +4,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import ClassVar, Protocol
 
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.cost import Cost
+
+
+def rounded_up(number: float, digits: int = 6) -> str:
+    """A number for people, never below the true one: a cost is not stated too small.
+
+    >>> rounded_up(1.2214, digits=3), rounded_up(0.5)
+    ('1.23', '0.5')
+    """
+    return _rounded(number, digits, ROUND_CEILING)
+
+
+def rounded_down(number: float, digits: int = 6) -> str:
+    """A number for people, never above the true one: what is left is not stated too large.
+
+    >>> rounded_down(2.1679, digits=3)
+    '2.16'
+    """
+    return _rounded(number, digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(number):
+        return f"{number:g}"
+    near = f"{number:.12g}"  # so that the last bits of a sum do not turn 0.3 into 0.3001
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(near)):.{digits}g}"
 
 
 class Guarantee(Protocol):
@@ -67,7 +93,7 @@ class PureDP(_Recorded):
         return PureDP(epsilon=self.epsilon / releases)
 
     def __str__(self) -> str:
-        return f"ε={self.epsilon:g} (pure)"
+        return f"ε={rounded_up(self.epsilon)} (pure)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +122,7 @@ class ApproxDP(_Recorded):
         return ApproxDP(epsilon=self.epsilon / releases, delta=self.delta / releases)
 
     def __str__(self) -> str:
-        return f"ε={self.epsilon:g} at δ={self.delta:g}"
+        return f"ε={rounded_up(self.epsilon)} at δ={rounded_up(self.delta)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +151,7 @@ class RDP(_Recorded):
         return RDP(order=self.order, epsilon=self.epsilon / releases)
 
     def __str__(self) -> str:
-        return f"Rényi ε={self.epsilon:g} at order {self.order:g}"
+        return f"Rényi ε={rounded_up(self.epsilon)} at order {self.order:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +180,7 @@ class TCDP(_Recorded):
         return TCDP(rho=self.rho / releases, omega=self.omega)
 
     def __str__(self) -> str:
-        return f"tCDP ρ={self.rho:g} up to ω={self.omega:g}"
+        return f"tCDP ρ={rounded_up(self.rho)} up to ω={rounded_down(self.omega)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +207,7 @@ class ZCDP(_Recorded):
         return ZCDP(rho=self.rho / releases)
 
     def __str__(self) -> str:
-        return f"zCDP ρ={self.rho:g}"
+        return f"zCDP ρ={rounded_up(self.rho)}"
 
 
 _KINDS = {kind.name: kind for kind in (PureDP, ApproxDP, RDP, TCDP, ZCDP)}

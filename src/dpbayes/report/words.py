@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_down, rounded_up
 from dpbayes.release import Release, Spending, Table
 
 NOT_PRIVATE = (
@@ -47,7 +48,7 @@ def law(table: Table) -> str:
 
 def meaning(release: Release) -> list[str]:
     """What the promise means, a point each."""
-    unit, said = release.privacy_unit, [release.statement(), _in_practice(release.promise)]
+    unit, said = release.privacy_unit, [release.statement(), _in_practice(release.promise, release.privacy_unit)]
     rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
     changed = "had other answers" if unit.replaces else "was not in the data at all"
     said.append(
@@ -61,13 +62,15 @@ def meaning(release: Release) -> list[str]:
     return said
 
 
-def _in_practice(promise: Guarantee) -> str:
+def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
     match promise:
         case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon) if epsilon < 50:
-            but = f", but for a chance of {promise.delta:g}" if isinstance(promise, ApproxDP) else ""
+            but = f", but for a chance of {rounded_up(promise.delta)}" if isinstance(promise, ApproxDP) else ""
+            # Under add-remove, two answers are two steps apart: removing one, adding the other.
+            bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
             return (
-                f"In practice: someone who bets on what a person answered cannot improve the odds by more than a "
-                f"factor {math.exp(epsilon):.3g} by reading this release{but}."
+                f"In practice: someone who bets {bet} cannot improve the odds by more than a "
+                f"factor {rounded_up(math.exp(epsilon), 3)} by reading this release{but}."
             )
         case RDP():
             return (
@@ -101,12 +104,12 @@ def limits(release: Release) -> list[str]:
 def spending(spent: Spending, budget: Guarantee) -> str:
     """How much of the budget is used up."""
     more = (
-        f"One more release of Gaussian noise may cost up to {spent.left:.4g} on its own; "
+        f"One more release of Gaussian noise may cost up to {rounded_down(spent.left, 4)} on its own; "
         "(ε, δ) costs do not simply add."
         if isinstance(budget, ApproxDP)
-        else f"{spent.left:.4g} is left."
+        else f"{rounded_down(spent.left, 4)} is left."
     )
-    return f"With this release, {spent.spent:.4g} of {spent.limit:.4g} is spent. {more}"
+    return f"With this release, {rounded_up(spent.spent, 4)} of {spent.limit:g} is spent. {more}"
 
 
 def parameter(value: object) -> str:
