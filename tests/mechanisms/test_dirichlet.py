@@ -50,7 +50,7 @@ def shapes(mechanism: Dirichlet, counts: tuple[int, ...]) -> list[mp.mpf]:
 
 
 @given(st.sampled_from([REPLACE, CHANGE]).flatmap(tables), st.floats(0.01, 1.1))
-@settings(max_examples=150)
+@settings(max_examples=90)
 def test_every_pair_of_neighbours_diverges_by_at_most_the_claim(
     table: tuple[Dirichlet, tuple[int, ...]], share: float
 ) -> None:

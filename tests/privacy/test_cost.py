@@ -53,6 +53,7 @@ def total(mix: list[tuple[Priced, int]]) -> Cost:
 
 
 @given(mixes, st.integers(1, 9))
+@settings(max_examples=40)
 def test_repeating_a_cost_is_adding_it_again_and_again(mix: list[tuple[Priced, int]], times: int) -> None:
     cost = total(mix)
     summed = cost
@@ -65,6 +66,7 @@ def test_repeating_a_cost_is_adding_it_again_and_again(mix: list[tuple[Priced, i
 
 
 @given(mixes)
+@settings(max_examples=40)
 def test_divergences_and_concentrated_costs_add(mix: list[tuple[Priced, int]]) -> None:
     cost = total(mix)
     for order in (1.01, 2.0, 7.0, math.inf):
@@ -96,7 +98,7 @@ def test_epsilon_and_delta_tell_the_same_story(mix: list[tuple[Priced, int]]) ->
 
 
 @given(mixes, st.data())
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_adding_a_release_never_lowers_any_cost(mix: list[tuple[Priced, int]], data: st.DataObject) -> None:
     cost = total(mix)
     more = cost + Cost.of(data.draw(mechanisms(cost.unit)))
@@ -109,7 +111,7 @@ def test_adding_a_release_never_lowers_any_cost(mix: list[tuple[Priced, int]], d
 
 
 @given(mixes)
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_the_reported_epsilon_is_the_least_of_all_accountings(mix: list[tuple[Priced, int]]) -> None:
     cost = total(mix)
     for delta in (1e-9, 1e-5):
@@ -139,7 +141,7 @@ dirichlets = units.flatmap(
 
 
 @given(dirichlets, st.floats(-14, -1))
-@settings(max_examples=15)
+@settings(max_examples=10)
 def test_exact_accounting_of_a_mixture_is_never_worse_than_published(
     mix: list[tuple[Dirichlet, int]], log_delta: float
 ) -> None:
@@ -154,6 +156,7 @@ def test_exact_accounting_of_a_mixture_is_never_worse_than_published(
 
 
 @given(units, powers(-1.5, 1), powers(-0.5, 4), st.integers(0, 4), st.floats(-60, -1))
+@settings(max_examples=60)
 def test_exact_accounting_of_one_release_is_never_worse_than_published(
     unit: PrivacyUnit, weight: float, concentration: float, least: int, log_delta: float
 ) -> None:
