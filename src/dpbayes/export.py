@@ -32,10 +32,10 @@ def check_folder(folder: str | Path) -> Path:
             raise ReleaseError(f"Release: the folder {str(where)!r} is not empty. Name a new one.")
         if where.exists() and not where.is_dir():
             raise ReleaseError(f"Release: {str(where)!r} is a file. Name a new folder.")
-        where.absolute().parent.mkdir(parents=True, exist_ok=True)
-        beside = _beside(where)
-        beside.mkdir()
-        beside.rmdir()
+        nearest = next(parent for parent in where.absolute().parents if parent.exists())
+        attempt = _beside(nearest / where.name)
+        attempt.mkdir()
+        attempt.rmdir()
     except OSError as problem:
         raise _cannot_write(where, problem) from None
     return where
@@ -57,7 +57,7 @@ def write_release(release: Release, folder: str | Path, *, numbers: Numbers = "c
         writers[name] = lambda path, table=table: _write_numbers(numbers_table(table), path, numbers)  # type: ignore[misc]
     beside = _beside(where)
     try:
-        beside.mkdir()
+        beside.mkdir(parents=True)
         for name, write in writers.items():
             write(beside / name)
             _flush(beside / name)

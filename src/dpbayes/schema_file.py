@@ -30,7 +30,7 @@ max_rows = 1
 # records = 1000
 
 # Each attribute declares categories (as text, in the order wanted) or edges (bins [a, b); -inf and inf leave an
-# end open). unknown says where other values go: "other", or "drop" (counted in a level that no release shows).
+# end open). unknown says where other values go: "other", or "drop" (counted in a last level, (dropped)).
 # missing says where NULL and NaN go: "other", "category" (a level of their own), or "drop".
 """
 

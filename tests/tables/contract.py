@@ -258,7 +258,7 @@ class EngineContract(ABC):
 
     def test_duplicate_names_are_refused(self, tmp_path):
         table = pa.table([pa.array(["1"]), pa.array(["2"])], names=["a", "a"])
-        with pytest.raises(TableError, match="two columns named 'a'"):
+        with pytest.raises(TableError, match="columns 1 and 2 cannot be told apart"):
             self.open(table, tmp_path)
 
     @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.differing_executors])

@@ -103,7 +103,7 @@ def _listed(levels: tuple[str, ...]) -> str:
 
 def _drop_note(schema: Schema) -> tuple[str, ...]:
     drops = any(attribute.drops for attribute in schema.attributes)
-    return ("The level (dropped) is counted and never shown in a release.",) if drops else ()
+    return ("Rows in the level (dropped) are counted with noise, and left out by models.",) if drops else ()
 
 
 def _unit_note(schema: Schema) -> str:

@@ -76,7 +76,7 @@ class Marginal:
         return math.prod(self.shape(schema))
 
     def kept(self, schema: Schema) -> tuple[slice, ...]:
-        """Which cells a reader sees: ``table[kept]`` is without the levels that count dropped rows."""
+        """Which cells stand for kept rows: ``table[kept]`` is without the levels that count dropped ones."""
         return tuple(slice(0, len(axis.levels) - axis.drops) for axis in self.axes(schema))
 
     def record(self) -> dict[str, list[str]]:

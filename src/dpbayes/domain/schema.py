@@ -195,7 +195,7 @@ class Schema:
             other = seen.get(name.casefold())
             if other is not None:
                 raise SchemaError(
-                    f"Schema: attributes {other!r} and {name!r} differ in case at most, which engines ignore."
+                    f"Schema: attributes {other!r} and {name!r}: engines cannot tell apart their names. Keep one."
                 )
             seen[name.casefold()] = name
 

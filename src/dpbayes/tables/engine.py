@@ -7,9 +7,9 @@ them out into the tables asked for. So no engine decides where unknown, missing 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Protocol
 
@@ -65,14 +65,18 @@ _FITS = {
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse column names that an engine could mistake for each other."""
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.get(name.casefold())
-        if other is not None:
-            what = f"two columns named {name!r}" if other == name else f"columns {other!r} and {name!r}"
-            raise TableError(f"Table: it has {what}, which cannot be told apart. Rename one of them.")
-        seen[name.casefold()] = name
+    """Refuse column names that an engine could mistake for each other.
+
+    The message has their places, not the names: the first line of a CSV file without a header is a private row.
+    """
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names, start=1):
+        other = seen.setdefault(name.casefold(), place)
+        if other != place:
+            raise TableError(
+                f"Table: the names of its columns {other} and {place} cannot be told apart. Rename one of them; if it "
+                "is a CSV file without a header line, add one."
+            )
 
 
 def check_schema(schema: Schema, columns: Sequence[Column], names: Sequence[str] | None = None) -> None:
@@ -92,16 +96,22 @@ def check_column(name: str, columns: Sequence[Column], use: str = "categories") 
 
 def _check_column(name: str, use: str, known: Mapping[str, Kind]) -> Kind:
     if name not in known:
-        lower = {column.casefold(): column for column in known}
-        near = get_close_matches(name.casefold(), lower, n=1)
-        hint = f"Did you mean {lower[near[0]]!r}?" if near else "Check the name, and the delimiter of a CSV file."
-        raise TableError(f"Table: there is no column {name!r}. {hint}")
+        raise TableError(f"Table: there is no column {name!r}. {_hint(name, known)}")
     if known[name] not in _FITS[use]:
         raise SchemaError(
             f"Schema: column {name!r} has the type {known[name]}, which does not go with {use}. "
             f"Cast it to one of {', '.join(sorted(_FITS[use]))}."
         )
     return known[name]
+
+
+def _hint(name: str, known: Mapping[str, Kind]) -> str:
+    """Point to a name that differs in case or spelling marks only; any other may be a value in a row without header."""
+    plain = {re.sub(r"[\W_]", "", column).casefold(): column for column in known}
+    near = plain.get(re.sub(r"[\W_]", "", name).casefold())
+    if near is not None:
+        return f"Did you mean {near!r}?"
+    return "Check the name; in a CSV file also the delimiter, and that the first line names the columns."
 
 
 def check_public_totals(schema: Schema, counts: Counts) -> None:
