@@ -60,7 +60,13 @@ class Server:
     def run(self, program: str, *arguments: str) -> None:
         command = [str(self.programs / program), *arguments]
         if os.geteuid() == 0:  # the server refuses to run as root
-            command = ["runuser", "-u", SERVER_USER, "--", *command]
+            command = [
+                shutil.which("runuser", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or "runuser",
+                "-u",
+                SERVER_USER,
+                "--",
+                *command,
+            ]
         subprocess.run(command, check=True, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
 
     def start(self) -> None:

@@ -47,6 +47,7 @@ class PrivacyUnit:
             raise InvalidArgument(f"PrivacyUnit: expected adjacency replace-one or add-remove, got {self.adjacency!r}.")
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         _checks.positive_integer("PrivacyUnit", max_rows=self.max_rows)
+        object.__setattr__(self, "max_rows", int(self.max_rows))
 
     @property
     def replaces(self) -> bool:

@@ -19,6 +19,9 @@ from dpbayes.privacy.pair import GammaPair
 from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.published import trigamma_bound
 
+TINY = 0.1
+"""Below this concentration draws are normalised in logarithms."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dirichlet:
@@ -56,8 +59,7 @@ class Dirichlet:
             _checks.positive("Dirichlet", concentration=self.concentration)
             object.__setattr__(self, "concentration", float(self.concentration))
         _checks.non_negative("Dirichlet", least_count=self.least_count)
-        if not isinstance(self.unit, PrivacyUnit):
-            raise InvalidArgument("Dirichlet: expected unit to be a PrivacyUnit.")
+        _checks.unit("Dirichlet", self.unit)
 
     @property
     def exact(self) -> bool:
@@ -109,6 +111,7 @@ class Dirichlet:
         Source: our proof, docs/explanation/proofs/exact-renyi.md (ψ′ is convex).
         Adjacency: any.
         """
+        _checks.order("Dirichlet", omega)
         return self.renyi(omega) / omega if math.isfinite(omega) else math.inf
 
     def delta(self, epsilon: float) -> float:
@@ -130,6 +133,10 @@ class Dirichlet:
 
         Source: docs/explanation/proofs/dominating-pair.md.
         """
+        return randomness.generator(rng).standard_gamma(self._shapes(counts))
+
+    def _shapes(self, counts: ArrayLike) -> Floats:
+        """r·c + α."""
         table = _checks.counts("Dirichlet", counts)
         if isinstance(self.concentration, tuple) and len(self.concentration) != table.size:
             raise InvalidArgument(
@@ -138,13 +145,22 @@ class Dirichlet:
             )
         alpha = np.reshape(self.concentration, table.shape if isinstance(self.concentration, tuple) else ())
         # a count below the public bound is drawn as if it met it: the cost rests on nobody's word
-        shape = np.maximum(table, self.least_count) * self.weight
-        shape += alpha
-        return randomness.generator(rng).standard_gamma(shape)
+        shapes = np.maximum(table, self.least_count) * self.weight
+        shapes += alpha
+        return shapes
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
-        """One draw y ~ Dirichlet(r·c + α) over all cells of the table."""
-        z = self.gammas(counts, rng)
+        """One draw y ~ Dirichlet(r·c + α) over all cells of the table.
+
+        Where α is tiny all gammas may underflow, so their logarithms are drawn: ln z = ln z⁺ + ln(u)/a with
+        z⁺ ~ Gamma(a + 1) and u uniform.
+        """
+        if np.min(self.concentration) >= TINY:
+            z = self.gammas(counts, rng)
+        else:
+            shapes, source = self._shapes(counts), randomness.generator(rng)
+            logs = np.log(source.standard_gamma(shapes + 1.0)) - source.standard_exponential(shapes.shape) / shapes
+            z = np.exp(logs - logs.max())
         z /= z.sum()
         return z
 

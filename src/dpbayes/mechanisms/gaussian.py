@@ -42,6 +42,7 @@ class Gaussian:
     def __post_init__(self) -> None:
         _checks.positive("Gaussian", sigma=self.sigma)
         object.__setattr__(self, "sigma", float(self.sigma))
+        _checks.unit("Gaussian", self.unit)
 
     @property
     def exact(self) -> bool:

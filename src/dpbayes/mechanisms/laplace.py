@@ -34,6 +34,7 @@ class Laplace:
     def __post_init__(self) -> None:
         _checks.positive("Laplace", scale=self.scale)
         object.__setattr__(self, "scale", float(self.scale))
+        _checks.unit("Laplace", self.unit)
 
     @property
     def exact(self) -> bool:

@@ -31,6 +31,9 @@ class Stated:
         _checks.non_negative("Stated", delta=self.delta_stated)
         if self.delta_stated > 0:
             _checks.probability("Stated", delta=self.delta_stated)
+        _checks.unit("Stated", self.unit)
+        object.__setattr__(self, "epsilon_stated", float(self.epsilon_stated))
+        object.__setattr__(self, "delta_stated", float(self.delta_stated))
 
     def renyi(self, order: float) -> float:
         """That of randomised response; infinite when δ > 0."""

@@ -126,9 +126,7 @@ def records_for_linf(
     return math.log(2.0 * cells / failure) / error**2 + cells / error * (noise + gamma)
 
 
-def gaussian_linf_bound(
-    *, cells: int, records: float, rho: float, failure: float, l2_squared: float = 2.0
-) -> float:
+def gaussian_linf_bound(*, cells: int, records: float, rho: float, failure: float, l2_squared: float = 2.0) -> float:
     """‖Z‖∞ ≤ √(ln(2d/β)·Δ₂²/(N²ρ)) but with probability β, Z Gaussian noise on p with ρ-zCDP
 
     Symbols: d cells, N records, ρ rho, β failure, Δ₂² l2_squared.

@@ -70,7 +70,7 @@ def algorithm_1(
     high = 1.0
     while gap(high) <= 0:
         high *= 2.0
-        if high > 1e300:
+        if high > 1e100:
             raise TargetUnreachable("algorithm_1: no weight reaches this ε with the slack given; let it grow slower.")
     weight = safe_root(gap, safe=0.0, unsafe=high, tolerance=1e-13 * epsilon)
     return weight, 1.0 + g(weight) + (order - 1.0) * weight * linf
