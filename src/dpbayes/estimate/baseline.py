@@ -14,7 +14,7 @@ def clip_and_smooth(values: ArrayLike, constant: float) -> Floats:
     """p_k = (max(x_k, 0) + t)/Σ_j (max(x_j, 0) + t), within the last axis
 
     Symbols: x values, t constant.
-    Source: additive smoothing of clipped counts; the papers' own baselines have t near zero.
+    Source: docs/explanation/estimate.md; the papers' own baselines have t near zero.
     Adjacency: none, this is post-processing.
 
     >>> clip_and_smooth([7, -2, 1], 1.0).tolist()

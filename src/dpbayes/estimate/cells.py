@@ -60,7 +60,7 @@ def log_prior(counts: Floats, strength: Floats) -> Floats:
     """f(c; a) = Γ(c+a)/(Γ(a) c!), its logarithm
 
     Symbols: c counts, a strength.
-    Source: negative binomial weight without its tilt; the Dirichlet-multinomial is a product of these.
+    Source: docs/explanation/estimate.md, model: the negative binomial weight without its tilt.
     Adjacency: none, this is post-processing.
     """
     return np.asarray(gammaln(counts + strength) - gammaln(strength) - gammaln(counts + 1))
@@ -143,8 +143,7 @@ def cell_posterior(
         elif reached:
             break
         else:
-            mass, _ = _normalised(base + tilt[:, None, None] * nodes)
-            change, reached = _tilt_change(nodes, mass, totals, copies)
+            change, reached = _tilt_change(nodes, base + tilt[:, None, None] * nodes, totals, copies)
             tilt = tilt + change
         lower, upper, stale = _window(lower, upper, limit, nodes, base + tilt[:, None, None] * nodes)
         reached = reached and not stale.any()
@@ -179,7 +178,7 @@ def conditioned(cells: CellPosterior, totals: Floats, copies: Floats) -> CellPos
     nodes = np.clip(nodes, 0.0, totals[:, None, None])
     return CellPosterior(
         nodes=nodes,
-        spans=cells.spans,
+        spans=np.where(known, 1.0, cells.spans),
         mass=mass,
         mean=np.maximum(mean + shift, 0.0),
         variance=moments(nodes, mass)[1],
@@ -196,13 +195,13 @@ def _normalised(log_mass: Floats) -> tuple[Floats, Floats]:
     return mass, (top + np.log(total))[..., 0]
 
 
-def _tilt_change(nodes: Floats, mass: Floats, totals: Floats, copies: Floats) -> tuple[Floats, bool]:
+def _tilt_change(nodes: Floats, log_mass: Floats, totals: Floats, copies: Floats) -> tuple[Floats, bool]:
     """What to add to the tilt of each row so that its means add up to its total; and whether they then do.
 
     Newton's method on logarithms, in a bracket as wide as the nodes allow: no cell may move by more than three
     standard deviations.
     """
-    start, variance = moments(nodes, mass)
+    start, variance = moments(nodes, _normalised(log_mass)[0])
     high = np.minimum(3 / np.sqrt(np.maximum(variance.max(axis=-1), 1e-300)), 4.0)
     low, change = -high, np.zeros(totals.size)
     copies = np.broadcast_to(copies, start.shape)
@@ -224,8 +223,7 @@ def _tilt_change(nodes: Floats, mass: Floats, totals: Floats, copies: Floats) ->
         change[left] = np.where(inside, newton, (low[left] + high[left]) / 2)
         rows = left if left.size < totals.size else slice(None)
         offset = nodes[rows] - start[rows][..., None]
-        weight = mass[rows] * np.exp(change[rows][:, None, None] * offset)
-        weight /= weight.sum(axis=-1, keepdims=True)
+        weight, _ = _normalised(log_mass[rows] + change[rows][:, None, None] * offset)
         moved = np.einsum("...j,...j->...", weight, offset)
         mean = start[rows] + moved
         variance = np.einsum("...j,...j,...j->...", weight, offset, offset) - moved**2

@@ -18,6 +18,12 @@ NEAR = 0.2
 CLOSE = 2e-3
 """Quantiles are solved to this accuracy, in normal scores of their probability."""
 
+FAR = 6.0
+"""A mixture so many standard deviations away from zero and one is described by one Beta law with its moments."""
+
+FARTHEST = -690.0
+"""Shares with a smaller logit are zero."""
+
 MOST_STEPS = 60
 """Of the solver; ten are usual."""
 
@@ -50,10 +56,21 @@ def share_interval(parts: list[tuple[Floats, Floats, Floats]], level: float) -> 
     gathered = [_gathered(*part) for part in parts]
     first, second, mass = (np.concatenate(arrays, axis=-1) for arrays in zip(*gathered, strict=True))
 
-    def quantile(probability: float, cells: Bools) -> Floats:
-        return _beta_quantile(first[cells], second[cells], mass[cells], probability)
+    total = first + second
+    mean = (mass * first / total).sum(axis=-1)
+    square = (mass * first * (first + 1) / (total * (total + 1))).sum(axis=-1)
+    variance = np.maximum(square - mean**2, 1e-30)
+    far = np.minimum(mean, 1 - mean) > FAR * np.sqrt(variance)
+    sharpness = mean * (1 - mean) / variance - 1
 
-    return _interval(quantile, level, np.ones(first.shape[0]))
+    def quantile(probability: float, cells: Bools) -> Floats:
+        ends = np.empty(far.size)
+        alike, mixed = cells & far, cells & ~far
+        ends[alike] = betaincinv((mean * sharpness)[alike], ((1 - mean) * sharpness)[alike], probability)
+        ends[mixed] = _beta_quantile(first[mixed], second[mixed], mass[mixed], probability)
+        return ends[cells]
+
+    return _interval(quantile, level, np.ones(far.size))
 
 
 def _interval(quantile: Callable[[float, Bools], Floats], level: float, top: Floats) -> tuple[Floats, Floats]:
@@ -76,7 +93,7 @@ def _interval(quantile: Callable[[float, Bools], Floats], level: float, top: Flo
         shorter = top[ceiling] - start < (upper - lower)[ceiling]
         lower[ceiling] = np.where(shorter, start, lower[ceiling])
         upper[ceiling] = np.where(shorter, top[ceiling], upper[ceiling])
-    return lower, upper
+    return np.minimum(lower, upper), np.minimum(upper, top)
 
 
 def _gathered(first: Floats, second: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
@@ -97,8 +114,11 @@ def _gathered(first: Floats, second: Floats, mass: Floats) -> tuple[Floats, Floa
         return np.asarray(collected, dtype=np.float64).reshape(cells, ATOMS)
 
     total = collect(mass)
-    divisor = np.maximum(total, 1e-300)
-    return collect(mass * first) / divisor, collect(mass * second) / divisor, total
+    full = total > 0
+    first, second = (
+        np.where(full, collect(mass * shape) / np.where(full, total, 1.0), 1.0) for shape in (first, second)
+    )
+    return first, second, total
 
 
 def _beta_quantile(first: Floats, second: Floats, mass: Floats, probability: float) -> Floats:
@@ -106,6 +126,8 @@ def _beta_quantile(first: Floats, second: Floats, mass: Floats, probability: flo
 
     The quantile of a mixture lies between those of its components.
     """
+    if first.shape[0] == 0:
+        return np.empty(0)
     cell, part = np.nonzero(mass > 1e-4)
     first, second, mass = first[cell, part], np.maximum(second[cell, part], 1e-9), mass[cell, part]
     mass = mass / np.bincount(cell, weights=mass)[cell]
@@ -116,7 +138,7 @@ def _beta_quantile(first: Floats, second: Floats, mass: Floats, probability: flo
         below = np.bincount(cell[own], mass[own] * betainc(first[own], second[own], share), position.size)[at]
         return np.asarray(ndtri(np.clip(below, 1e-300, 1 - 1e-16)) - ndtri(probability))
 
-    ends = np.clip(logit(np.clip(betaincinv(first, second, probability), 1e-300, 1 - 1e-16)), -690.0, 36.0)
+    ends = np.clip(logit(np.clip(betaincinv(first, second, probability), 1e-300, 1 - 1e-16)), FARTHEST - 1, 36.0)
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     low, high = np.minimum.reduceat(ends, starts) - 1e-3, np.maximum.reduceat(ends, starts) + 1e-3
     left = np.arange(low.size)
@@ -137,4 +159,4 @@ def _beta_quantile(first: Floats, second: Floats, mass: Floats, probability: flo
 
 def _share(position: Floats) -> Floats:
     """The inverse of the logit."""
-    return np.asarray(1 / (1 + np.exp(-position)))
+    return np.where(position < FARTHEST, 0.0, 1 / (1 + np.exp(-np.maximum(position, FARTHEST))))

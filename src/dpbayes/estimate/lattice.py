@@ -67,6 +67,8 @@ def representatives(values: Floats, shares: Floats, noise: Noise) -> Representat
         weights = [weight * part for weight in weights for _, part in sides]
     found, corners = np.unique(np.stack(keys), return_inverse=True)
     stacked = np.stack(weights)
+    if found.size > values.size:
+        return _themselves(values, shares, noise)
     rest, third = np.divmod(found, axes[2][0].size)
     first, second = np.divmod(rest, axes[1][0].size)
     if isinstance(noise, GammaNoise):
@@ -78,6 +80,18 @@ def representatives(values: Floats, shares: Floats, noise: Noise) -> Representat
         copies=np.asarray(np.bincount(corners.ravel(), stacked.ravel(), found.size), dtype=np.float64),
         corners=corners.reshape(stacked.shape),
         weights=stacked,
+    )
+
+
+def _themselves(values: Floats, shares: Floats, noise: Noise) -> Representatives:
+    """Every cell represents itself."""
+    return Representatives(
+        values=values,
+        shares=shares,
+        noise=noise,
+        copies=np.ones(values.size),
+        corners=np.arange(values.size)[None],
+        weights=np.ones((1, values.size)),
     )
 
 

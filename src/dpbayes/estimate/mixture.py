@@ -60,7 +60,7 @@ def answer(components: list[Component], shares: Floats, level: float | None) -> 
 
     E[p] = Σ w (E[c] + A m)/(n + A)
     Symbols: w weight, c counts, A strength, m shares, n totals.
-    Source: mean of p ~ Dirichlet(A m + c).
+    Source: docs/explanation/estimate.md, products: the mean of p ~ Dirichlet(A m + c).
     Adjacency: none, this is post-processing.
     """
     counts, squares, empirical, population = (np.zeros_like(components[0].cells.mean) for _ in range(4))

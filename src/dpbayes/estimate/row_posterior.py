@@ -13,7 +13,7 @@ from dpbayes.estimate.cells import CellPosterior, cell_posterior, conditioned
 from dpbayes.estimate.lattice import representatives
 from dpbayes.estimate.mixture import Answer, Component, answer
 from dpbayes.estimate.noise import Noise
-from dpbayes.estimate.strength import Setting, settings, typical
+from dpbayes.estimate.strength import Setting, relevant, settings, typical
 
 BLOCK = 4096
 """Cells treated at once; longer rows are described by representatives."""
@@ -26,9 +26,6 @@ NODES = 40
 
 AVERAGED = 65536
 """Up to so many cells the answers are averaged over strengths; beyond, the strength is known well enough."""
-
-FORGOTTEN = 3e-3
-"""Strengths with less weight are left out of the average."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +116,7 @@ class RowPosterior:
 
     def answers(self, found: list[Setting], level: float | None) -> dict[str, Floats]:
         """Answers for all rows, block by block."""
-        if self.values.size > AVERAGED:
-            found = [typical(found)]
+        found = [typical(found)] if self.values.size > AVERAGED else relevant(found)
         answers: dict[str, Floats] = {}
         predictive = [self.predictive(setting.strength) for setting in found]
         for rows in self.parts(np.arange(self.totals.size)):
@@ -130,7 +126,7 @@ class RowPosterior:
                     replace(setting, interval_weight=0.0), number, np.full(rows.size, setting.strength), block.totals
                 )
                 for number, setting in enumerate(found)
-                if setting.weight > FORGOTTEN
+                if setting.weight > 0
             ]
             if level is not None:
                 components += [
@@ -142,7 +138,7 @@ class RowPosterior:
                     )
                     for totals, share in _possible(block.totals, block.doubt)
                     for number, setting in enumerate(found)
-                    if setting.interval_weight > FORGOTTEN
+                    if setting.interval_weight > 0
                 ]
             for name, part in block.spread(answer(components, block.shares, level)).items():
                 answers.setdefault(name, np.empty(self.values.shape))[rows] = part

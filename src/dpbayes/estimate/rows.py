@@ -83,11 +83,12 @@ def estimate_rows(
     found = rows.settings()
     result = rows.answers(found, level)
 
+    population = result["population"] / result["population"].sum(axis=1, keepdims=True)
     seen = result["empirical"].sum(axis=1, keepdims=True)
     return Estimate(
         counts=result["counts"],
-        empirical=np.where(seen > 0, result["empirical"] / np.where(seen > 0, seen, 1.0), result["population"]),
-        population=result["population"] / result["population"].sum(axis=1, keepdims=True),
+        empirical=np.where(seen > 0, result["empirical"] / np.where(seen > 0, seen, 1.0), population),
+        population=population,
         records=totals,
         strength=typical(found).strength / shares.size,
         level=level,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,11 +21,15 @@ MOST = 1e9
 """The strength of a table stays between these: at the ends one cell has all records, or p is m."""
 
 
+FORGOTTEN = 3e-3
+"""Settings with less weight can be left out."""
+
+
 def log_beta_prime(value: float, *, first: float, second: float, scale: float) -> float:
     """v^a/(s + v)^(a+b), the density of ln v when v/(s + v) ~ Beta(a, b), its logarithm up to a constant
 
     Symbols: v value, a first, b second, s scale.
-    Source: beta prime law, up to its normalisation.
+    Source: docs/explanation/estimate.md, products: the beta prime law.
     Adjacency: none, this is post-processing.
     """
     return first * math.log(value) - (first + second) * math.log(scale + value)
@@ -103,6 +107,18 @@ def settings(
             interval_weight=float(interval_weight),
         )
         for point, (weight, interval_weight) in zip(points, weights, strict=True)
+    ]
+
+
+def relevant(found: list[Setting]) -> list[Setting]:
+    """The settings without those that hardly count, with weights that again add up to one."""
+    kept = np.array([[setting.weight, setting.interval_weight] for setting in found])
+    kept = np.where(kept > FORGOTTEN, kept, 0.0)
+    kept /= kept.sum(axis=0)
+    return [
+        replace(setting, weight=float(weight), interval_weight=float(interval_weight))
+        for setting, (weight, interval_weight) in zip(found, kept, strict=True)
+        if weight > 0 or interval_weight > 0
     ]
 
 
