@@ -38,6 +38,9 @@ FROZEN = 0.4
 MOST_PASSES = 40
 """Ranges are refitted at most so often; three times is usual."""
 
+MOST_TRIES = 12
+"""Tilts are refitted at most so often; twice is usual. A total that contradicts nearly exact cells is never met."""
+
 MOST_STEPS = 40
 """Steps of Newton's method between two refits; four are usual."""
 
@@ -131,7 +134,7 @@ def cell_posterior(
     upper = np.minimum(np.ceil(center + 8 * spread + 2), limit)
     nodes, spans, base = (np.empty((*values.shape, size)) for _ in range(3))
     stale = np.ones(values.shape, dtype=bool)
-    reached = False
+    reached, tries = False, 0
     for _ in range(MOST_PASSES):
         if stale.any():
             at, weight = grid(lower[stale], upper[stale], size)
@@ -140,9 +143,10 @@ def cell_posterior(
             )
             nodes[stale], spans[stale] = at, weight
             base[stale] = np.log(weight) + log_prior(at, strength[stale][..., None]) + likelihood
-        elif reached:
+        elif reached or tries == MOST_TRIES:
             break
         else:
+            tries += 1
             change, reached = _tilt_change(nodes, base + tilt[:, None, None] * nodes, totals, copies)
             tilt = tilt + change
         lower, upper, stale = _window(lower, upper, limit, nodes, base + tilt[:, None, None] * nodes)
@@ -202,7 +206,7 @@ def _tilt_change(nodes: Floats, log_mass: Floats, totals: Floats, copies: Floats
     standard deviations.
     """
     start, variance = moments(nodes, _normalised(log_mass)[0])
-    high = np.minimum(3 / np.sqrt(np.maximum(variance.max(axis=-1), 1e-300)), 4.0)
+    high = np.minimum(3 / np.sqrt(np.maximum(variance.max(axis=-1), 1e-300)), 1e4)
     low, change = -high, np.zeros(totals.size)
     copies = np.broadcast_to(copies, start.shape)
     mean, left = start, np.arange(totals.size)
