@@ -17,6 +17,10 @@ from dpbayes.privacy.pld import ROUNDING, Pld, compose, epsilon_of
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
 
+FEW = 16
+"""Up to so many different mechanisms Rényi orders are tried beside a privacy loss distribution; beyond, their
+gain is small and each order costs a divergence of every mechanism."""
+
 MOST_RELEASES = 10**6
 """Beyond this many releases a composed distribution would not fit into memory: Rényi orders only."""
 
@@ -125,10 +129,12 @@ class Cost:
             return self._single.epsilon(delta)
         by_pld = delta >= PLD_FLOOR and self.releases <= MOST_RELEASES
         found = epsilon_of(self.pld(), delta) if by_pld else math.inf
+        pure = self.renyi(math.inf)
         unbounded = all(mechanism.renyi(math.inf) == math.inf for mechanism, _ in self.entries)
-        if by_pld and unbounded and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases):
-            return found
-        return min(found, self.renyi(math.inf), self.renyi_epsilon(delta)[1])
+        trusted = by_pld and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases)
+        if trusted and (unbounded or len(self.entries) > FEW):
+            return min(found, pure)
+        return min(found, pure, self.renyi_epsilon(delta)[1])
 
     def epsilons(self, delta: float) -> dict[str, float]:
         """Every proven ε for this δ, by the name of its accounting; infinite where one does not apply."""
