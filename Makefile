@@ -51,8 +51,9 @@ check: setup ## lint, types, import contracts
 bench: setup ## measure speed, as ratios in one run
 	$(BIN)/python -m benchmarks
 
-docs: setup ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+docs: setup ## write the reference pages and build the documentation into site/
+	$(BIN)/python docs/build_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: ## compile requirements.lock again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \

@@ -100,5 +100,3 @@ def _prior_share(mechanism: TableMechanism, records: float, cells: int) -> float
     spread = mechanism.sigma if isinstance(mechanism, Gaussian) else np.sqrt(2.0) * mechanism.scale
     noise = cells * float(spread) ** 2
     return noise / (noise + records) if records + noise > 0 else 1.0
-
-

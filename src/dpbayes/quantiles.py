@@ -46,7 +46,7 @@ class PrivateQuantiles:
     def edges(self, column: np.ndarray, cost: Stated) -> tuple[float, ...]:
         """Edges from OpenDP's noisy minimum over quantile scores, each at the ε of ``cost``; repeated ones are merged.
 
-        Source: OpenDP's quantile scores and noisy minimum; its own privacy map sets the scale (docs/explanation/models.md).
+        Source: docs/explanation/models.md; OpenDP's quantile scores and noisy minimum, its privacy map sets the scale.
         """
         import opendp.prelude as opendp
 
