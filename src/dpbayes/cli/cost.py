@@ -14,10 +14,11 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.records import KINDS, from_record
+from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy.cost import Cost
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+PARAMETERS = {"dirichlet": {"weight", "concentration"}, "gaussian": {"sigma"}, "laplace": {"scale"}}
 
 
 def register(app: typer.Typer) -> None:
@@ -102,7 +103,7 @@ def _total(
 
 def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) -> Cost:
     name, _, text = spec.partition(":")
-    if f"{name}-1" not in KINDS or name == "stated":
+    if name not in PARAMETERS:
         raise InvalidArgument(f"cost: expected dirichlet, gaussian or laplace, got {name!r}.")
     numbers: dict[str, float] = dict(given)
     for part in filter(None, text.split(",")):
@@ -114,12 +115,12 @@ def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) ->
         if not equals:
             raise InvalidArgument(f"cost: expected name=number in {spec!r}, got {part!r}.")
     repeat = numbers.pop("times", times)
-    wanted = {"dirichlet": {"weight", "concentration"}, "gaussian": {"sigma"}, "laplace": {"scale"}}[name]
+    wanted = PARAMETERS[name]
     if set(numbers) != wanted:
         raise InvalidArgument(f"cost: {name} needs {' and '.join(sorted(wanted))}, got {sorted(numbers) or 'none'}.")
     extra = {"least_count": 0, "sensitivity": None} if name == "dirichlet" else {}
     record = {"mechanism": f"{name}-1", **numbers, "unit": unit.record(), **extra}
-    if repeat != int(repeat):
+    if not float(repeat).is_integer():
         raise InvalidArgument(f"cost: expected times to be a whole number, got {repeat!r}.")
     return Cost.of(from_record(record), int(repeat))
 

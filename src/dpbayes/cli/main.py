@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import warnings
 from importlib import import_module
 from typing import Annotated, NoReturn
 
@@ -74,6 +76,9 @@ def __getattr__(name: str) -> typer.Typer:
 
 def run() -> None:
     """Entry point: every failure is one sentence. An unexpected one is not quoted: it may hold private values."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore", RuntimeWarning)  # arithmetic at extremes; python -W shows them
     completing = any(name.endswith("_COMPLETE") for name in os.environ)
     command = sys.argv[1] if len(sys.argv) > 1 and not completing else None
     try:

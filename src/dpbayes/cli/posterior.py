@@ -93,6 +93,8 @@ def posterior_command(
     """
     if seed is not None and not not_private:
         raise InvalidArgument("posterior: expected --not-private with --seed. Who knows the seed can undo the noise.")
+    if seed is not None and seed < 0:
+        raise InvalidArgument(f"posterior: expected seed to be a whole number >= 0, got {seed}.")
     source = _source(
         counts, table, schema, marginal, ledger, no_ledger or not_private, options.unit(adjacency, max_rows)
     )

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, LedgerError
+from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger import export, tables
 from dpbayes.ledger.account import Account, mechanism
 from dpbayes.ledger.entry import FORMAT, Entry, digest
@@ -96,6 +96,12 @@ class Ledger:
         releases = [_written(mechanism, times) for mechanism, times in cost.entries]
         cost = _read_back(releases)
         account = self.account(dataset)
+        if account.unit != cost.unit:
+            raise UnitMismatch(
+                f"Ledger: {dataset!r} protects {account.unit.adjacency} with max_rows={account.unit.max_rows}, "
+                f"this charge {cost.unit.adjacency} with max_rows={cost.unit.max_rows}. "
+                "Make the schema say what the ledger was opened with, or open a new data set."
+            )
         if account.affords(cost):  # priced before the lock is taken, so that others wait only if they come between
             with self._store.writing() as connection:
                 account = tables.account(connection, dataset, lock=True, known=account)
