@@ -48,7 +48,8 @@ class Representatives:
 
     def spread_shares(self, answers: Floats) -> Floats:
         """The same for shares, which differ by orders of magnitude: on the scale of logarithms."""
-        return np.exp(self.spread(np.log(np.maximum(answers, 1e-300))))
+        logarithms = self.spread(np.log(np.maximum(answers, 1e-300)))
+        return np.where(logarithms < -600, 0.0, np.exp(logarithms))
 
 
 def representatives(values: Floats, shares: Floats, noise: Noise) -> Representatives:

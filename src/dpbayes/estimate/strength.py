@@ -41,8 +41,8 @@ def log_prior_of_estimates(strength: float, cells: int) -> float:
 
 
 def log_prior_of_intervals(strength: float) -> float:
-    """A/(100+A) ~ Beta(¼, 2): leans towards few cells that hold nearly everything."""
-    return log_beta_prime(strength, first=0.25, second=2.0, scale=100.0)
+    """A/(50+A) ~ Beta(½, 2): leans towards few cells that hold nearly everything."""
+    return log_beta_prime(strength, first=0.5, second=2.0, scale=50.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
