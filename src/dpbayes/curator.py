@@ -34,7 +34,7 @@ from dpbayes.mechanisms.tuning import (
     published_dirichlet,
 )
 from dpbayes.mechanisms.urn import pseudo_records
-from dpbayes.plan import Question, plan
+from dpbayes.plan import Question, plan, smaller
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
@@ -187,10 +187,8 @@ class Curator:
         cells = max(marginal.size(self._schema) for marginal in request.marginals)
         records = self._schema.records or request.expected_records or REFERENCE_RECORDS
         if request.mechanism == "auto":
-            question = Question(
-                cells=min(max(cells, 2), 2000), records=records, target=target, unit=unit, releases=releases
-            )
-            made = plan(question, products=("estimate",), repetitions=QUICK)
+            question = Question(cells=max(cells, 2), records=records, target=target, unit=unit, releases=releases)
+            made = plan(smaller(question), products=("estimate",), repetitions=QUICK)
             return made.choice.mechanism, made.why
         if request.mechanism == "gaussian":
             return calibrate(gaussian_noise(unit), target, times=releases), "gaussian, asked for"

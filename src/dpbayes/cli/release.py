@@ -190,7 +190,7 @@ def _preview(proposal: Proposal, schema: Schema) -> dict[str, object]:
     for marginal in request.marginals:
         cells = max(marginal.size(schema), 2)
         question = Question(
-            cells=min(cells, 2000),
+            cells=cells,
             records=records,
             target=request.target,
             unit=schema.unit,
