@@ -1,4 +1,7 @@
-"""Integer noise: OpenDP's samplers for releases, numpy ones of the same law for seeded experiments."""
+"""Integer noise: OpenDP's samplers for releases, numpy ones of the same law for seeded experiments.
+
+OpenDP's modules are imported one by one: its prelude would load scikit-learn, pandas and polars, for seconds.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,22 @@ def gaussian(counts: Ints, sigma: float, rng: np.random.Generator | None) -> Int
     """Counts plus discrete Gaussian noise, P[k] ∝ exp(−k²/2σ²)."""
     if rng is not None:
         return counts + _seeded_gaussian(counts.shape, sigma, rng)
-    import opendp.prelude as opendp
+    from opendp import domains, measurements, metrics, mod
 
-    opendp.enable_features("contrib")
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T="f64")
-    return _release(opendp.m.make_gaussian(*space, sigma), counts)
+    mod.enable_features("contrib")
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="f64")
+    return _release(measurements.make_gaussian(*space, sigma), counts)
 
 
 def laplace(counts: Ints, scale: float, rng: np.random.Generator | None) -> Ints:
     """Counts plus discrete Laplace noise, P[k] ∝ exp(−|k|/scale)."""
     if rng is not None:
         return counts + _seeded_laplace(counts.shape, scale, rng)
-    import opendp.prelude as opendp
+    from opendp import domains, measurements, metrics, mod
 
-    opendp.enable_features("contrib")
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
-    return _release(opendp.m.make_laplace(*space, scale), counts)
+    mod.enable_features("contrib")
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
+    return _release(measurements.make_laplace(*space, scale), counts)
 
 
 def _release(measurement: object, counts: Ints) -> Ints:
