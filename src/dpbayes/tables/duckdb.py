@@ -300,9 +300,10 @@ def _own_words() -> Iterator[None]:
         raise TableError("Table: reading it is not permitted. Check the permissions of the file.") from None
     except duckdb.HTTPException:
         raise TableError("Table: its address did not answer. Check the address and the credentials.") from None
-    except (duckdb.IOException, OSError):
-        raise TableError("Table: it cannot be read. Check that it exists, is complete and is not locked.") from None
-    except (duckdb.Error, pa.ArrowException, RuntimeError):
+    except (duckdb.Error, pa.ArrowException, RuntimeError, OSError) as problem:
+        # Arrow passes on what goes wrong in the middle of a file as an OSError without a number.
+        if isinstance(problem, duckdb.IOException) or getattr(problem, "errno", None) is not None:
+            raise TableError("Table: it cannot be read. Check that it exists, is complete and is not locked.") from None
         raise TableError(
             "Table: it is damaged, or not in the format that its name says. Check that it is complete, "
             "that every row has all the columns, and that its text is UTF-8."

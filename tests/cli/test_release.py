@@ -1,0 +1,380 @@
+"""``dpbayes release``, as a statistician, a careless one and a hostile one use it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.commands import Done, dpbayes
+
+from dpbayes import ApproxDP, PrivacyUnit
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.plan import Question, smaller
+from dpbayes.release import Release
+from dpbayes.verify import verify
+
+SCHEMA = """
+id = "people"
+adjacency = "replace-one"
+[[attribute]]
+name = "sex"
+categories = ["F", "M"]
+[[attribute]]
+name = "job"
+categories = ["cook", "nurse"]
+missing = "category"
+"""
+ROWS = "F,cook\n" * 140 + "M,nurse\n" * 95 + "M,\n" * 17
+UNIT = PrivacyUnit(adjacency="replace-one")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a table, its schema and a ledger that allows ε = 2."""
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("sex,job\n" + ROWS)
+    Path("people.toml").write_text(SCHEMA)
+    Ledger("people.ledger").open("people", ApproxDP(epsilon=2, delta=1e-6), UNIT)
+    return tmp_path
+
+
+def release(
+    *more: object,
+    table: str = "people.csv",
+    schema: str = "people.toml",
+    marginal: str = "sex",
+    epsilon: float = 1,
+    delta: float = 1e-6,
+    mechanism: str = "gaussian",
+    ledger: str | None = "people.ledger",
+) -> Done:
+    where = ["--no-ledger"] if ledger is None else ["--ledger", ledger]
+    target = ["--epsilon", epsilon, "--delta", delta, "--mechanism", mechanism]
+    return dpbayes("release", table, "--schema", schema, "--marginal", marginal, *target, *where, *more)
+
+
+def states(ledger: str = "people.ledger") -> list[str]:
+    return [charge.state for charge in Ledger(ledger).account("people").charges.values()]
+
+
+# -- a statistician ---------------------------------------------------------------------------------------------
+
+
+def test_a_release_writes_its_folder_prints_its_promise_and_verifies(here: Path) -> None:
+    done = release("--marginal", "job|sex", "--out", "published/first")
+    assert (done.code, done.err) == (0, "")
+    assert sorted(path.name for path in Path("published/first").iterdir()) == [
+        "1-sex.csv",
+        "2-job-by-sex.csv",
+        "release.json",
+        "report.html",
+    ]
+    assert [path.name for path in Path("published").iterdir()] == ["first"]
+    made = Release.load("published/first/release.json")
+    assert verify(made, ledger=Ledger("people.ledger")).ok
+    assert " ".join(made.statement().split()) in " ".join(done.out.split())
+    assert states() == ["drawn"]
+
+
+def test_json_is_all_that_standard_output_holds(here: Path) -> None:
+    done = release("--json", "--out", "published")
+    assert done.err == ""
+    assert Release.from_json(done.out) == Release.load("published/release.json")
+
+
+@pytest.mark.parametrize(
+    ("product", "column"), [("estimate", "empirical share"), ("draw", "draw share"), ("records", "pseudo-records")]
+)
+def test_the_table_for_people_shows_what_was_asked_for(here: Path, product: str, column: str) -> None:
+    done = release("--product", product, mechanism="dirichlet", ledger=None)
+    assert done.code == 0
+    assert column in done.out
+    assert "No ledger remembers this release." in done.out
+
+
+def test_a_dry_run_needs_no_rows_no_ledger_and_no_folder(here: Path) -> None:
+    Path("header.csv").write_text("sex,job\nthis,row,cannot,be,read\n")
+    done = release("--dry-run", "--json", "--out", "published", table="header.csv", ledger="not-there.ledger")
+    preview = json.loads(done.out)
+    assert (done.err, preview["rows_read"], preview["columns_read"]) == ("", 0, ["sex"])
+    assert -1e-8 <= preview["gap"] <= 0
+    assert preview["tables"][0]["predicted_error"]["kl"] > 0
+    assert not Path("published").exists()
+    assert not Path("not-there.ledger").exists()
+
+
+def test_a_large_table_is_predicted_by_a_smaller_one_with_as_many_records_a_cell() -> None:
+    asked = Question(cells=10**7, records=10**6, target=ApproxDP(epsilon=1, delta=1e-6), unit=UNIT)
+    assert (smaller(asked).cells, smaller(asked).records) == (2000, 200)
+    assert smaller(smaller(asked)) == smaller(asked)
+
+
+def test_a_seeded_release_is_repeatable_and_says_that_it_is_not_private(here: Path) -> None:
+    first, second = (release("--seed", 7, "--not-private", "--json", ledger=None) for _ in range(2))
+    made = json.loads(first.out)
+    assert made["tables"] == json.loads(second.out)["tables"]
+    assert (made["seeded"], made["ledger"]) == (True, None)
+    assert "no privacy at all" in release("--seed", 7, "--not-private", ledger=None).out.replace("\n", " ")
+
+
+def test_the_promise_in_words_is_rounded_to_the_private_side(here: Path) -> None:
+    made = Release.from_json(release("--json", epsilon=0.2000001).out)  # e^0.2 = 1.2214…
+    assert "ε=0.200001 at δ=1e-06" in made.statement()
+    assert "a factor 1.23," in made.statement()
+
+
+def test_only_a_change_in_the_same_columns_is_a_changed_table(here: Path) -> None:
+    assert release(epsilon=0.1).err == ""
+    assert release(epsilon=0.1, marginal="job").err == ""
+    Path("people.csv").write_text("sex,job\n" + ROWS + "F,cook\n")
+    changed = release(epsilon=0.1)
+    assert (changed.code, "the table has changed" in changed.err) == (0, True)
+    assert release(epsilon=0.1).err == ""
+
+
+# -- a careless one ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"table": "nowhere.csv"}, "there is no file 'nowhere.csv'"),
+        ({"table": "people.toml"}, "cannot tell what 'people.toml' is"),
+        ({"table": "people.csv?delimiter=;"}, "write 'people.csv?delimiter=,'"),
+        ({"schema": "nowhere.toml"}, "there is no file 'nowhere.toml'"),
+        ({"schema": "people.csv"}, "this is not TOML"),
+        ({"marginal": "sexe"}, "Did you mean 'sex'?"),
+        ({"marginal": "sex|sex"}, "names an attribute twice"),
+        ({"marginal": "sex|"}, "cannot read"),
+        ({"ledger": "nowhere.ledger"}, "Create it with `dpbayes ledger init`"),
+        ({"ledger": "people.csv"}, "is not a dpbayes ledger"),
+        ({"epsilon": "nan"}, "expected epsilon > 0 and finite"),
+        ({"epsilon": 1e100}, "expected a guarantee up to 1e+06"),
+        ({"delta": 1}, "expected delta strictly between 0 and 1"),
+        ({"epsilon": 3}, "A release of up to 2 would fit"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_changes_nothing(here: Path, change: dict[str, object], said: str) -> None:
+    before = sorted(here.iterdir())
+    done = release("--out", "published/new", **change)
+    assert done.code == 1
+    assert said in done.sentence
+    assert sorted(here.iterdir()) == before
+    assert states() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--product", "draw"], "Dirichlet"),
+        (["--product", "records"], "Dirichlet"),
+        (["--accounting", "published"], "Dirichlet"),
+        (["--pseudo-records", 5], "--product records"),
+        (["--numbers", "parquet"], "--numbers goes with --out"),
+        (["--seed", 1], "--not-private"),
+        (["--not-private"], "--seed"),
+        (["--seed", 1, "--not-private"], "Leave --ledger out"),
+        (["--no-ledger"], "--ledger"),
+        (["--level", 1], "level"),
+        (["--expected-records", 0], "expected_records"),
+        (["--engine", "abacus"], "abacus"),
+        (["--marginal", "sex"], "asked for twice"),
+        (["--rho", 1], "another combination"),
+        (["--out", "people.csv"], "is a file"),
+        (["--out", "."], "not empty"),
+        (["--out", "people.csv/new"], "cannot write"),
+    ],
+)
+def test_an_option_that_would_be_ignored_or_cannot_be_met_is_refused(
+    here: Path, options: list[object], said: str
+) -> None:
+    assert said in release(*options).sentence
+    assert states() == []
+
+
+@pytest.mark.parametrize("seed", [-1, -(10**30)])
+def test_a_seed_that_no_generator_takes_is_refused(here: Path, seed: int) -> None:
+    assert "seed" in release("--seed", seed, "--not-private", ledger=None).sentence
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"sex,job\nF,cook\nF\n",
+        b"sex,job\nF,cook,3\n",
+        b"sex,job\n" + b"F,cook\n" * 10_000 + b"\xff\xfe,cook\n",
+        b'sex,job\n"F,cook\n' + b"F,cook\n" * 10_000,
+    ],
+)
+def test_a_table_that_breaks_while_it_is_read_costs_nothing(here: Path, text: bytes) -> None:
+    Path("broken.csv").write_bytes(text)
+    assert "it is damaged" in release("--out", "published", table="broken.csv").sentence
+    assert states() == ["void"]
+    account = Ledger("people.ledger").account("people")
+    assert account.price(account.cost) == 0
+    assert not Path("published").exists()
+
+
+def test_a_truncated_parquet_file_is_refused_before_it_is_charged(here: Path) -> None:
+    parquet.write_table(pa.table({"sex": ["F"] * 5000, "job": ["cook"] * 5000}), "people.parquet")
+    whole = Path("people.parquet").read_bytes()
+    Path("people.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "it is damaged" in release(table="people.parquet").sentence
+    assert states() == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ("records = 251", "does not have the number of records"),
+        ('records = 252\n[[margin]]\nof = ["sex"]\ntotals = [141, 111, 0]', "totals that the schema declares for sex"),
+    ],
+)
+def test_wrong_public_totals_are_told_without_the_right_ones_and_cost_nothing(
+    here: Path, declared: str, said: str
+) -> None:
+    head, margin = [*declared.split("\n", 1), ""][:2]
+    Path("people.toml").write_text(SCHEMA.replace('id = "people"', f'id = "people"\n{head}') + margin)
+    sentence = release().sentence
+    assert said in sentence
+    assert not {"252", "140", "112"} & set(sentence.replace(".", " ").split())
+    assert states() == ["void"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbfsex,job\n" + ROWS.encode(),
+        ("sex,job\n" + ROWS).replace("\n", "\r\n").encode(),
+        b'"sex","job"\n' + ROWS.replace("F,cook", '"F","cook"').encode(),
+        b"more,job,sex\n" + b"".join(b"x,%s,%s\n" % tuple(row.split(b",")[::-1]) for row in ROWS.encode().split()),
+    ],
+)
+def test_the_odd_ways_to_write_a_csv_file_are_all_read(here: Path, content: bytes) -> None:
+    Path("people.csv").write_bytes(content)
+    made = Release.from_json(release("--json", "--marginal", "job", epsilon=2, ledger=None, mechanism="laplace").out)
+    assert made.records == 252
+    assert made.tables[0].values == pytest.approx([140, 112, 0], abs=60)
+    assert made.tables[1].values == pytest.approx([140, 95, 17, 0], abs=60)
+
+
+def test_a_ledger_of_another_unit_is_refused_with_both_units(here: Path) -> None:
+    Path("people.toml").write_text(SCHEMA.replace("replace-one", "add-remove"))
+    assert "protects replace-one with max_rows=1, this charge add-remove" in release().sentence
+    assert states() == []
+
+
+# -- a hostile one ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE dpbayes_ledger SET format = 2", "written by a newer dpbayes"),
+        ("UPDATE dpbayes_entries SET text = replace(text, '\"epsilon\":2', '\"epsilon\":9')", "altered or damaged"),
+        ("DELETE FROM dpbayes_entries WHERE serial > 0", "missing"),
+        ("DELETE FROM dpbayes_datasets", "no data set 'people'"),
+        ("DROP TABLE dpbayes_entries", "is not a dpbayes ledger"),
+    ],
+)
+def test_a_tampered_ledger_is_refused_and_nothing_is_drawn(here: Path, statement: str, said: str) -> None:
+    assert release(epsilon=0.5).code == 0
+    with sqlite3.connect("people.ledger") as connection:
+        connection.execute(statement)
+    connection.close()
+    assert said in release("--out", "published", epsilon=0.5).sentence
+    assert not Path("published").exists()
+
+
+def test_an_interrupted_count_is_told_and_costs_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpbayes.tables.duckdb import DuckDBEngine
+
+    def count(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(DuckDBEngine, "count", count)
+    done = release("--out", "published/new")
+    assert (done.code, done.sentence) == (130, "interrupted.")
+    assert states() == ["void"]
+    assert not Path("published").exists()
+
+
+def test_what_cannot_be_written_any_more_is_printed_because_it_is_paid_for(here: Path) -> None:
+    """Files may hold 10 kB here: too little for the report."""
+    code = (
+        "import resource, signal, sys; from dpbayes.cli.main import run\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
+        "run()"
+    )
+    asked = "release people.csv --schema people.toml --marginal sex --epsilon 1 --delta 1e-6 --mechanism laplace"
+    command = [sys.executable, "-c", code, *asked.split(), "--no-ledger", "--out", "published"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert resource.getrlimit(resource.RLIMIT_FSIZE) != (10_000, 10_000)
+    assert done.returncode == 1, done.stderr
+    assert "cannot write to 'published'" in done.stderr
+    assert verify(Release.from_json(done.stdout)).ok
+    assert sorted(path.name for path in here.iterdir()) == ["people.csv", "people.ledger", "people.toml"]
+
+
+def test_a_ledger_that_goes_away_after_the_charge_does_not_take_the_release_with_it(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpbayes.curator import Curator
+
+    draw = Curator._draw
+
+    def and_lose_the_ledger(*arguments: object) -> object:
+        Path("people.ledger").rename("moved.ledger")
+        return draw(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Curator, "_draw", and_lose_the_ledger)
+    done = release("--out", "published")
+    assert (done.code, "could not tell whether the table has changed" in done.err) == (0, True)
+    assert states("moved.ledger") == ["charged"]
+    assert verify(Release.load("published/release.json"), ledger=Ledger("moved.ledger")).ok
+
+
+def test_a_full_standard_output_is_one_sentence(here: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "schema", "show", "people.toml"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert done.stderr.startswith(f"dpbayes: the system refused: {errno_text(errno.ENOSPC)}.")
+    assert "Traceback" not in done.stderr
+
+
+def errno_text(number: int) -> str:
+    import os
+
+    return os.strerror(number)
+
+
+@pytest.mark.slow
+def test_eight_releases_at_once_never_overspend(here: Path) -> None:
+    asked = "release people.csv --schema people.toml --marginal sex --epsilon 1 --delta 1e-6 --mechanism gaussian"
+    start = [sys.executable, "-c", "from dpbayes.cli.main import run; run()", *asked.split()]
+    running = [
+        subprocess.Popen([*start, "--ledger", "people.ledger", "--out", f"published/{n}"], stdout=subprocess.DEVNULL)
+        for n in range(8)
+    ]
+    codes = [process.wait() for process in running]
+    account = Ledger("people.ledger").account("people")
+    assert account.price(account.cost) <= 2 * (1 + 1e-9)
+    assert 1 < codes.count(0) < 8
+    assert states() == ["drawn"] * codes.count(0)
+    assert len(list(Path("published").iterdir())) == codes.count(0)
