@@ -12,16 +12,15 @@ by its mean and variance (``log_total``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.special import gammaln
 
 from dpbayes._checks import Floats
+from dpbayes.estimate.laws import CellPosterior, log_prior, log_total
 from dpbayes.estimate.noise import Noise
+from dpbayes.estimate.pairs import pair_posterior
 from dpbayes.estimate.quadrature import NEGLIGIBLE, grid, moments, normalised, range_of_mass, tilt_change
 
-__all__ = ["NODES", "CellPosterior", "cell_posterior", "conditioned", "grid", "log_prior", "log_total", "moments"]
+__all__ = ["NODES", "cell_posterior", "conditioned", "grid", "log_prior", "moments"]
 
 NODES = 64
 """Nodes per cell; ranges of fewer whole counts are summed exactly."""
@@ -36,47 +35,10 @@ MOST_TRIES = 12
 """Tilts are refitted at most so often; twice is usual. A total that contradicts nearly exact cells is never met."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellPosterior:
-    """Posterior masses on nodes, for rows × cells: ``mass`` sums to one over the last axis."""
-
-    nodes: Floats
-    spans: Floats
-    """How many whole counts a node stands for."""
-    mass: Floats
-    mean: Floats
-    variance: Floats
-    log_evidence: Floats
-    """ln P(released row | total, prior) up to a constant of the release."""
-
-
-def log_prior(counts: Floats, strength: Floats) -> Floats:
-    """f(c; a) = Γ(c+a)/(Γ(a) c!), its logarithm
-
-    Symbols: c counts, a strength.
-    Source: docs/explanation/estimate.md, model: the negative binomial weight without its tilt.
-    Adjacency: none, this is post-processing.
-    """
-    return np.asarray(gammaln(counts + strength) - gammaln(strength) - gammaln(counts + 1))
-
-
-def log_total(counts: Floats, mean: Floats, variance: Floats) -> Floats:
-    """The logarithm of P(a sum of counts = c), from its mean and variance.
-
-    A negative binomial law if overdispersed, exact when the release says nothing; else a normal one.
-    """
-    mean = np.maximum(mean, 1e-12)
-    inside = np.maximum(counts, 0.0)
-    shape = mean**2 / np.maximum(variance - mean, 1e-9 * mean + 1e-12)
-    overdispersed = log_prior(inside, shape) - shape * np.log1p(mean / shape) + inside * np.log(mean / (mean + shape))
-    normal = -0.5 * ((counts - mean) ** 2 / np.maximum(variance, 1e-12) + np.log1p(2 * np.pi * variance))
-    return np.where(counts < 0, -np.inf, np.where(variance > mean, overdispersed, normal))
-
-
 def cell_posterior(
     noise: Noise, values: Floats, *, strength: Floats, totals: Floats, copies: Floats, size: int = NODES
 ) -> CellPosterior:
-    """Posterior of rows × cells: each row has a total, and ``copies`` cells like each one.
+    """Posterior of rows × cells: each row has a total, and ``copies`` cells like each one. Rows of two are exact.
 
     ln P(x | n, a) = Σ_k K_k(τ) − τn + ln P_τ(Σc = n) − ln f(n; Σa),   K_k(τ) = ln Σ_c f(c; a_k) e^{τc} P(x_k | c)
     Symbols: x values, n totals, a strength, τ tilt with Σ_k K_k′(τ) = n.
@@ -88,6 +50,8 @@ def cell_posterior(
     """
     strength = np.broadcast_to(strength, values.shape)
     totals = np.maximum(totals, 1e-9)
+    if values.shape[1] == 2 and (copies == 1).all():
+        return pair_posterior(noise, values, strength=strength, totals=totals, size=size)
     all_strength = (copies * strength).sum(axis=-1)
     limit = np.ceil(totals * (8 + NEGLIGIBLE / all_strength))[:, None] + size
     start = np.log(totals / (totals + all_strength))
@@ -147,6 +111,8 @@ def conditioned(cells: CellPosterior, totals: Floats, copies: Floats) -> CellPos
     Each law is multiplied by the law of the sum of the other cells. What the means then still lack of the total is
     shared out in proportion to the variances, as a tilt would share it.
     """
+    if cells.conditioned:
+        return cells
     total_variance = (copies * cells.variance).sum(axis=-1, keepdims=True)
     rest = np.maximum((copies * cells.mean).sum(axis=-1, keepdims=True) - cells.mean, 0.0)
     rest_variance = np.maximum(total_variance - cells.variance, 0.0)
@@ -166,4 +132,5 @@ def conditioned(cells: CellPosterior, totals: Floats, copies: Floats) -> CellPos
         mean=np.maximum(mean + shift, 0.0),
         variance=moments(nodes, mass)[1],
         log_evidence=cells.log_evidence,
+        conditioned=True,
     )

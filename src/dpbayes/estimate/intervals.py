@@ -93,7 +93,8 @@ def _interval(quantile: Callable[[float, Bools], Floats], level: float, top: Flo
         shorter = top[ceiling] - start < (upper - lower)[ceiling]
         lower[ceiling] = np.where(shorter, start, lower[ceiling])
         upper[ceiling] = np.where(shorter, top[ceiling], upper[ceiling])
-    return np.minimum(lower, upper), np.minimum(upper, top)
+    upper = np.minimum(upper, top)
+    return np.minimum(lower, upper), upper
 
 
 def _gathered(first: Floats, second: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:

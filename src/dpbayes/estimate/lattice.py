@@ -54,6 +54,8 @@ class Representatives:
 
 def representatives(values: Floats, shares: Floats, noise: Noise) -> Representatives:
     """The different cells among the given ones, or a lattice around them if there are too many."""
+    if values.size <= 2:
+        return _themselves(values, shares, noise)
     few = values.size <= MOST_VALUES
     concentration = np.asarray(noise.concentration if isinstance(noise, GammaNoise) else 1.0)
     axes = [

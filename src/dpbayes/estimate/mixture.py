@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbayes._checks import Floats
-from dpbayes.estimate.cells import CellPosterior
 from dpbayes.estimate.intervals import node_interval, share_interval
 from dpbayes.estimate.lattice import Representatives
+from dpbayes.estimate.laws import CellPosterior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
-from dpbayes.estimate.cells import CellPosterior, cell_posterior, conditioned
+from dpbayes.estimate.cells import cell_posterior, conditioned
 from dpbayes.estimate.lattice import representatives
+from dpbayes.estimate.laws import CellPosterior
 from dpbayes.estimate.mixture import Answer, Component, answer
 from dpbayes.estimate.noise import Noise
 from dpbayes.estimate.strength import Setting, relevant, settings, typical

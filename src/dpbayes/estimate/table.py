@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from dpbayes._checks import Floats
 from dpbayes.estimate import inputs
-from dpbayes.estimate.cells import CellPosterior, cell_posterior, conditioned
+from dpbayes.estimate.cells import cell_posterior, conditioned
 from dpbayes.estimate.lattice import Representatives, representatives
+from dpbayes.estimate.laws import CellPosterior
 from dpbayes.estimate.mixture import Answer, Component, answer
 from dpbayes.estimate.noise import Noise
 from dpbayes.estimate.result import Estimate, Interval
