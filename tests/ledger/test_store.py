@@ -159,7 +159,7 @@ def test_no_changed_byte_of_the_file_changes_what_the_ledger_says(used: Ledger, 
 @pytest.mark.parametrize("serial", range(4))
 @pytest.mark.parametrize("column", ["text", "hash"])
 def test_a_changed_entry_is_named(serial: int, column: str, used: Ledger, path: Path) -> None:
-    change = f"UPDATE dpbayes_entries SET {column} = replace({column}, '0', '1') WHERE serial = ?"
+    change = f"UPDATE dpbayes_entries SET {column} = upper({column}) WHERE serial = ?"
     execute(path, change, serial)
     with pytest.raises(LedgerError, match=f"entry {serial} of data set 'census'"):
         used.account("census")
