@@ -51,6 +51,9 @@ check: setup ## lint, types, import contracts
 bench: setup ## measure speed, as ratios in one run
 	$(BIN)/python -m benchmarks
 
+reproduce: setup ## every figure and table of the papers, and the page of claims (about an hour; QUICK=1 for minutes)
+	$(BIN)/python -m experiments $(if $(QUICK),--quick)
+
 docs: setup ## write the reference pages and build the documentation into site/
 	$(BIN)/python docs/build_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

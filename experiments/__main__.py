@@ -1,0 +1,61 @@
+"""Reproduce the papers: ``python -m experiments [name …] [--quick] [--fresh] [--jobs N]``.
+
+Without names all experiments run. Stop it at any time; the next run goes on. ``--quick`` takes minutes and writes to
+out/reproduce-quick; the full run writes experiments/results and docs/reproduction, and the page of claims.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from experiments import lab, page
+
+EXPERIMENTS = (
+    "rdp.introduction",
+    "rdp.figure1",
+    "rdp.figure2",
+    "rdp.table1",
+    "rdp.figures3_4",
+    "rdp.figure5",
+    "rdp.figure6",
+    "rdp.figure7",
+    "rdp.proposition3",
+    "tcdp.figure1_left",
+    "tcdp.figure1_right",
+    "tcdp.figure2",
+    "tcdp.figure3",
+    "tcdp.appendix_d",
+    "tcdp.sample_sizes",
+    "hellinger.abstract_figure1",
+    "hellinger.abstract_figure2",
+    "hellinger.abstract_figure3",
+    "hellinger.beyond",
+    "hellinger.notes_figure1",
+    "hellinger.notes_figures2_4",
+    "hellinger.notes_figures5_8",
+)
+"""In the order of the page."""
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="name", help=f"one of {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions, written to out/reproduce-quick")
+    parser.add_argument("--fresh", action="store_true", help="measure again what was kept from earlier runs")
+    parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
+    asked = parser.parse_args(arguments)
+    if unknown := set(asked.names) - set(EXPERIMENTS):
+        parser.error(f"no experiment named {', '.join(sorted(unknown))}")
+    experiments = [lab.Experiment(name, asked.quick) for name in asked.names or EXPERIMENTS]
+    lab.run(experiments, jobs=asked.jobs, fresh=asked.fresh)
+    quick = lab.ROOT / "out" / "reproduce-quick"
+    folders = (quick, quick) if asked.quick else (lab.RESULTS, lab.FIGURES)
+    for experiment in experiments:
+        lab.write(experiment, *folders)
+    page.write(*folders)
+    print(f"{len(experiments)} experiments; open {folders[1].relative_to(lab.ROOT) / 'claims.html'}.", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
