@@ -9,8 +9,8 @@ An experiment is a module ``experiments/<paper>/<name>.py`` with a file of setti
     draw(rows, settings)   a matplotlib figure of all rows (a pandas table)
     claims(rows, settings) what the paper says, what came out, and the verdict
 
-The settings have a table ``[full]``; ``[quick]`` replaces some of its entries. Every piece has its own generator, seeded by
-``seed`` and its number, and its rows are kept, so that a run that was stopped goes on where it was.
+The settings have a table ``[full]``; ``[quick]`` replaces some of its entries. Every piece has its own generator,
+seeded by ``seed`` and its number, and its rows are kept, so that a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations

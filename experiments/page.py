@@ -14,14 +14,15 @@ from experiments.lab import FIGURES, RESULTS
 
 MARKS = {"agrees": "✓ agrees", "differs": "≠ differs", "cannot be known": "? cannot be known"}
 INTRODUCTION = (
-    "Every figure and table of the five papers, computed again with the public interface of dpbayes, and beside each the "
-    "same budget used well: exact accounting, tuned parameters, noise-aware estimates, and baselines that get the same "
-    "care. Claims are in our words. Written by `python -m experiments` from the files in `experiments/results`."
+    "Every figure and table of the five papers, computed again with the public interface of dpbayes, and beside each "
+    "the same budget used well: exact accounting, tuned parameters, noise-aware estimates, and baselines that get the "
+    "same care. Claims are in our words. Written by `python -m experiments` from the files in `experiments/results`."
 )
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "table{border-collapse:collapse;width:100%;font-size:.9em}td,th{border:1px solid #ddd;padding:.4em .6em;text-align:left;"
-    "vertical-align:top}th{background:#f5f5f5}img{max-width:100%}code{background:#f3f3f3;padding:.1em .3em}"
+    "table{border-collapse:collapse;width:100%;font-size:.9em}td,th{border:1px solid #ddd;padding:.4em .6em;"
+    "text-align:left;vertical-align:top}th{background:#f5f5f5}img{max-width:100%}"
+    "code{background:#f3f3f3;padding:.1em .3em}"
     ".agrees{color:#00664b;font-weight:600;white-space:nowrap}.differs{color:#a33e00;font-weight:600;white-space:nowrap}"
     ".cannot{color:#555;font-weight:600}"
 )

@@ -10,9 +10,9 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-from matplotlib import pyplot as plt  # noqa: E402 - the drawing backend comes first
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PINK, GREY = (
     "#000000",

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from experiments.models.data import EPSILONS, NAMES, ORDER, Split, split
 
 from dpbayes import RDP
 from dpbayes.errors import DpbayesError
@@ -28,6 +27,7 @@ from dpbayes.fitting import MeaninglessBudget, fit
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.sklearn import PrivateCategoricalNB
 from dpbayes.tables.coded import CodedTable
+from experiments.models.data import EPSILONS, NAMES, ORDER, Split, split
 
 CLASS = "target"
 GOALS = (0.36, 0.46, 0.66, 0.80, 0.87)

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from experiments.models.data import EPSILONS, ORDER, Split, networks, split
 
 from dpbayes import RDP
 from dpbayes.fitting import fit
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.tables.coded import CodedTable
+from experiments.models.data import EPSILONS, ORDER, Split, networks, split
 
 WAYS = {"paper": ("draw", "published"), "dpbayes": ("posterior", "exact")}
 

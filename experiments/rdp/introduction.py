@@ -1,8 +1,8 @@
 """The same noise on two distributions: harmless for p, fatal for q.
 
 Adding z = (−0.1, 0.1) hardly changes p = (0.5, 0.5); in q = (0.1, 0.9) it empties the first category, and the
-Kullback–Leibler divergence is infinite. [RDP] concludes that additive noise does not suit this measure. What it shows is
-that *clipped* noise does not: the estimate of dpbayes from the same noisy counts is never zero.
+Kullback–Leibler divergence is infinite. [RDP] concludes that additive noise does not suit this measure. What it shows
+is that *clipped* noise does not: the estimate of dpbayes from the same noisy counts is never zero.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from experiments import style
-from experiments.lab import Claim, verdict
 from matplotlib.figure import Figure
 from scipy.special import rel_entr
+
+from experiments import style
+from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"
 TITLE = "Introduction: 0.009 and ∞"
