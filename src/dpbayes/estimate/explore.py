@@ -16,8 +16,8 @@ MOST_POINTS = 300
 
 def explore(
     log_density: Callable[[Point], float], *, start: Point, steps: Point, smallest: Point, largest: Point
-) -> list[Point]:
-    """Points around the peak of a density, evenly spaced, so that sums over them are integrals.
+) -> tuple[list[Point], float]:
+    """Points around the peak of a density, evenly spaced, and the volume of each: sums over them are integrals.
 
     The step along each axis is fitted to the width of the peak, between ``smallest`` and ``largest``.
     """
@@ -37,7 +37,7 @@ def explore(
         if fitted == steps:
             break
         start, steps = peak, fitted
-    return _flood(density, peak, steps)
+    return _flood(density, peak, steps), math.prod(steps)
 
 
 def _moved(point: Point, axis: int, by: float) -> Point:

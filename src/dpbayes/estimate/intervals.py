@@ -34,19 +34,28 @@ ATOMS = 12
 def node_interval(nodes: Floats, spans: Floats, mass: Floats, level: float, top: Floats) -> tuple[Floats, Floats]:
     """Ends of the interval of each cell, from arrays of shape (cells, nodes) in any order.
 
-    A node spreads its mass over its span; a span of zero is a single point. Nothing lies above ``top``.
+    A node spreads its mass over its span; a span of zero is a single point. So the distribution function is made of
+    straight lines and jumps, and is inverted exactly. Nothing lies above ``top``.
     """
-    order = np.argsort(nodes, axis=-1)
-    nodes, spans, mass = (np.take_along_axis(array, order, axis=-1) for array in (nodes, spans, mass))
-    cumulative = np.cumsum(mass, axis=-1)
+    half, spreads = spans / 2, spans > 0
+    density = np.where(spreads, mass / np.where(spreads, spans, 1.0), 0.0)
+    point = np.where(spreads, 0.0, mass)
+    places = np.concatenate([nodes - half, nodes + half], axis=-1)
+    order = np.argsort(places, axis=-1)
+    changes = np.concatenate([density, -density], axis=-1), np.concatenate([point, np.zeros_like(point)], axis=-1)
+    places, changes_of_slope, jumps = (np.take_along_axis(array, order, axis=-1) for array in (places, *changes))
+    slope = np.maximum(np.cumsum(changes_of_slope, axis=-1), 0.0)
+    climbs = slope[:, :-1] * np.diff(places, axis=-1)
+    reached = np.cumsum(jumps, axis=-1)
+    reached[:, 1:] += np.cumsum(climbs, axis=-1)
 
     def quantile(probability: float, cells: Bools) -> Floats:
-        below = cumulative[cells]
-        crossed = np.minimum((below < probability).sum(axis=-1), nodes.shape[-1] - 1)[:, None]
-        arrays = nodes[cells], spans[cells], mass[cells], below
-        node, span, own, reached = (np.take_along_axis(array, crossed, axis=-1)[:, 0] for array in arrays)
-        position = np.clip((probability - reached) / np.maximum(own, 1e-300) + 0.5, -0.5, 0.5)
-        return np.maximum(node + span * position, 0.0)
+        crossed = np.clip((reached[cells] < probability).sum(axis=-1), 1, places.shape[-1] - 1)[:, None]
+        arrays = (array[cells] for array in (places, reached, slope))
+        place, below, rise = (np.take_along_axis(array, crossed - 1, axis=-1)[:, 0] for array in arrays)
+        end = np.take_along_axis(places[cells], crossed, axis=-1)[:, 0]
+        missing = np.maximum(probability - below, 0.0)
+        return np.asarray(np.clip(place + missing / np.maximum(rise, 1e-300), 0.0, np.maximum(end, 0.0)))
 
     return _interval(quantile, level, top)
 

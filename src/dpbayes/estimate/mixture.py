@@ -17,8 +17,10 @@ class Component:
     """The posterior of rows × cells under one setting: a strength of the prior and a total for each row."""
 
     setting: int
-    """Components with the same number have the same strengths."""
+    """Components with the same number have the same strengths and shares."""
     cells: CellPosterior
+    shares: Floats
+    """The shape m of the prior."""
     strength: Floats
     totals: Floats
     weight: float
@@ -55,8 +57,8 @@ class Answer:
         }
 
 
-def answer(components: list[Component], shares: Floats, level: float | None) -> Answer:
-    """Average over the components; ``shares`` is the shape m of the prior, for rows × cells.
+def answer(components: list[Component], level: float | None) -> Answer:
+    """Average over the components.
 
     E[p] = Σ w (E[c] + A m)/(n + A)
     Symbols: w weight, c counts, A strength, m shares, n totals.
@@ -69,18 +71,18 @@ def answer(components: list[Component], shares: Floats, level: float | None) -> 
         counts += part.weight * part.cells.mean
         squares += part.weight * (part.cells.variance + part.cells.mean**2)
         empirical += part.weight * part.cells.mean / totals
-        population += part.weight * (part.cells.mean + strength * shares) / (totals + strength)
+        population += part.weight * (part.cells.mean + strength * part.shares) / (totals + strength)
     counted = [part for part in components if part.interval_weight > 0]
     return Answer(
         counts=counts,
         variance=np.maximum(squares - counts**2, 0.0),
         empirical=empirical,
         population=population,
-        intervals={} if level is None else _intervals(counted, shares, level),
+        intervals={} if level is None else _intervals(counted, level),
     )
 
 
-def _intervals(components: list[Component], shares: Floats, level: float) -> dict[str, tuple[Floats, Floats]]:
+def _intervals(components: list[Component], level: float) -> dict[str, tuple[Floats, Floats]]:
     """Intervals of counts, of their shares of the total, and of p ~ Beta(c + A m, n − c + A(1 − m)) given c."""
     shape = components[0].cells.mean.shape
 
@@ -96,12 +98,11 @@ def _intervals(components: list[Component], shares: Floats, level: float) -> dic
     mass = joined([part.interval_weight * part.cells.mass for part in components])
     per_total = joined([np.ones_like(part.cells.nodes) / total for total, part in zip(totals, components, strict=True)])
     most = np.broadcast_to(np.max(totals, axis=0)[..., 0], shape).ravel()
-    lower, upper = node_interval(nodes, spans, mass, level, most)
     mixtures = []
     for setting in dict.fromkeys(part.setting for part in components):
         alike = [(part, total) for part, total in zip(components, totals, strict=True) if part.setting == setting]
-        prior = alike[0][0].strength[:, None, None] * shares[..., None]
-        rest = alike[0][0].strength[:, None, None] * (1 - shares[..., None])
+        strength, shares = alike[0][0].strength[:, None, None], alike[0][0].shares[..., None]
+        prior, rest = strength * shares, strength * (1 - shares)
         mixtures.append(
             (
                 joined([part.cells.nodes + prior for part, _ in alike]),
@@ -110,7 +111,7 @@ def _intervals(components: list[Component], shares: Floats, level: float) -> dic
             )
         )
     return {
-        "counts": ends((np.floor(lower), np.ceil(upper))),
+        "counts": ends(node_interval(nodes, spans, mass, level, most)),
         "empirical": ends(node_interval(nodes * per_total, spans * per_total, mass, level, np.ones(most.size))),
         "population": ends(share_interval(mixtures, level)),
     }

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpbayes._checks import Floats
+
+ROUNDING = 1e-6
+"""What sums of weights may be off: a number so near to a whole one is that one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,10 +20,14 @@ class Interval:
     upper: Floats
 
     @classmethod
-    def named(cls, name: str, arrays: dict[str, Floats]) -> Interval | None:
-        """The interval called ``name lower``, ``name upper``, if there is one."""
+    def named(cls, name: str, arrays: dict[str, Floats], *, whole: bool = False) -> Interval | None:
+        """The interval called ``name lower``, ``name upper``, if there is one; widened to ``whole`` numbers."""
         lower, upper = arrays.get(f"{name} lower"), arrays.get(f"{name} upper")
-        return None if lower is None or upper is None else cls(lower=lower, upper=upper)
+        if lower is None or upper is None:
+            return None
+        if whole:
+            lower, upper = np.floor(lower + ROUNDING), np.ceil(upper - ROUNDING)
+        return cls(lower=lower, upper=upper)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

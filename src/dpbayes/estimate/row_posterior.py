@@ -58,6 +58,7 @@ class _Block:
         return Component(
             setting=number,
             cells=cells if self.independent else conditioned(cells, totals, self.copies),
+            shares=self.shares,
             strength=strength,
             totals=totals,
             weight=setting.weight,
@@ -76,7 +77,7 @@ class RowPosterior:
     """Standard deviations of the row totals; zero where they are public."""
     shares: Floats
     certainty: float
-    """The records that the prior of the shares is worth; infinite if they were given."""
+    """The records that the prior of the shares is worth."""
 
     def information(self, strength: float) -> Floats:
         """n′A/(n′ + A): the records that each row is worth as a witness of what the rows share.
@@ -107,7 +108,7 @@ class RowPosterior:
                 for block in blocks
             ) - 0.5 * (self.shares.size - 1) * math.log1p(information / self.certainty)
 
-        return settings(log_evidence, cells=self.shares.size, records=0.0)
+        return settings([log_evidence], cells=self.shares.size, records=0.0)
 
     def predictive(self, strength: float) -> Floats:
         """A′ of every row: 1/A′ = 1/A + 1/(A₀ + Σ of the other rows' information), for intervals."""
@@ -141,7 +142,7 @@ class RowPosterior:
                     for number, setting in enumerate(found)
                     if setting.interval_weight > 0
                 ]
-            for name, part in block.spread(answer(components, block.shares, level)).items():
+            for name, part in block.spread(answer(components, level)).items():
                 answers.setdefault(name, np.empty(self.values.shape))[rows] = part
         return answers
 

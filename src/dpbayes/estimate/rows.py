@@ -10,8 +10,6 @@ or themselves estimated from the released rows.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -47,7 +45,8 @@ def estimate_rows(
         noise: How they came about.
         records: Public totals of the rows, or None to estimate them.
         total: The public number of records of the whole table, if only that is public.
-        shape: A public guess at what the rows share, one share per column; estimated from the release by default.
+        shape: A public guess at what the rows share, one share per column. It is the prior of what the rows
+            turn out to share, and a wrong one is outvoted.
         level: Of the credible intervals; None leaves them out, which is many times faster.
 
     >>> from dpbayes.estimate.noise import GaussianNoise
@@ -66,12 +65,14 @@ def estimate_rows(
         totals, variances = count_moments(table.sum(axis=1), noise.pooled(1, table.shape), whole)
     else:
         totals, variances, whole = public, np.zeros(public.size), float(public.sum())
-    if shape is None:
-        whole_records = None if whole is None else int(whole)
-        pooled = estimate(table.sum(axis=0), noise.pooled(0, table.shape), records=whole_records, level=None)
-        shares, certainty = pooled.population, pooled.strength * table.shape[1]
-    else:
-        shares, certainty = inputs.prior_shape(OWNER, shape, table.shape[1:]), math.inf
+    pooled = estimate(
+        table.sum(axis=0),
+        noise.pooled(0, table.shape),
+        records=None if whole is None else int(whole),
+        shape=None if shape is None else inputs.prior_shape(OWNER, shape, table.shape[1:]),
+        level=None,
+    )
+    shares, certainty = pooled.population, pooled.strength * table.shape[1]
     rows = RowPosterior(
         values=noise.readable(table),
         noise=noise,
@@ -92,15 +93,14 @@ def estimate_rows(
         records=totals,
         strength=typical(found).strength / shares.size,
         level=level,
-        counts_interval=Interval.named("counts", result),
+        counts_interval=Interval.named("counts", result, whole=True),
         empirical_interval=Interval.named("empirical", result),
         population_interval=Interval.named("population", result),
         notes=(
             "The records of each row are public."
             if public is not None
             else "The records of each row were estimated from the release.",
-            "Rows were drawn towards the given shape."
-            if shape is not None
-            else "Rows were drawn towards their common distribution, itself estimated.",
+            "Rows were drawn towards their common distribution, itself estimated.",
+            *pooled.notes[1:],
         ),
     )

@@ -8,7 +8,7 @@ a good estimate presumes an even table (shrink noise), an honest interval must a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,6 +51,8 @@ class Setting:
 
     strength: float
     records: float
+    shape: int
+    """Which of the shapes offered."""
     weight: float
     """Posterior weight for estimates."""
     interval_weight: float
@@ -58,7 +60,7 @@ class Setting:
 
 
 def settings(
-    log_evidence: Callable[[float, float], float],
+    log_evidences: Sequence[Callable[[float, float], float]],
     *,
     cells: int,
     records: float | None,
@@ -66,9 +68,26 @@ def settings(
 ) -> list[Setting]:
     """The strengths that a release leaves possible; and the numbers of records, if ``records`` is not public.
 
-    ``guess`` is the number of records and its standard deviation, from which the walk starts. All numbers of records
-    are alike a priori.
+    There is one evidence for each shape of the prior. All numbers of records are alike a priori; ``guess`` is the
+    number of records and its standard deviation, from which the walk starts.
     """
+    walks = [_walk(log_evidence, cells=cells, records=records, guess=guess) for log_evidence in log_evidences]
+    heights = np.array([height for walk in walks for _, height in walk])
+    weights = np.exp(heights - heights.max(axis=0))
+    weights /= weights.sum(axis=0)
+    points = [(*point, shape) for shape, walk in enumerate(walks) for point, _ in walk]
+    return [
+        Setting(
+            strength=strength, records=total, shape=shape, weight=float(weight), interval_weight=float(interval_weight)
+        )
+        for (strength, total, shape), (weight, interval_weight) in zip(points, weights, strict=True)
+    ]
+
+
+def _walk(
+    log_evidence: Callable[[float, float], float], *, cells: int, records: float | None, guess: tuple[float, float]
+) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Strengths with numbers of records, and the logarithms of their two weights, up to a constant of the release."""
     evidence: dict[tuple[float, ...], float] = {}
 
     def unpacked(point: tuple[float, ...]) -> tuple[float, float]:
@@ -86,28 +105,22 @@ def settings(
         return evidence[point] + float(np.logaddexp(*log_priors(point)))
 
     if records is not None:
-        points = explore(log_density, start=(0.0,), steps=(1.0,), smallest=(0.02,), largest=(1.0,))
+        points, volume = explore(log_density, start=(0.0,), steps=(1.0,), smallest=(0.02,), largest=(1.0,))
     else:
         step = max(round(guess[1] / 2), 1.0)
-        points = explore(
+        points, volume = explore(
             log_density,
             start=(0.0, max(round(guess[0]), step)),
             steps=(1.0, step),
             smallest=(0.02, 1.0),
             largest=(1.0, math.inf),
         )
-    heights = np.array([[evidence[point] + log_prior for log_prior in log_priors(point)] for point in points])
-    weights = np.exp(heights - heights.max(axis=0))
-    weights /= weights.sum(axis=0)
-    return [
-        Setting(
-            strength=unpacked(point)[0],
-            records=unpacked(point)[1],
-            weight=float(weight),
-            interval_weight=float(interval_weight),
-        )
-        for point, (weight, interval_weight) in zip(points, weights, strict=True)
-    ]
+    found = []
+    for point in points:
+        for_estimates, for_intervals = log_priors(point)
+        height = evidence[point] + math.log(volume)
+        found.append((unpacked(point), (height + for_estimates, height + for_intervals)))
+    return found
 
 
 def relevant(found: list[Setting]) -> list[Setting]:
@@ -128,6 +141,7 @@ def typical(found: list[Setting]) -> Setting:
     return Setting(
         strength=float(np.exp(weights @ np.log([setting.strength for setting in found]))),
         records=float(weights @ [setting.records for setting in found]),
+        shape=found[int(weights.argmax())].shape,
         weight=1.0,
         interval_weight=1.0,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,9 @@ from dpbayes.estimate.strength import Setting, settings, typical
 
 OWNER = "estimate"
 
+TRUST = 0.95
+"""Prior probability that a given shape is a better guide than the even one."""
+
 
 def estimate(
     values: ArrayLike,
@@ -31,7 +35,8 @@ def estimate(
     """Counts, shares of the records and shares of the population behind one released table, with intervals.
 
     p ~ Dirichlet(A·m),   c ~ Multinomial(N, p),   x_k ~ noise around c_k
-    Symbols: x values, N records, m shape, A strength, averaged over its posterior.
+    Symbols: x values, N records, m shape, A strength, averaged over its posterior. A given shape competes with the even
+    one, and the answer is averaged over both: a wrong guess is outvoted by the release.
     Source: docs/explanation/estimate.md.
     Adjacency: none, this is post-processing. ``records`` is None where the unit keeps the number of records private.
 
@@ -39,7 +44,7 @@ def estimate(
         values: The released numbers, in any shape.
         noise: How they came about.
         records: The public number of records, or None to estimate it along.
-        shape: A public guess at the distribution, in the shape of ``values``; even by default.
+        shape: A public guess at the distribution, for the cells of ``values``; even by default.
         level: Of the credible intervals; None leaves them out.
 
     >>> from dpbayes.estimate.noise import GaussianNoise
@@ -56,6 +61,7 @@ def estimate(
     found = _settings(cells, total)
     result = {name: part.reshape(table.shape) for name, part in _answer(cells, found, level).spread(cells).items()}
     middle = typical(found)
+    guided = sum(setting.weight for setting in found if setting.shape == 0)
     population = result["population"] / result["population"].sum()
     seen = result["empirical"].sum()
     return Estimate(
@@ -65,14 +71,16 @@ def estimate(
         records=middle.records if total is None else total,
         strength=middle.strength / table.size,
         level=level,
-        counts_interval=Interval.named("counts", result),
+        counts_interval=Interval.named("counts", result, whole=True),
         empirical_interval=Interval.named("empirical", result),
         population_interval=Interval.named("population", result),
         notes=(
             "The number of records is public."
             if total is not None
             else "The number of records was estimated from the release.",
-            "The prior was drawn towards the given shape." if shape is not None else "The prior was even.",
+            f"The prior has the given shape with probability {guided:.3f}, else it is even."
+            if shape is not None
+            else "The prior was even.",
         ),
     )
 
@@ -89,37 +97,47 @@ def _settings(cells: Representatives, records: float | None) -> list[Setting]:
     center = cells.noise.center(cells.values)
     variance = cells.noise.spread(np.maximum(center, 0.0)) ** 2
 
-    def log_evidence(strength: float, total: float) -> float:
-        return float(_posterior(cells, strength, total).log_evidence[0])
+    def log_evidence(shares: Floats, trust: float) -> Callable[[float, float], float]:
+        return lambda strength, total: (
+            float(_posterior(cells, strength * shares, total).log_evidence[0]) + math.log(trust)
+        )
 
     return settings(
-        log_evidence,
+        [log_evidence(shares, trust) for shares, trust in _shapes(cells)],
         cells=cells.corners.shape[1],
         records=records,
         guess=(float(cells.copies @ center), math.sqrt(float(cells.copies @ variance))),
     )
 
 
-def _posterior(cells: Representatives, strength: float, total: float) -> CellPosterior:
+def _shapes(cells: Representatives) -> list[tuple[Floats, float]]:
+    """The shape that was given and the even one, with their prior probabilities; one of them if they are the same."""
+    even = np.full_like(cells.shares, 1 / cells.corners.shape[1])
+    return [(even, 1.0)] if np.allclose(cells.shares, even) else [(cells.shares, TRUST), (even, 1 - TRUST)]
+
+
+def _posterior(cells: Representatives, strength: Floats, total: float) -> CellPosterior:
     return cell_posterior(
         cells.noise,
         cells.values[None],
-        strength=strength * cells.shares[None],
+        strength=strength[None],
         totals=np.array([total]),
         copies=cells.copies[None],
     )
 
 
 def _answer(cells: Representatives, found: list[Setting], level: float | None) -> Answer:
-    strengths = [setting.strength for setting in found]
+    priors = [(setting.shape, setting.strength) for setting in found]
+    shapes = [shares for shares, _ in _shapes(cells)]
     components = [
         Component(
             cells=conditioned(
-                _posterior(cells, setting.strength, setting.records),
+                _posterior(cells, setting.strength * shapes[setting.shape], setting.records),
                 np.array([setting.records]),
                 cells.copies[None],
             ),
-            setting=strengths.index(setting.strength),
+            shares=shapes[setting.shape][None],
+            setting=priors.index((setting.shape, setting.strength)),
             strength=np.array([setting.strength]),
             totals=np.array([setting.records]),
             weight=setting.weight,
@@ -127,4 +145,4 @@ def _answer(cells: Representatives, found: list[Setting], level: float | None) -
         )
         for setting in found
     ]
-    return answer(components, cells.shares[None], level)
+    return answer(components, level)

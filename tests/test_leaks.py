@@ -1,0 +1,200 @@
+"""Nothing private leaves unpaid: marked values and exact counts are looked for in everything that a command leaves.
+
+A category that no schema declares, and cells with recognisable counts. Noise is drawn so wide (ε = 10⁻⁶) that an exact
+count has no chance to appear among the noisy ones.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.commands import Done, dpbayes
+
+from dpbayes import Dirichlet, PrivacyUnit, PureDP
+from dpbayes.curator import Curator, Request
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import DpbayesError
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.tables.duckdb import DuckDBEngine
+from dpbayes.tables.sources import open_table
+
+SECRET = "SECRET-4711"
+COUNTS = {"left": 123_457, "right": 76_543, SECRET: 11_117}
+TOTAL = sum(COUNTS.values())
+UNIT = PrivacyUnit(adjacency="add-remove")
+SCHEMA = """
+id = "sides"
+adjacency = "add-remove"
+[[attribute]]
+name = "side"
+categories = ["left", "right"]
+unknown = "drop"
+[[attribute]]
+name = "place"
+categories = ["here", "there"]
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    sides = np.repeat(list(COUNTS), list(COUNTS.values()))
+    parquet.write_table(pa.table({"side": sides, "place": ["here"] * TOTAL}), "sides.parquet")
+    Path("sides.toml").write_text(SCHEMA)
+    Ledger("sides.ledger").open("sides", PureDP(epsilon=1), UNIT)
+    return tmp_path
+
+
+def release(*more: object, table: str = "sides.parquet", marginal: str = "side", epsilon: float = 1e-6) -> Done:
+    asked = ["--marginal", marginal, "--epsilon", epsilon, "--mechanism", "laplace", "--ledger", "sides.ledger"]
+    return dpbayes("release", table, "--schema", "sides.toml", *asked, *more)
+
+
+def left_behind(done: Done, folder: Path) -> Iterator[tuple[str, str]]:
+    """All that was printed and written, but for the private tables themselves."""
+    yield "standard output", done.out
+    yield "standard error", done.err
+    for path in folder.rglob("*"):
+        if (path.is_file() and not path.name.startswith("sides.")) or path.suffix == ".ledger":
+            yield path.name, path.read_bytes().decode("latin-1")
+
+
+def assert_nothing_private(done: Done, folder: Path) -> None:
+    numbers = {*COUNTS.values(), TOTAL}
+    for where, text in left_behind(done, folder):
+        assert SECRET not in text, where
+        found = {int(number) for number in re.findall(r"(?<![\d.])\d{5,6}(?![\d.])", text.replace(",", ""))}
+        assert not found & numbers, where
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--out", "published"]])
+@pytest.mark.parametrize("marginal", ["side", "side,place", "side|place"])
+def test_a_release_holds_no_exact_count_no_found_category_and_no_size(
+    here: Path, options: list[str], marginal: str
+) -> None:
+    done = release(*options, marginal=marginal)
+    assert done.code == 0, done.err
+    assert_nothing_private(done, here)
+
+
+@pytest.mark.parametrize("product", ["estimate", "draw", "records"])
+def test_a_dirichlet_release_holds_none_either(here: Path, product: str) -> None:
+    target = ["--epsilon", 1e-4, "--delta", 1e-9, "--mechanism", "dirichlet", "--no-ledger", "--product", product]
+    done = dpbayes(
+        "release", "sides.parquet", "--schema", "sides.toml", "--marginal", "side", *target, "--out", "published"
+    )
+    assert done.code == 0, done.err
+    assert_nothing_private(done, here)
+
+
+BROKEN = {
+    "too few fields": f"side,place\nleft,here\n{SECRET}\n",
+    "too many fields": f"side,place\nleft,here\n{SECRET},here,there\n",
+    "an open quote": f'side,place\n"{SECRET},here\nleft,here\n',
+    "no header": f"{SECRET},here\nleft,here\n",
+    "no header, twice the same": f"{SECRET},{SECRET}\nleft,here\n",
+    "no header, near a name": f"sides,{SECRET}\nleft,here\n",
+    "another delimiter": f"side;place\n{SECRET};here\n",
+    "not UTF-8": f"side,place\nleft,here\n{SECRET}\xff,here\n",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("command", ["release", "schema check", "discover", "posterior"])
+def test_a_table_that_cannot_be_read_is_not_quoted(here: Path, command: str, text: str) -> None:
+    Path("sides.broken.csv").write_bytes(text.encode("latin-1"))
+    if command == "release":
+        done = release("--out", "published", table="sides.broken.csv")
+        assert done.sentence
+    elif command == "schema check":
+        done = dpbayes("schema", "check", "sides.toml", "sides.broken.csv")
+    elif command == "posterior":
+        Path("sides.toml").write_text(SCHEMA.replace("add-remove", "replace-one").replace("id =", "records = 9\nid ="))
+        asked = ["--marginal", "side", "--prior", 1, "--epsilon", 1, "--mechanism", "laplace", "--no-ledger"]
+        done = dpbayes("posterior", "--table", "sides.broken.csv", "--schema", "sides.toml", *asked)
+        assert done.sentence
+    else:
+        asked = ["--column", "side", "--epsilon", 1, "--delta", 1e-9, "--dataset", "sides", "--no-ledger"]
+        done = dpbayes("discover", "categories", "sides.broken.csv", *asked, "--adjacency", "add-remove")
+    assert "sides'" not in done.err  # the value that is near the name of a column
+    assert_nothing_private(done, here)
+
+
+def test_rare_categories_are_not_discovered(here: Path) -> None:
+    rare = pa.table({"side": ["left"] * 5000 + [SECRET], "place": ["here"] * 5001})
+    parquet.write_table(rare, "sides.parquet")
+    asked = ["--column", "side", "--epsilon", 0.5, "--delta", 1e-9, "--dataset", "sides", "--no-ledger"]
+    done = dpbayes("discover", "categories", "sides.parquet", *asked, "--adjacency", "add-remove")
+    assert (done.code, '"left"' in done.out) == (0, True)
+    assert_nothing_private(done, here)
+
+
+def test_a_failure_that_nobody_expected_is_not_quoted(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(*_: object) -> None:
+        raise ValueError(f"could not convert string {SECRET!r} in a table of {TOTAL} rows")
+
+    monkeypatch.setattr(DuckDBEngine, "count", count)
+    done = release("--out", "published")
+    assert done.code == 70
+    assert "an unexpected ValueError" in done.sentence
+    assert_nothing_private(done, here)
+    assert [charge.state for charge in Ledger("sides.ledger").account("sides").charges.values()] == ["void"]
+
+
+def test_neither_developer_mode_nor_warnings_show_a_row(here: Path) -> None:
+    Path("sides.broken.csv").write_text(BROKEN["too few fields"])
+    asked = "release sides.broken.csv --schema sides.toml --marginal side --epsilon 1 --mechanism laplace --no-ledger"
+    run = [sys.executable, "-X", "dev", "-W", "always", "-c", "from dpbayes.cli.main import run; run()"]
+    done = subprocess.run([*run, *asked.split()], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert_nothing_private(Done(code=1, out=done.stdout, err=done.stderr), here)
+
+
+# -- the same from Python -----------------------------------------------------------------------------------------
+
+
+def curator(table: object, progress: object = None) -> Curator:
+    declared = Schema(id="sides", unit=UNIT, attributes=(Attribute(name="side", categories=("left", "right")),))
+    return Curator(engine=open_table(table), schema=declared, ledger=None, progress=progress)  # type: ignore[arg-type]
+
+
+def test_what_a_notebook_shows_of_a_curator_is_public(here: Path) -> None:
+    heard: list[str] = []
+    made = curator("sides.parquet", heard.append)
+    request = Request(marginals=(Marginal("side"),), target=PureDP(epsilon=1e-6), mechanism="laplace")
+    released = made.release(request)
+    counts = made._engine.count(made._schema, request.marginals)
+    shown = [repr(each) for each in (made, request, made.propose(request), made._engine, counts, released)]
+    assert_nothing_private(Done(code=0, out="\n".join(shown), err="\n".join(heard)), here)
+    assert heard == ["calibrating", "charging the ledger", "counting", "drawing", "estimating"]
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_the_traceback_of_an_error_in_python_quotes_no_row(here: Path, text: str) -> None:
+    Path("sides.broken.csv").write_bytes(text.encode("latin-1"))
+    request = Request(marginals=(Marginal("side"),), target=PureDP(epsilon=1), mechanism="laplace")
+    with pytest.raises(DpbayesError) as problem:
+        curator("sides.broken.csv").release(request)
+    shown = "".join(traceback.format_exception(problem.value))
+    assert_nothing_private(Done(code=1, out="", err=shown), here)
+
+
+@pytest.mark.parametrize(
+    "bad", [[-4711, 3], [4711.5, 3], [[4711], [3, 4]], [float("nan"), 4711], "4711", [2**63, 4711]]
+)
+def test_messages_about_counts_never_repeat_them(bad: object) -> None:
+    mechanism = Dirichlet(weight=1, concentration=10, unit=UNIT)
+    with pytest.raises(DpbayesError) as problem:
+        mechanism.draw(bad)
+    assert "4711" not in str(problem.value)
