@@ -29,6 +29,7 @@ COMMANDS = (
     "show",
     "synth",
     "verify",
+    "wide",
 )
 """Modules of this package; each adds the command of its name, and perhaps others, with ``register(app)``."""
 

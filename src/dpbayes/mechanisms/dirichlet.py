@@ -150,19 +150,8 @@ class Dirichlet:
         return shapes
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
-        """One draw y ~ Dirichlet(r·c + α) over all cells of the table.
-
-        Where α is tiny all gammas may underflow, so their logarithms are drawn: ln z = ln z⁺ + ln(u)/a with
-        z⁺ ~ Gamma(a + 1) and u uniform.
-        """
-        if np.min(self.concentration) >= TINY:
-            z = self.gammas(counts, rng)
-        else:
-            shapes, source = self._shapes(counts), randomness.generator(rng)
-            logs = np.log(source.standard_gamma(shapes + 1.0)) - source.standard_exponential(shapes.shape) / shapes
-            z = np.exp(logs - logs.max())
-        z /= z.sum()
-        return z
+        """One draw y ~ Dirichlet(r·c + α) over all cells of the table."""
+        return normalised_gammas(self._shapes(counts), randomness.generator(rng))
 
     def record(self) -> Record:
         """JSON form."""
@@ -193,3 +182,19 @@ class Dirichlet:
             least_count=record["least_count"],  # type: ignore[arg-type]
             sensitivity=None if sensitivity is None else Sensitivity(**sensitivity),  # type: ignore[arg-type]
         )
+
+
+def normalised_gammas(shapes: Floats, rng: np.random.Generator) -> Floats:
+    """One draw from Dirichlet(shapes); a shape may be zero, and its cell is then empty.
+
+    Where shapes are tiny all gammas may underflow, so their logarithms are drawn: ln z = ln z⁺ + ln(u)/a with
+    z⁺ ~ Gamma(a + 1) and u uniform.
+    """
+    if np.max(shapes) >= TINY:
+        z = rng.standard_gamma(shapes)
+    else:
+        with np.errstate(divide="ignore"):
+            logs = np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(shapes.shape) / shapes
+        z = np.exp(logs - logs.max())
+    z /= z.sum()
+    return z

@@ -21,6 +21,7 @@ from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
+from dpbayes.domain.sparse import SparseCounts
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import TableError
 from dpbayes.tables.encoding import (
@@ -146,6 +147,19 @@ class DuckDBEngine:
                 for table, cells in zip(tables, counted, strict=True):
                     add_rows(cells, table, codes)
         return unpack(schema, marginals, tables, counted)
+
+    def occupied(self, schema: Schema, marginal: Marginal) -> SparseCounts:
+        """The occupied cells of a marginal whose table may be far too wide to list."""
+        axes, shape = marginal.axes(schema), marginal.shape(schema)
+        check_schema(schema, self.columns(), marginal.names)
+        level_of = [np.array((0, *axis.level_of_code), dtype=np.int64) for axis in axes]  # codes count from one
+        read = self._batches_of_rows if schema.person is None else self._batches_of_people
+        with closing(read(schema, axes)) as batches:
+            rows = (
+                np.stack([table[_codes(batch.column(number))] for number, table in enumerate(level_of)], axis=1)
+                for batch in batches
+            )
+            return SparseCounts.total((SparseCounts.of_rows(shape, levels) for levels in rows), shape)
 
     def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
         """The texts in a column that are not missing, and their rows."""

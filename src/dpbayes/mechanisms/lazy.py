@@ -1,0 +1,172 @@
+"""A Dirichlet draw over a domain too wide to list: every cell exists from the start, and is computed when asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes._checks import Floats, Ints
+from dpbayes.domain.sparse import SparseCounts
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.dirichlet import Dirichlet, normalised_gammas
+from dpbayes.mechanisms.randomness import KeyedStreams
+from dpbayes.privacy.cost import Cost
+
+FANOUT = 64
+"""An axis with more levels is split in steps."""
+
+MOST_PLACES = 2_000_000
+"""The most places of the tree that one answer may need."""
+
+BITS = 26
+"""Binary digits of a published share."""
+
+_CHUNK = 4096
+
+Law = Literal["cells", "splits"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One split of the tree: a run of levels of an axis into ``branches`` runs of ``width`` levels each."""
+
+    axis: int
+    branches: int
+    width: int
+
+
+class LazyDirichlet:
+    """One draw, of which any cell and any marginal can be asked for, again and again, at one price.
+
+    The axes make a tree: the first axis splits the whole, the next one each of its levels, and so on. A split is a
+    Dirichlet draw of its own, from the stream that a secret key gives to that place in the tree, so the same question
+    always has the same answer and answers agree with each other.
+
+    ``law="cells"``: y ~ Dirichlet(r·c + α) over all cells, as the mechanism draws it on a table that fits in memory. A
+    split then has the concentration α·(cells below) on each branch. One release.
+    ``law="splits"``: the same α on every branch of every split, whatever lies below. This is one conditional table for
+    each axis, given those before it, drawn row by row when asked: as many releases as axes, and on a wide domain far
+    more accurate, because α is not multiplied by the number of cells.
+
+    Source: aggregation of the Dirichlet distribution; docs/explanation/lazy.md.
+
+    >>> from dpbayes import PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> counts = SparseCounts.of_rows((1000, 1000, 10**6), np.array([[7, 7, 7]] * 5))
+    >>> wide = LazyDirichlet(Dirichlet(weight=1, concentration=10, unit=unit), counts, key=bytes(32))
+    >>> first, _ = wide.shares(np.array([[7, 7, 7], [0, 0, 0]]))
+    >>> bool(first == wide.shares(np.array([[7, 7, 7]]))[0])
+    True
+    """
+
+    def __init__(self, mechanism: Dirichlet, counts: SparseCounts, *, key: bytes, law: Law = "cells") -> None:
+        if isinstance(mechanism.concentration, tuple) or mechanism.least_count:
+            raise InvalidArgument("LazyDirichlet: expected one concentration for all cells, and no least count.")
+        _checks.one_of("LazyDirichlet", ("cells", "splits"), law=law)
+        if not isinstance(key, bytes) or len(key) != 32:
+            raise InvalidArgument("LazyDirichlet: expected a key of 32 bytes, as secrets.token_bytes(32) makes it.")
+        self.mechanism = mechanism
+        self.law: Law = law
+        self.shape = counts.shape
+        self._cells = counts.cells
+        self._before = np.concatenate([[0], np.cumsum(counts.counts)])
+        self._below = tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+        self._steps = tuple(step for axis, levels in enumerate(self.shape) for step in _steps(axis, levels))
+        self._streams = tuple(
+            KeyedStreams(hashlib.blake2b(number.to_bytes(2), key=key, digest_size=32, person=b"dpbayes.lazy").digest())
+            for number in range(len(self._steps))
+        )
+
+    @property
+    def cost(self) -> Cost:
+        """What all answers together cost."""
+        return Cost.of(self.mechanism, 1 if self.law == "cells" else len(self.shape))
+
+    def shares(self, cells: ArrayLike) -> Floats:
+        """The shares of some cells, each given by its levels: one row for each cell, one column for each axis."""
+        rows = np.asarray(cells)
+        if rows.ndim != 2 or rows.shape[1] != len(self.shape) or rows.dtype.kind not in "iu":
+            raise InvalidArgument(f"LazyDirichlet: expected rows of {len(self.shape)} levels, as whole numbers.")
+        if rows.size and (rows.min() < 0 or np.any(rows >= np.array(self.shape))):
+            raise InvalidArgument("LazyDirichlet: expected levels that count from 0 and lie in the domain.")
+        return _rounded(self._shares(rows))
+
+    def marginal(self, axes: Sequence[int], where: Mapping[int, int] | None = None) -> Floats:
+        """The table of some axes, summed over the others; ``where`` fixes the levels of further axes.
+
+        The tree is opened down to the last axis that is named, so what is asked for often should come first.
+        """
+        fixed = dict(where or {})
+        named = [*axes, *fixed]
+        if not named or len(set(named)) < len(named) or not set(named) <= set(range(len(self.shape))):
+            raise InvalidArgument(f"LazyDirichlet: expected different axes from 0 to {len(self.shape) - 1}.")
+        if any(not 0 <= level < self.shape[axis] for axis, level in fixed.items()):
+            raise InvalidArgument("LazyDirichlet: expected levels that count from 0 and lie in the domain.")
+        ranges = [(fixed[axis],) if axis in fixed else range(self.shape[axis]) for axis in range(max(named) + 1)]
+        places = math.prod(map(len, ranges))
+        if places > MOST_PLACES:
+            raise InvalidArgument(
+                f"LazyDirichlet: this answer needs {places:,} places of the tree, more than {MOST_PLACES:,}. Put what "
+                "you ask for before the other axes, or fix some of those."
+            )
+        sizes = [len(levels) for levels in ranges]
+        rows = np.stack([each.ravel() for each in np.meshgrid(*ranges, indexing="ij")], axis=1)
+        table = self._shares(rows).reshape(sizes)
+        table = table.sum(axis=tuple(axis for axis in range(len(sizes)) if axis not in axes))
+        return _rounded(table.transpose([sorted(axes).index(axis) for axis in axes]))
+
+    def _shares(self, rows: Ints) -> Floats:
+        """The share of each place in the tree: rows of levels of the first axes."""
+        shares = np.ones(len(rows))
+        starts = np.zeros(len(rows), dtype=np.int64)
+        inside = np.zeros(len(rows), dtype=np.int64)
+        for number, step in enumerate(self._steps):
+            if step.axis == rows.shape[1]:
+                break
+            nodes, node_of_row = np.unique(starts, return_inverse=True)
+            branch = (rows[:, step.axis] - inside) // step.width
+            chosen = np.empty((len(nodes), step.branches))
+            for first in range(0, len(nodes), _CHUNK):
+                chosen[first : first + _CHUNK] = self._split(number, nodes[first : first + _CHUNK])
+            shares *= chosen[node_of_row, branch]
+            starts += branch * (step.width * self._below[step.axis])
+            inside = inside + branch * step.width if step.width > 1 else np.zeros_like(inside)
+        return shares
+
+    def _split(self, number: int, nodes: Ints) -> Floats:
+        """How each of some nodes of a step divides: nodes × branches, each row a Dirichlet draw of its own.
+
+        A node is named by the number of its first cell. Branches beyond the last level of the axis get nothing.
+        """
+        step = self._steps[number]
+        levels, below = self.shape[step.axis], self._below[step.axis]
+        first = (nodes // below) % levels
+        edges = np.minimum(first[:, None] + step.width * np.arange(step.branches + 1), levels)
+        starts = nodes[:, None] + (edges - first[:, None]) * below
+        counts = np.diff(self._before[np.searchsorted(self._cells, starts)], axis=1)
+        alpha = float(self.mechanism.concentration) * (below if self.law == "cells" else 1)  # type: ignore[arg-type]
+        shapes = self.mechanism.weight * counts + alpha * np.diff(edges, axis=1)
+        stream = self._streams[number]
+        return np.stack([normalised_gammas(row, stream.at(int(node))) for row, node in zip(shapes, nodes, strict=True)])
+
+
+def _steps(axis: int, levels: int) -> list[_Step]:
+    """Steps that take an axis apart, none with more branches than the fan-out."""
+    number = next(number for number in count(1) if FANOUT**number >= levels)
+    branches = next(branches for branches in count(1) if branches**number >= levels)
+    return [_Step(axis, branches, branches ** (number - 1 - step)) for step in range(number)]
+
+
+def _rounded(shares: Floats) -> Floats:
+    """Shares with ``BITS`` binary digits, so that the last digits of the arithmetic do not leave."""
+    mantissa, exponent = np.frexp(shares)
+    rounded: Floats = np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)
+    return rounded
