@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from dpbayes.errors import DpbayesError
 from experiments import lab, page
 
 EXPERIMENTS = (
@@ -58,4 +59,7 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except DpbayesError as problem:
+        sys.exit(str(problem))

@@ -92,15 +92,13 @@ class Experiment:
         return KEPT / self.slug / f"{hashlib.sha256(what.encode()).hexdigest()[:24]}.json"
 
 
-def measured(name: str, quick: bool, number: int) -> float:
-    """Run one piece and keep its rows; the seconds it took."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+def measured(name: str, quick: bool, number: int, path: Path) -> float:
+    """Run one piece and keep its rows there, where the parent expects them; the seconds it took."""
     experiment = Experiment(name, quick)
     settings = experiment.settings
     task = experiment.module.tasks(settings)[number]
     started = time.perf_counter()
     rows = experiment.module.measure(task, settings, np.random.default_rng([settings["seed"], number]))
-    path = experiment.kept(number, task)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
     elapsed = time.perf_counter() - started
@@ -113,6 +111,7 @@ def run(experiments: Iterable[Experiment], *, jobs: int = 2, fresh: bool = False
     """Run the pieces that are not kept yet, those of all experiments side by side."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes inherit it before they load numpy
     pieces = [
         (experiment, number, experiment.kept(number, task))
         for experiment in experiments
@@ -130,8 +129,8 @@ def run(experiments: Iterable[Experiment], *, jobs: int = 2, fresh: bool = False
             for experiment in dict.fromkeys(piece[0] for piece in pieces)
         }
         futures = {
-            pool.submit(measured, experiment.name, experiment.quick, number): experiment
-            for experiment, number, _ in waiting
+            pool.submit(measured, experiment.name, experiment.quick, number, path): experiment
+            for experiment, number, path in waiting
         }
         try:
             for future in as_completed(futures):
