@@ -108,7 +108,7 @@ class WideDistribution:
     def load(cls, path: Path) -> WideDistribution:
         """Read what ``save`` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 cells, counts = file["cells"], file["counts"]
             if about["format"] != FORMAT:
