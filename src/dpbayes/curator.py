@@ -18,6 +18,7 @@ from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, LedgerError
 from dpbayes.ledger.entry import canonical
@@ -39,7 +40,7 @@ from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.products import TableMechanism, groups, products
-from dpbayes.release import Axis, Release, Spending, Table, now
+from dpbayes.release import Axis, Release, Spending, Table, digest_of, now
 from dpbayes.tables.engine import Engine, check_public_totals, check_schema, needed
 
 Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
@@ -66,6 +67,8 @@ class Request:
     accounting: Accounting = "exact"
     expected_records: int | None = None
     pseudo_records: int | None = None
+    priors: tuple[Prior, ...] = ()
+    """Public guesses at the distributions, each for the marginals of its attributes."""
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -89,6 +92,16 @@ class Request:
             raise InvalidArgument(
                 "Request: pseudo_records are records of a Dirichlet draw; set mechanism='dirichlet' and purpose='draw'."
             )
+        if self.priors and self.pseudo_records is not None:
+            raise InvalidArgument("Request: a prior guides estimates, and pseudo-records have none. Leave it out.")
+        for number, prior in enumerate(self.priors):
+            about = ", ".join(prior.of)
+            if not any(prior.serves(marginal) for marginal in self.marginals):
+                raise InvalidArgument(
+                    f"Request: a prior is about {about}, and no marginal is. Ask for one, or leave it out."
+                )
+            if any(set(prior.of) == set(other.of) for other in self.priors[:number]):
+                raise InvalidArgument(f"Request: two priors are about {about}. Give one.")
         if self.mechanism != "dirichlet" and (self.purpose == "draw" or self.accounting == "published"):
             raise InvalidArgument(
                 "Request: draws and published parameters are the Dirichlet mechanism's; set mechanism='dirichlet', "
@@ -137,6 +150,7 @@ class Curator:
         """Calibrate the request. Looks at the schema and at column names, never at rows."""
         for marginal in request.marginals:
             marginal.axes(self._schema)
+            self._shape(request, marginal)
         attributes = needed(self._schema, request.marginals)
         check_schema(self._schema, self._engine.columns(), [attribute.name for attribute in attributes])
         mechanism, choice = self._choose(request)
@@ -167,7 +181,7 @@ class Curator:
         drawn = [self._draw(table, proposal, rng) for table in counts]
         if receipt is not None and self._ledger is not None:
             with suppress(LedgerError):  # only a note: a charge without it counts as well
-                self._ledger.confirm(receipt)
+                self._ledger.confirm(receipt, digest=digest_of(drawn))
         self._say("estimating")
         return self._wrap(proposal, drawn, self._public_records(counts), spending)
 
@@ -261,12 +275,14 @@ class Curator:
         if table.kind == "pseudo-records":
             return table
         row_records = self._row_records(marginal)
+        prior = self._shape(proposal.request, marginal)
         made = products(
             table.array(),
             mechanism,
             marginal,
             records=records,
             row_records=row_records,
+            shape=prior,
             level=proposal.request.level,
         )
         return table.model_copy(
@@ -274,8 +290,16 @@ class Curator:
                 "products": made,
                 "groups": groups(table.axes, marginal, made["counts"], mechanism),
                 "row_records": None if row_records is None else row_records.tolist(),
+                "prior": None if prior is None else prior.tolist(),
             }
         )
+
+    def _shape(self, request: Request, marginal: Marginal) -> Floats | None:
+        """The public guess at what a marginal counts, if there is one."""
+        for prior in request.priors:
+            if prior.serves(marginal):
+                return prior.shape(marginal, self._schema)
+        return None
 
     def _row_records(self, marginal: Marginal) -> Floats | None:
         """Totals of the rows of a conditional table, where the schema declares them public."""

@@ -39,7 +39,8 @@ def products(
 ) -> dict[str, Product]:
     """The draw (Dirichlet only) and the noise-aware estimates of counts, shares and the population's shares.
 
-    In a conditional table shares are within rows: they sum to one for each combination of ``given``.
+    In a conditional table shares are within rows: they sum to one for each combination of ``given``. A public guess at
+    the ``shape`` of the distribution, or of what the rows share, guides the estimates.
     """
     made: dict[str, Product] = {}
     rows = int(np.prod(values.shape[: len(marginal.given)]))
@@ -49,7 +50,8 @@ def products(
     if marginal.given:
         from dpbayes.estimate.rows import estimate_rows
 
-        found = estimate_rows(table, noise_of(mechanism), records=row_records, total=records, level=level)
+        noise = noise_of(mechanism)
+        found = estimate_rows(table, noise, records=row_records, total=records, shape=shape, level=level)
     else:
         found = estimate(table[0], noise_of(mechanism), records=records, shape=shape, level=level)
     made["counts"] = _product(found.counts, found.counts_interval)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -73,6 +75,8 @@ class Table(_Public):
     """Gammas are rounded to multiples of this."""
     row_records: list[float] | None = None
     """Public totals of the rows of a conditional table, where the estimate used them."""
+    prior: list[Annotated[float, Field(gt=0)]] | None = None
+    """The public guess that guided the estimate: a share for each cell, or for each column of a conditional table."""
     products: dict[Text, Product] = Field(default_factory=dict)
     groups: list[Group] | None = None
     notes: list[Text] = Field(default_factory=list)
@@ -90,6 +94,8 @@ class Table(_Public):
             raise ValueError("a list of values does not fit the axes")
         if any(len(each) != rows for each in (self.groups, self.row_records) if each is not None):
             raise ValueError("a list of groups does not fit the axes")
+        if self.prior is not None and len(self.prior) * rows != size:
+            raise ValueError("the prior does not fit the axes")
         return self
 
     @property
@@ -207,6 +213,13 @@ class Release(_Public):
             return cls.from_json(Path(path).read_bytes())
         except OSError as problem:
             raise ReleaseError(f"Release: cannot read {str(path)!r}: {problem.strerror}.") from None
+
+
+def digest_of(tables: Sequence[Table]) -> str:
+    """SHA-256 of what was drawn, without what was made of it: the ledger's note of the draw names it."""
+    parts = {"marginal", "axes", "mechanism", "kind", "values", "grid"}
+    drawn = [table.model_dump(mode="json", include=parts) for table in tables]
+    return hashlib.sha256(json.dumps(drawn, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def now() -> str:

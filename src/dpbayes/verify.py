@@ -18,7 +18,7 @@ from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy.cost import Cost
 from dpbayes.products import TableMechanism, groups, products
-from dpbayes.release import Kind, Product, Release, Table
+from dpbayes.release import Kind, Product, Release, Table, digest_of
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -215,9 +215,14 @@ def _again(release: Release, table: Table, mechanism: TableMechanism) -> Table:
     """The table as it is made from its released values."""
     if table.kind == "pseudo-records":
         return table.model_copy(update={"products": {}, "groups": None})
-    rows = None if table.row_records is None else np.asarray(table.row_records)
     made = products(
-        table.array(), mechanism, table.asked, records=release.records, row_records=rows, level=release.level
+        table.array(),
+        mechanism,
+        table.asked,
+        records=release.records,
+        row_records=None if table.row_records is None else np.asarray(table.row_records),
+        shape=None if table.prior is None else np.asarray(table.prior),
+        level=release.level,
     )
     return table.model_copy(
         update={"products": made, "groups": groups(table.axes, table.asked, made["counts"], mechanism)}
@@ -256,4 +261,7 @@ def _ledger(release: Release, ledger: Ledger) -> str:
         charged[record] += times
     if charged != Counter(canonical(table.mechanism) for table in release.tables):
         raise _Failed("the charge is for other mechanisms, or for another number of tables")
-    return f"charged in full as entry {charge.entry.serial}; the chain of {len(account.entries)} entries is sound"
+    if charge.digest and charge.digest != digest_of(release.tables):
+        raise _Failed("the ledger notes that other values were drawn for this charge")
+    same = " for exactly these values" if charge.digest else ""
+    return f"charged in full as entry {charge.entry.serial}{same}; the chain of {len(account.entries)} entries is sound"

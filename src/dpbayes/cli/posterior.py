@@ -113,7 +113,9 @@ def posterior_command(
             "For an experiment on public data add --not-private."
         )
     rng = np.random.default_rng(seed) if not_private else None
-    result = _result(made, made.draw(source.read(made), rng), delta, seeded=not_private) | {"levels": source.levels}
+    parameters = made.draw(source.read(made), rng)
+    source.drawn()
+    result = _result(made, parameters, delta, seeded=not_private) | {"levels": source.levels}
     if as_json:
         print_json(result)
         return

@@ -14,6 +14,7 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, progress
 from dpbayes.curator import Curator, Proposal, Request
 from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.export import check_folder, write_release
@@ -90,6 +91,10 @@ def release_command(
     expected_records: Annotated[
         int | None, typer.Option(help="Public guess of the number of records, where the schema declares none.")
     ] = None,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(help="CSV with a column for each attribute and one named share: a public guess; repeatable."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Level of the credible intervals.")] = 0.95,
     numbers: Annotated[Numbers, typer.Option(help="Format of the numbers files.")] = Numbers.CSV,
     engine: Annotated[
@@ -128,6 +133,7 @@ def release_command(
         accounting=accounting.value,
         expected_records=expected_records,
         pseudo_records=_pseudo_records(product, pseudo_records, declared),
+        priors=tuple(_prior(path, declared) for path in prior or ()),
         level=level,
     )
     with progress(quiet=as_json) as say:
@@ -162,6 +168,13 @@ def _pseudo_records(product: Product, asked: int | None, schema: Schema) -> int 
             raise InvalidArgument("release: --pseudo-records goes with --product records.")
         return None
     return (schema.records or REFERENCE_RECORDS) if asked is None else asked
+
+
+def _prior(path: Path, schema: Schema) -> Prior:
+    try:
+        return Prior.from_csv(path.read_text(encoding="utf-8"), schema)
+    except (OSError, UnicodeError):
+        raise InvalidArgument(f"release: the prior {str(path)!r} cannot be read as UTF-8 text.") from None
 
 
 def _write(made: Release, out: Path, numbers: Numbers) -> None:

@@ -35,6 +35,8 @@ class Charge:
     releases: tuple[tuple[str, int], ...]
     lock: str
     state: str = "charged"
+    digest: str = ""
+    """SHA-256 of the values that were drawn, where the releaser noted it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

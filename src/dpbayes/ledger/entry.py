@@ -24,7 +24,7 @@ GENESIS = "0" * 64
 FIELDS = {
     "budget": {"format", "budget", "unit"},
     "charge": {"releases", "lock"},
-    "drawn": {"charge"},
+    "drawn": {"charge", "digest"},
     "void": {"charge", "key"},
 }
 """The kinds of entries, and what each says beyond data set, serial, previous, kind, time and about."""

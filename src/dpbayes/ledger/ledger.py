@@ -111,9 +111,12 @@ class Ledger:
                     return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key)
         raise account.refusal(cost)
 
-    def confirm(self, receipt: Receipt) -> None:
-        """Note that the release was drawn. A charge without this note may have been drawn, and counts as well."""
-        self._settle(receipt, "drawn", "")
+    def confirm(self, receipt: Receipt, *, digest: str = "") -> None:
+        """Note that the release was drawn, with a digest of its values, which ties a published file to the charge.
+
+        A charge without this note may have been drawn, and counts as well.
+        """
+        self._settle(receipt, "drawn", "", digest=digest)
 
     def void(self, receipt: Receipt, *, about: str) -> None:
         """Take back a charge, with the reason: only where it is certain that nothing of the table was read for it.

@@ -60,8 +60,8 @@ class _State:
             case {"kind": "charge", "releases": [_, *_] as releases, "lock": str(lock)} if self.unit:
                 parts = tuple(self._release(one) for one in releases)
                 self.charges[entry.serial] = Charge(entry=entry, releases=parts, lock=lock)
-            case {"kind": "drawn", "charge": int(serial)}:
-                self._settle(serial, "drawn")
+            case {"kind": "drawn", "charge": int(serial), "digest": str(digest_of_values)}:
+                self._settle(serial, "drawn", digest_of_values)
             case {"kind": "void", "charge": int(serial), "key": str(key)}:
                 if digest(key) != self.charges[serial].lock:
                     raise InvalidArgument("Ledger: the key does not open the lock of the charge.")
@@ -86,11 +86,11 @@ class _State:
             raise UnitMismatch("Ledger: a charge protects another unit than its data set.")
         return text, times
 
-    def _settle(self, serial: int, state: str) -> None:
+    def _settle(self, serial: int, state: str, digest_of_values: str = "") -> None:
         charge = self.charges[serial]
         if charge.state != "charged":
             raise InvalidArgument("Ledger: a charge is settled once.")
-        self.charges[serial] = replace(charge, state=state)
+        self.charges[serial] = replace(charge, state=state, digest=digest_of_values)
 
 
 def too_new() -> LedgerError:

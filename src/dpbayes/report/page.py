@@ -128,6 +128,8 @@ def _parameters(source: Table) -> list[tuple[str, str]]:
         facts.append(("grid", words.parameter(source.grid)))
     if source.row_records is not None:
         facts.append(("public totals of the groups", words.parameter(source.row_records)))
+    if source.prior is not None:
+        facts.append(("public prior, which guides the estimates", words.parameter(source.prior)))
     facts += [(f"levels of {axis.name}", f"{len(axis.levels)}: {_listed(axis.levels)}") for axis in source.axes]
     return facts
 
