@@ -26,6 +26,7 @@ EXPERIMENTS = (
     "tcdp.figure1_right",
     "tcdp.figure2",
     "tcdp.figure3",
+    "tcdp.appendix_c",
     "tcdp.appendix_d",
     "tcdp.sample_sizes",
     "hellinger.abstract_figure1",
