@@ -16,7 +16,7 @@ from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.dirichlet import Dirichlet, normalised_gammas
+from dpbayes.mechanisms.dirichlet import TINY, Dirichlet, normalised_gammas
 from dpbayes.mechanisms.randomness import KeyedStreams
 from dpbayes.privacy.cost import Cost
 
@@ -154,8 +154,14 @@ class LazyDirichlet:
         counts = np.diff(self._before[np.searchsorted(self._cells, starts)], axis=1)
         alpha = float(self.mechanism.concentration) * (below if self.law == "cells" else 1)  # type: ignore[arg-type]
         shapes = self.mechanism.weight * counts + alpha * np.diff(edges, axis=1)
-        stream = self._streams[number]
-        return np.stack([normalised_gammas(row, stream.at(int(node))) for row, node in zip(shapes, nodes, strict=True)])
+        at = self._streams[number].at
+        z = np.empty_like(shapes)
+        for row, node in enumerate(nodes.tolist()):
+            at(node).standard_gamma(shapes[row], out=z[row])
+        for row in np.flatnonzero(shapes.max(axis=1) < TINY):  # all may underflow
+            z[row] = normalised_gammas(shapes[row], at(int(nodes[row])))
+        z /= z.sum(axis=1, keepdims=True)
+        return z
 
 
 def _steps(axis: int, levels: int) -> list[_Step]:

@@ -35,10 +35,11 @@ class KeyedStreams:
 
         self._bits = ChaCha(key=int.from_bytes(key, "little"), counter=0, rounds=20)
         self._start = self._bits.state
+        self._start["state"]["ctr"] = self._place = np.zeros(2, dtype=np.uint64)
         self._generator = np.random.Generator(self._bits)
 
     def at(self, number: int) -> np.random.Generator:
         """The generator at the start of a stream; the next call moves it. A new one would cost ten times as much."""
-        self._start["state"]["ctr"] = np.array([0, number], dtype=np.uint64)
+        self._place[1] = number
         self._bits.state = self._start
         return self._generator
