@@ -63,7 +63,9 @@ def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
         worst = found.assign(cost=found["entering"] + found["leaving"]).groupby("count")["cost"].max() / rho
         panel.plot(worst.index, worst, color=color, marker=marker, label=f"ρ = {rho:g}")
     panel.axhline(1.0, color=style.BLACK, linestyle="--", label="the noisy counts themselves")
-    panel.set(xscale="symlog", xlabel="records in the cells that change", ylabel="cost of the draw / ρ", ylim=(0, 1.05))
+    panel.set_xscale("symlog", linthresh=1.0)
+    panel.set_xlim(-0.3, 1.2 * max(settings["counts"]))
+    panel.set(xlabel="records in the cells that change", ylabel="cost of the draw / ρ", ylim=(0, 1.05))
     panel.legend(ncols=2, loc="lower left")
     return figure
 

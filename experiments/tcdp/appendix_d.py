@@ -74,7 +74,7 @@ def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
         right, r, rows["estimate"], "dpbayes", error=2.0 * rows["standard error"], label="noise-aware estimate, exact"
     )
     right.set(xscale="log", yscale="log", xlabel="weight r", ylabel="expected KL, nats", title="what it does")
-    right.legend()
+    right.legend(loc="lower left")
     return figure
 
 

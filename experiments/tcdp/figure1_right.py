@@ -76,7 +76,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
     delta = published.index[np.argmin(np.abs(np.log(published.index / settings["delta_of_claims"])))]
     falling = bool((published.diff().iloc[1:] < 0).all(axis=None))
     ordered = bool((published.diff(axis=1).iloc[:, 1:] < 0).all(axis=None))
-    ratio = published / exact
+    ratio = (published / exact).loc[: settings["largest_delta_of_claims"]]
     best = (rows["equation 6"] / rows["theorem 2"] - 1).abs().max()
     pairs = ", ".join(f"{published.loc[delta, a]:.2f} → {exact.loc[delta, a]:.2f} (α = {a:g})" for a in published)
     return [
