@@ -12,7 +12,7 @@ from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.products import TableMechanism, groups, products
-from dpbayes.release import Axis, Release, Spending, Table
+from dpbayes.release import Axis, Release, Spending, Table, digest_of
 
 REPLACE, ADD = PrivacyUnit(adjacency="replace-one"), PrivacyUnit(adjacency="add-remove")
 GRID = 2.0**-20
@@ -117,7 +117,7 @@ def charged(release: Release, ledger: Ledger) -> Release:
     cost = Cost.total(from_record(table.mechanism) for table in release.tables)
     ledger.open(release.dataset, ApproxDP(epsilon=5, delta=1e-6), release.privacy_unit)
     receipt = ledger.charge(release.dataset, cost)
-    ledger.confirm(receipt)
+    ledger.confirm(receipt, digest=digest_of(release.tables))
     account = ledger.account(release.dataset)
     spending = Spending(
         receipt=receipt.record(),

@@ -13,12 +13,14 @@ from dpbayes import RDP, Adjacency, ApproxDP, Cost, PrivacyUnit, PureDP
 from dpbayes.curator import Curator, Request
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import BudgetExceeded, InvalidArgument, SchemaError, TableError
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.records import from_record
 from dpbayes.release import Release
 from dpbayes.tables.sources import open_table
+from dpbayes.verify import verify
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -69,6 +71,28 @@ def test_a_release_costs_what_it_says_and_the_ledger_knows(tmp_path, mechanism, 
     assert account.charges[1].state == "drawn"
     assert release.records == (400 if unit is REPLACE else None)
     assert Release.from_json(release.to_json()) == release
+
+
+@pytest.mark.parametrize("mechanism", ["dirichlet", "gaussian", "laplace"])
+def test_a_public_prior_guides_estimates_is_published_and_verifies(tmp_path, mechanism):
+    made, ledger = curator(tmp_path)
+    sizes = {name: len(Marginal.parse(name).axes(schema())[0].levels) for name in ("sex", "income")}
+    steps = tuple(float(2**k) for k in range(sizes["income"] * sizes["sex"]))
+    asked = request(
+        "sex,income",
+        "income|sex",
+        mechanism=mechanism,
+        priors=(Prior(of=("income", "sex"), shares=steps), Prior(of=("income",), shares=steps[: sizes["income"]])),
+        target=ApproxDP(epsilon=0.001, delta=1e-6),  # so much noise that no guess can be outvoted
+    )
+    release = made.release(asked)
+    joint, conditional = (np.array(table.prior) for table in release.tables)
+    by_income = np.array(steps).reshape(sizes["income"], sizes["sex"])
+    assert joint == pytest.approx(by_income.T.ravel() / by_income.sum())
+    assert conditional == pytest.approx(np.array(steps[: sizes["income"]]) / sum(steps[: sizes["income"]]))
+    assert verify(Release.from_json(release.to_json()), ledger=ledger).ok
+    without = [table.model_copy(update={"prior": None}) for table in release.tables]
+    assert not verify(release.model_copy(update={"tables": without})).ok
 
 
 @pytest.mark.parametrize("mechanism", ["dirichlet", "gaussian", "laplace"])

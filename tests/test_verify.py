@@ -185,6 +185,14 @@ def test_a_charge_for_fewer_tables_fails_the_ledger(ledger: Ledger) -> None:
     assert failures(verify(twice, ledger=ledger)) == {"ledger"}
 
 
+def test_other_values_than_the_ledger_notes_fail_it(ledger: Ledger) -> None:
+    release = charged(a_release("joint"), ledger)
+    table = release.tables[0]
+    redrawn = table.model_copy(update={"values": [int(table.values[0]) + 1, *table.values[1:]]})
+    found = verify(release.model_copy(update={"tables": [redrawn]}), ledger=ledger)
+    assert "other values were drawn" in next(check.detail for check in found.checks if check.name == "ledger")
+
+
 def test_a_voided_charge_fails_the_ledger(ledger: Ledger) -> None:
     release = charged(a_release("joint"), ledger)
     assert release.ledger is not None

@@ -47,6 +47,7 @@ def test_a_posterior_is_charged_before_it_is_drawn_and_refused_when_it_no_longer
     assert sum(published["parameters"]) == 63
     account = Ledger(ledger).account("coins")
     assert account.price(account.cost) == pytest.approx(0.6, abs=1e-9)
+    assert [charge.state for charge in account.charges.values()] == ["drawn"]
     again = call(files, "--marginal", "side", "--ledger", ledger)
     assert isinstance(again.exception, BudgetExceeded)
     assert len(Ledger(ledger).account("coins").charges) == 1

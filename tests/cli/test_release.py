@@ -141,6 +141,37 @@ def test_only_a_change_in_the_same_columns_is_a_changed_table(here: Path) -> Non
     assert release(epsilon=0.1).err == ""
 
 
+def test_a_prior_file_is_read_by_the_names_of_its_cells(here: Path) -> None:
+    Path("guess.csv").write_text("share,sex\n1,other\n30,M\n69,F\n")
+    made = Release.from_json(release("--prior", "guess.csv", "--json").out)
+    shares = dict(zip(made.tables[0].axes[0].levels, made.tables[0].prior or [], strict=True))
+    assert shares == pytest.approx({"F": 0.69, "M": 0.30, "other": 0.01})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot be read"),
+        ("sex,shares\nF,1\nM,1\n", "one named 'share'"),
+        ("sexe,share\nF,1\nM,1\n", "Did you mean 'sex'?"),
+        ("sex,share\nF,1\n", "no share for sex='M'"),
+        ("sex,share\nF,1\nM,none\n", "expected a number"),
+        ("sex,share\nF,1\nM\n", "expected a number"),
+        ("sex,share\nF,1\nF,1\n", "twice"),
+        ("sex,share\nF,1\nM,0\nother,1\n", "expected every share > 0"),
+        ("sex,share\nF,1\nM,nan\nother,1\n", "expected every share > 0"),
+        ("sex,share\nF,1\nM,1\nother,1\nX,1\n", "no cell sex='X'"),
+        ('sex,share\n"F,1\n', "not CSV"),
+        ("job,share\ncook,1\nnurse,1\nmissing,1\nother,1\n", "no marginal is"),
+    ],
+)
+def test_a_prior_that_does_not_fit_is_told_before_anything_is_charged(here: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        Path("guess.csv").write_text(text)
+    assert said in release("--prior", "guess.csv").sentence
+    assert states() == []
+
+
 # -- a careless one ---------------------------------------------------------------------------------------------
 
 
