@@ -2,9 +2,9 @@
 
 For each N, d and ρ 200 tables are drawn. The paper compares a draw from Dirichlet(x + α), α by Theorem 1 with γ = 1,
 with Gaussian noise on the shares, left as it comes (negative shares and all). Beside them at the same ρ: a draw
-whose weight is tuned on the exact curve α(r) for such tables; discrete Gaussian noise, clipped and smoothed by σ; the noise-aware
-estimate of dpbayes from those same noisy counts; and the even distribution, which looks at no data. Points are means,
-bars two standard deviations over the tables, as in the paper.
+whose weight is tuned on the exact curve α(r) for such tables; discrete Gaussian noise, clipped and smoothed by σ; the
+noise-aware estimate of dpbayes from those same noisy counts; and the even distribution, which looks at no data. Points
+are means, bars two standard deviations over the tables, as in the paper.
 """
 
 from __future__ import annotations

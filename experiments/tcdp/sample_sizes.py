@@ -164,7 +164,8 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
         Claim(
             where="Section 4.1, equation (12)",
             says="With much privacy the records needed grow like 1/ρ².",
-            measured=f"exponent {steep:.2f} at the smallest ρ; (12) with the constant 1 is {_range(high['formula'] / high['needed'])} times what it takes",
+            measured=f"exponent {steep:.2f} at the smallest ρ; (12) with the constant 1 is "
+            f"{_range(high['formula'] / high['needed'])} times what it takes",
             verdict=verdict(abs(steep + 2.0) < 0.25),
             why="Section 4.1 leaves out the ½ of Theorem 1, a factor of 4 in (12).",
         ),
