@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from scipy import stats
 
 from dpbayes import ApproxDP
 from dpbayes.domain.attribute import Attribute
@@ -143,3 +144,32 @@ def test_picks_follow_their_rows(rows):
     for row in (1, 2):
         found = np.bincount(drawn[given == row], minlength=7) / (given == row).sum()
         assert found == pytest.approx(shares[row], abs=0.01)
+
+
+@pytest.mark.parametrize("number", [3, 70_000])
+def test_even_values_come_out_within_one_of_their_expectation(number: int) -> None:
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(5), number)
+    rows = rng.integers(0, 3, 20_000)
+    values = pick(shares, rows, rng, even=True)
+    for row in range(3):
+        found = np.bincount(values[rows == row], minlength=5)
+        assert abs(found - shares[row] * (rows == row).sum()).max() < 1.0 + 1e-9
+
+
+def test_an_even_value_alone_has_the_law_of_its_row() -> None:
+    shares = np.array([[0.5, 0.2, 0.3]])
+    rows = np.zeros(7, dtype=np.int64)
+    first = [pick(shares, rows, np.random.default_rng(seed), even=True)[0] for seed in range(4000)]
+    assert stats.chisquare(np.bincount(first), 4000 * shares[0]).pvalue > 1e-4
+
+
+def test_even_records_are_closer_to_the_model_than_independent_ones() -> None:
+    model = model_of("bayes-net")
+    tables = {}
+    for even in (True, False):
+        drawn = model.sample(5000, np.random.default_rng(0), even=even)
+        node = model.network.nodes[0]
+        tables[even] = np.bincount(drawn[node], minlength=len(model.network.levels[node])) / 5000
+    expected = model.network.tables[model.network.nodes[0]][0]
+    assert abs(tables[True] - expected).max() < 1 / 5000 < abs(tables[False] - expected).max()

@@ -30,6 +30,9 @@ def synth_command(
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     schema: Annotated[Path | None, typer.Option(help="Schema file; needed for a release file.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable records; harmless, for the model is public.")] = None,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Independent records, instead of ones spread evenly over the model.")
+    ] = False,
     report: Annotated[bool, typer.Option("--report", help="Print distances to what was released.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -38,7 +41,7 @@ def synth_command(
     Example: dpbayes synth network.json --rows 100000 --out people.parquet --report
     """
     read = load(model) if schema is None else _histogram(model, schema)
-    made = synthetic_table(read, rows, rng=np.random.default_rng(seed))
+    made = synthetic_table(read, rows, rng=np.random.default_rng(seed), even=not independent)
     write_table(made, out)
     if not report and not as_json:
         typer.echo(f"Wrote {rows:,} records to {out}. {read.published.statement()}")

@@ -155,11 +155,11 @@ class LazyDirichlet:
         alpha = float(self.mechanism.concentration) * (below if self.law == "cells" else 1)  # type: ignore[arg-type]
         shapes = self.mechanism.weight * counts + alpha * np.diff(edges, axis=1)
         at = self._streams[number].at
-        z = np.empty_like(shapes)
+        z: Floats = np.empty_like(shapes)
         for row, node in enumerate(nodes.tolist()):
             at(node).standard_gamma(shapes[row], out=z[row])
-        for row in np.flatnonzero(shapes.max(axis=1) < TINY):  # all may underflow
-            z[row] = normalised_gammas(shapes[row], at(int(nodes[row])))
+        for tiny in np.flatnonzero(shapes.max(axis=1) < TINY):  # all may underflow
+            z[tiny] = normalised_gammas(shapes[tiny], at(int(nodes[tiny])))
         z /= z.sum(axis=1, keepdims=True)
         return z
 

@@ -145,8 +145,11 @@ class Model(Protocol):
     def published(self) -> Published:
         """What it was built from."""
 
-    def sample(self, rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Records drawn from the model: for each attribute the positions among its levels."""
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, np.ndarray]:
+        """Records drawn from the model: for each attribute the positions among its levels.
+
+        They are independent, or else spread as evenly as the model's shares allow.
+        """
 
     def record(self) -> dict[str, Any]:
         """JSON form without the release."""

@@ -157,9 +157,9 @@ class BayesNetModel:
         assert found is not None
         return found
 
-    def sample(self, rows: int, rng: np.random.Generator) -> dict[str, Ints]:
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""
-        return self.network.sample(rows, rng)
+        return self.network.sample(rows, rng, even=even)
 
     def record(self) -> dict[str, Any]:
         """JSON form without the release."""

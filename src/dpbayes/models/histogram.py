@@ -67,9 +67,9 @@ class HistogramModel:
     published: Published
     shares: Floats
 
-    def sample(self, rows: int, rng: np.random.Generator) -> dict[str, Ints]:
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""
-        cells = pick(self.shares.reshape(1, -1), np.zeros(rows, dtype=np.int64), rng)
+        cells = pick(self.shares.reshape(1, -1), np.zeros(rows, dtype=np.int64), rng, even=even)
         return dict(zip(self.spec.attributes, np.unravel_index(cells, self.shares.shape), strict=True))
 
     def record(self) -> dict[str, Any]:

@@ -188,12 +188,12 @@ class NaiveBayesModel:
         top = joint.max(axis=1, keepdims=True)
         return np.asarray(joint - top - np.log(np.exp(joint - top).sum(axis=1, keepdims=True)))
 
-    def sample(self, rows: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, np.ndarray]:
         """Records: the class first, then every attribute given it."""
         prior = np.exp(self.class_log_prior)
-        drawn = pick(prior[None] / prior.sum(), np.zeros(rows, dtype=np.int64), rng)
+        drawn = pick(prior[None] / prior.sum(), np.zeros(rows, dtype=np.int64), rng, even=even)
         columns = {
-            name: pick(np.exp(table), drawn, rng)
+            name: pick(np.exp(table), drawn, rng, even=even)
             for name, table in zip(self.features, self.feature_log_prob, strict=True)
         }
         return {**columns, self.spec.target: drawn}

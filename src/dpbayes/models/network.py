@@ -95,9 +95,9 @@ class Network:
             total += np.log(self.tables[node][self.rows(node, coded, size), coded[node]])
         return total
 
-    def sample(self, rows: int, rng: np.random.Generator) -> dict[str, Ints]:
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, drawn parents first."""
         drawn: dict[str, Ints] = {}
         for node in self.nodes:
-            drawn[node] = pick(self.tables[node], self.rows(node, drawn, rows), rng)
+            drawn[node] = pick(self.tables[node], self.rows(node, drawn, rows), rng, even=even)
         return drawn

@@ -11,8 +11,11 @@ _LARGEST_TABLE = 2**22
 """Rows × buckets that a table of first guesses may have."""
 
 
-def pick(shares: Floats, rows: Ints, rng: np.random.Generator) -> Ints:
+def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = False) -> Ints:
     """One value for each entry of ``rows``, by inversion of that row's cumulative shares.
+
+    ``even`` spreads the values of each row over its shares instead of drawing them independently: every value alone has
+    the same law, but each cell comes out within one of its expectation.
 
     A table of guesses gives the value of every bucket of uniform numbers that lies in one cell; the few numbers in
     other buckets walk up their row.
@@ -23,7 +26,7 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator) -> Ints:
     """
     cumulative = np.cumsum(shares, axis=1)
     cumulative /= cumulative[:, -1:]
-    uniform = rng.random(len(rows))
+    uniform = _even(rows, len(shares), rng) if even else rng.random(len(rows))
     width = shares.shape[1]
     if len(shares) * _BUCKETS > _LARGEST_TABLE or len(rows) < _BUCKETS:
         return _by_search(cumulative, rows, uniform)
@@ -38,6 +41,19 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator) -> Ints:
         open_cells = open_cells[up]
         found[open_cells] += 1
     return np.asarray(np.minimum(found, width - 1))
+
+
+def _even(rows: Ints, number: int, rng: np.random.Generator) -> Floats:
+    """Uniform numbers, those of one row in equal steps from a random start and in random order."""
+    shuffled = rng.permutation(len(rows))
+    short = rows.astype(np.uint16) if number <= 2**16 else rows
+    order = shuffled[np.argsort(short[shuffled], kind="stable")]
+    sorted_rows = rows[order]
+    sizes = np.bincount(rows, minlength=number)
+    place = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[sorted_rows]
+    uniform = np.empty(len(rows))
+    uniform[order] = (place + rng.random(number)[sorted_rows]) / sizes[sorted_rows]
+    return uniform
 
 
 def _by_search(cumulative: Floats, rows: Ints, uniform: Floats) -> Ints:

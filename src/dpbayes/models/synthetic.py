@@ -21,18 +21,19 @@ if TYPE_CHECKING:
 FORMATS = (".csv", ".parquet")
 
 
-def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None = None) -> pa.Table:
+def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
     """Records as an Arrow table with the schema's types.
 
     Categories are dictionary-encoded text, bins uniform numbers within their edges (an infinite end gives its finite
-    edge), missing values null. Records that the model would drop are drawn again.
+    edge), missing values null. Records that the model would drop are drawn again. ``even`` records follow the model
+    more closely than independent ones: their tables have no sampling noise beyond rounding.
     """
     import pyarrow as pa
 
     _checks.positive_integer("synthetic", rows=rows)
     generator = rng or np.random.default_rng()
     schema = model.published.schema
-    drawn = _kept(model, rows, generator)
+    drawn = _kept(model, rows, generator, even)
     return pa.table({name: _column(schema[name], drawn[name], generator) for name in schema.names if name in drawn})
 
 
@@ -57,13 +58,13 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         raise InvalidArgument(f"synthetic: cannot write {str(path)!r}: {problem.strerror}.") from None
 
 
-def _kept(model: Model, rows: int, rng: np.random.Generator) -> dict[str, Ints]:
+def _kept(model: Model, rows: int, rng: np.random.Generator, even: bool) -> dict[str, Ints]:
     """Coded records without any that has a dropped value."""
     schema = model.published.schema
     parts: list[dict[str, Ints]] = []
     have, ask = 0, rows
     while have < rows:
-        drawn = model.sample(ask, rng)
+        drawn = model.sample(ask, rng, even=even)
         good = np.ones(ask, dtype=bool)
         for name, column in drawn.items():
             if schema[name].drops:
