@@ -73,7 +73,9 @@ def mechanisms(epsilon: float, cells: int, records: int) -> dict[str, TableMecha
 
 
 def released(mechanism: TableMechanism, counts: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    return np.asarray(mechanism.gammas(counts, rng) if isinstance(mechanism, Dirichlet) else mechanism.draw(counts, rng))
+    return np.asarray(
+        mechanism.gammas(counts, rng) if isinstance(mechanism, Dirichlet) else mechanism.draw(counts, rng)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

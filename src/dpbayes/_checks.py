@@ -91,6 +91,6 @@ def counts(owner: str, values: ArrayLike) -> Ints:
         raise InvalidArgument(f"{owner}: expected counts as a non-empty array of numbers.")
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
         raise InvalidArgument(f"{owner}: expected counts to be whole finite numbers; round them before.")
-    if (array < 0).any() or (array > LARGEST_COUNT).any():
+    if array.min() < 0 or array.max() > LARGEST_COUNT:
         raise InvalidArgument(f"{owner}: expected counts between 0 and 2^62.")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, LedgerError
 from dpbayes.ledger.entry import canonical
-from dpbayes.ledger.ledger import Ledger, Receipt
-from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import (
     REFERENCE_RECORDS,
@@ -42,6 +40,9 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.products import TableMechanism, groups, products
 from dpbayes.release import Axis, Release, Spending, Table, digest_of, now
 from dpbayes.tables.engine import Engine, check_public_totals, check_schema, needed
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger, Receipt
 
 Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
 WISHES = ("auto", "dirichlet", "gaussian", "laplace")
@@ -240,7 +241,7 @@ class Curator:
             return table(kind="pseudo-records", values=[int(value) for value in drawn.ravel()])
         if isinstance(mechanism, Dirichlet):
             grid = _grid(mechanism)
-            gammas = mechanism.gammas(counts.array, randomness.generator(rng))
+            gammas = mechanism.gammas(counts.array, rng)
             values = np.maximum(np.rint(gammas / grid), 1.0) * grid
             return table(kind="gammas", values=values.ravel().tolist(), grid=grid)
         noisy = mechanism.draw(counts.array, rng)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from dpbayes.mechanisms.randomness import KeyedStreams, generator, secure
+from dpbayes.mechanisms.randomness import PARALLEL, KeyedStreams, generator, secure, standard_gamma
 
 
 def test_the_generator_of_the_caller_is_used() -> None:
@@ -65,3 +66,18 @@ def test_a_stream_starts_anew_however_much_was_drawn_before() -> None:
     fresh = streams.at(3).standard_gamma(np.full(9, 0.7)).tolist()
     streams.at(4).random(1001)
     assert streams.at(3).standard_gamma(np.full(9, 0.7)).tolist() == fresh
+
+
+def test_many_secure_gammas_are_drawn_in_parts_that_differ_and_follow_the_law() -> None:
+    cells = PARALLEL
+    drawn = standard_gamma(np.full((2, cells // 2), 3.0))
+    assert drawn.shape == (2, cells // 2)
+    assert np.unique(drawn).size == cells
+    assert drawn.mean() == pytest.approx(3.0, abs=6 * np.sqrt(3 / cells))
+    assert drawn.var() == pytest.approx(3.0, rel=0.02)
+
+
+def test_gammas_of_a_given_generator_are_that_generators_however_many() -> None:
+    shapes = np.linspace(0.5, 9.0, PARALLEL)
+    drawn = standard_gamma(shapes, np.random.default_rng(3))
+    assert (drawn == np.random.default_rng(3).standard_gamma(shapes)).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -18,7 +18,6 @@ from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.export import check_folder, write_release
-from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.plan import Question, predicted_errors
 from dpbayes.privacy.guarantee import rounded_down, rounded_up
@@ -26,6 +25,9 @@ from dpbayes.release import Release
 from dpbayes.schema_file import read_schema
 from dpbayes.tables.engine import needed
 from dpbayes.tables.sources import open_table
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger
 
 SHOWN_CELLS = 12
 
@@ -137,7 +139,7 @@ def release_command(
         level=level,
     )
     with progress(quiet=as_json) as say:
-        book = Ledger(ledger) if ledger is not None and seed is None else None
+        book = None if ledger is None else _opened(ledger)
         curator = Curator(
             engine=open_table(table, engine=engine), schema=declared, ledger=book, seed=seed, progress=say
         )
@@ -168,6 +170,12 @@ def _pseudo_records(product: Product, asked: int | None, schema: Schema) -> int 
             raise InvalidArgument("release: --pseudo-records goes with --product records.")
         return None
     return (schema.records or REFERENCE_RECORDS) if asked is None else asked
+
+
+def _opened(ledger: str) -> Ledger:
+    from dpbayes.ledger.ledger import Ledger  # only here: databases take long to load, and some releases need none
+
+    return Ledger(ledger)
 
 
 def _prior(path: Path, schema: Schema) -> Prior:

@@ -133,7 +133,7 @@ class Dirichlet:
 
         Source: docs/explanation/proofs/dominating-pair.md.
         """
-        return randomness.generator(rng).standard_gamma(self._shapes(counts))
+        return randomness.standard_gamma(self._shapes(counts), rng)
 
     def _shapes(self, counts: ArrayLike) -> Floats:
         """r·c + α."""
@@ -145,13 +145,14 @@ class Dirichlet:
             )
         alpha = np.reshape(self.concentration, table.shape if isinstance(self.concentration, tuple) else ())
         # a count below the public bound is drawn as if it met it: the cost rests on nobody's word
-        shapes = np.maximum(table, self.least_count) * self.weight
+        counted = np.maximum(table, self.least_count) if self.least_count else table
+        shapes: Floats = counted * self.weight
         shapes += alpha
         return shapes
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """One draw y ~ Dirichlet(r·c + α) over all cells of the table."""
-        return normalised_gammas(self._shapes(counts), randomness.generator(rng))
+        return normalised_gammas(self._shapes(counts), rng)
 
     def record(self) -> Record:
         """JSON form."""
@@ -184,17 +185,18 @@ class Dirichlet:
         )
 
 
-def normalised_gammas(shapes: Floats, rng: np.random.Generator) -> Floats:
+def normalised_gammas(shapes: Floats, rng: np.random.Generator | None) -> Floats:
     """One draw from Dirichlet(shapes); a shape may be zero, and its cell is then empty.
 
     Where shapes are tiny all gammas may underflow, so their logarithms are drawn: ln z = ln z⁺ + ln(u)/a with
     z⁺ ~ Gamma(a + 1) and u uniform.
     """
     if np.max(shapes) >= TINY:
-        z = rng.standard_gamma(shapes)
+        z = randomness.standard_gamma(shapes, rng)
     else:
+        source = randomness.generator(rng)
         with np.errstate(divide="ignore"):
-            logs = np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(shapes.shape) / shapes
+            logs = np.log(source.standard_gamma(shapes + 1.0)) - source.standard_exponential(shapes.shape) / shapes
         z = np.exp(logs - logs.max())
     z /= z.sum()
     return z

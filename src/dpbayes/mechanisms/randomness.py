@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+
+from dpbayes._checks import Floats
+
+PARALLEL = 2**20
+"""From so many draws on, the work is shared out."""
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
@@ -17,6 +24,18 @@ def secure() -> np.random.Generator:
     from randomgen import ChaCha
 
     return np.random.Generator(ChaCha(key=secrets.randbits(256), counter=0, rounds=20))
+
+
+def standard_gamma(shapes: Floats, rng: np.random.Generator | None = None) -> Floats:
+    """Gamma draws with the given shapes; many secure ones on all processors, each part under a key of its own."""
+    if rng is not None or shapes.size < PARALLEL:
+        return generator(rng).standard_gamma(shapes)
+    drawn = np.empty(shapes.shape)
+    workers = os.cpu_count() or 1
+    sources, targets = (np.array_split(array.reshape(-1), workers) for array in (shapes, drawn))
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(lambda source, target: secure().standard_gamma(source, out=target), sources, targets))
+    return drawn
 
 
 class KeyedStreams:
