@@ -146,7 +146,7 @@ class Dirichlet:
         alpha = np.reshape(self.concentration, table.shape if isinstance(self.concentration, tuple) else ())
         # a count below the public bound is drawn as if it met it: the cost rests on nobody's word
         counted = np.maximum(table, self.least_count) if self.least_count else table
-        shapes: Floats = counted * self.weight
+        shapes: Floats = np.multiply(counted, self.weight, dtype=np.float64)
         shapes += alpha
         return shapes
 
