@@ -1,7 +1,7 @@
 """Run every benchmark in this folder, or those named, and print their results as JSON: `python -m benchmarks [name …]`.
 
 Each module has a ``run() -> dict``. Figures are ratios measured within one run, because machines differ and are
-noisy; seconds are printed beside them for orientation only.
+noisy; seconds are printed beside them for orientation only. Results are kept in out/bench.json, charts beside it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ import time
 from pathlib import Path
 
 import benchmarks
+from benchmarks import _chart
+
+FOLDER = Path("out")
 
 
 def main(names: list[str]) -> None:
@@ -27,11 +30,12 @@ def main(names: list[str]) -> None:
         print(f"{name} …", file=sys.stderr, flush=True)
         results[name] = importlib.import_module(f"benchmarks.{name}").run()
         print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    text = json.dumps(results, indent=2, ensure_ascii=False)
-    print(text)
-    folder = Path("out")
-    folder.mkdir(exist_ok=True)
-    (folder / "bench.json").write_text(text + "\n", encoding="utf-8")
+    print(json.dumps(results, indent=2, ensure_ascii=False))
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / "bench.json"
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(earlier | results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    _chart.save(results, FOLDER)
 
 
 if __name__ == "__main__":

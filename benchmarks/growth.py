@@ -1,0 +1,81 @@
+"""How costs grow: with the number of records N, of cells d, and of releases K. Seconds, and the slope in logarithms."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, Marginal, PrivacyUnit, Request, Schema, open_table
+from dpbayes.estimate.noise import GaussianNoise
+from dpbayes.estimate.table import estimate
+
+UNIT = PrivacyUnit(adjacency="replace-one")
+REPEAT = 3
+
+
+def run() -> dict[str, object]:
+    return {
+        "release of one table of N records": curve(released, (10**4, 10**5, 10**6, 10**7)),
+        "draw of d cells": curve(drawn, (10**4, 10**5, 10**6, 10**7)),
+        "estimate of d cells": curve(estimated, (10**2, 10**3, 10**4, 10**5, 10**6)),
+        "composition of K different releases": curve(composed, (10, 100, 1000)),
+    }
+
+
+def curve(prepare: Callable[[int], Callable[[], object]], sizes: tuple[int, ...]) -> dict[str, object]:
+    """Median seconds for each size, and the slope of the last tenfold step: 1 is linear."""
+    seconds = {}
+    for size in sizes:
+        action = prepare(size)
+        runs = []
+        for _ in range(REPEAT):
+            started = time.perf_counter()
+            action()
+            runs.append(time.perf_counter() - started)
+        seconds[size] = statistics.median(runs)
+    *_, before, last = seconds.values()
+    return {"seconds": {f"{size:g}": round(value, 5) for size, value in seconds.items()}} | {
+        "slope at the end": round(float(np.log10(last / before)), 2)
+    }
+
+
+def released(records: int) -> Callable[[], object]:
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    table = pa.table({name: rng.integers(10, size=records) for name in ("a", "b")})
+    categories = tuple(map(str, range(10)))
+    attributes = tuple(Attribute(name=name, categories=categories, unknown="drop", missing="drop") for name in "ab")
+    schema = Schema(id="growth", unit=UNIT, attributes=attributes)
+    curator = Curator(engine=open_table(table), schema=schema, ledger=None)
+    target = ApproxDP(epsilon=1, delta=1e-6)
+    request = Request(marginals=(Marginal(("a", "b")),), target=target, mechanism="gaussian")
+    return lambda: curator.release(request)
+
+
+def drawn(cells: int) -> Callable[[], object]:
+    counts = np.random.default_rng(0).integers(0, 20, cells)
+    mechanism = Dirichlet(weight=1, concentration=10, unit=UNIT)
+    return lambda: mechanism.draw(counts)
+
+
+def estimated(cells: int) -> Callable[[], object]:
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(20 * cells, rng.dirichlet(np.full(cells, 0.5)))
+    noisy = counts + np.rint(rng.normal(0, 8, cells))
+    return lambda: estimate(noisy, GaussianNoise(sigma=8.0), records=int(counts.sum()))
+
+
+def composed(releases: int) -> Callable[[], object]:
+    from benchmarks.core import mixed
+    from dpbayes.privacy import cost
+
+    def compose() -> object:
+        cost._one.cache_clear()
+        cost._composed.cache_clear()
+        return mixed(releases).epsilon(1e-6)
+
+    return compose
