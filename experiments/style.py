@@ -72,6 +72,22 @@ def curve(axes: Axes, x: Any, y: Any, method: str, error: Any = None, **options:
     axes.errorbar(x, y, yerr=error, **(METHODS[method] | options))
 
 
+def boxes(axes: Axes, places: Any, rows: Any, method: str, width: float = 0.3) -> None:
+    """One box a row, from its columns lowest, lower, median, upper and highest, in the colour of a method."""
+    columns = {"whislo": "lowest", "q1": "lower", "med": "median", "q3": "upper", "whishi": "highest"}
+    drawn = [{key: row[name] for key, name in columns.items()} for _, row in rows.iterrows()]
+    axes.bxp(
+        drawn,
+        positions=places,
+        widths=width,
+        showfliers=False,
+        patch_artist=True,
+        manage_ticks=False,
+        boxprops={"facecolor": METHODS[method]["color"], "alpha": 0.75},
+        medianprops={"color": BLACK},
+    )
+
+
 def shared_legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
     """The legend of one panel, below all of them."""
     handles, labels = axes.get_legend_handles_labels()
