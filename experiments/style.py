@@ -94,6 +94,14 @@ def shared_legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
+def plain_log(axes: Axes) -> None:
+    """A logarithmic vertical axis with plain numbers at 1, 2 and 5."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
 def save(draw: Callable[[], Figure], stem: Path) -> None:
     """Draw in our look and save as PNG and SVG."""
     with mpl.rc_context(LOOK):
