@@ -2,7 +2,8 @@
 
 Adding z = (−0.1, 0.1) hardly changes p = (0.5, 0.5); in q = (0.1, 0.9) it empties the first category, and the
 Kullback–Leibler divergence is infinite. [RDP] concludes that additive noise does not suit this measure. What it shows
-is that *clipped* noise does not: the estimate of dpbayes from the same noisy counts is never zero.
+is that noisy counts should not be taken for the truth: the estimate of dpbayes reads the same noisy counts together
+with the size of their noise, and is never zero.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import rel_entr
 
+from dpbayes.estimate.noise import GaussianNoise
+from dpbayes.estimate.table import estimate
 from experiments import style
 from experiments.lab import Claim, verdict
 
@@ -27,27 +30,43 @@ def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
-    truth = np.array(settings["distributions"][task["distribution"]])
+    truth, records = np.array(settings["distributions"][task["distribution"]]), settings["records"]
     noisy = np.round(truth + settings["z"], 12)
-    return [{"nats": float(rel_entr(truth, noisy).sum())}]
+    sigma = records * float(np.sqrt(np.mean(np.square(settings["z"]))))
+    found = estimate(records * noisy, GaussianNoise(sigma=sigma), records=records, level=None).empirical
+    return [
+        {
+            "nats": float(rel_entr(truth, noisy).sum()),
+            "estimated": float(found[0]),
+            "estimate_nats": float(rel_entr(truth, found).sum()),
+        }
+    ]
 
 
 def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
-    figure, axes = style.panels(len(rows), width=3.2, height=2.8, sharey=True)
+    figure, axes = style.panels(len(rows), width=3.6, height=3.0, sharey=True)
     for panel, row in zip(axes[0], rows.itertuples(), strict=True):
         truth = np.array(settings["distributions"][row.distribution])
-        panel.bar(np.arange(2) - 0.2, truth, width=0.4, color=style.BLACK, label="truth")
-        panel.bar(np.arange(2) + 0.2, truth + settings["z"], width=0.4, color=style.ORANGE, label="truth + noise")
+        found = (row.estimated, 1 - row.estimated)
+        for position, (shares, colour, label) in enumerate(
+            (
+                (truth, style.BLACK, "truth"),
+                (truth + settings["z"], style.ORANGE, "truth + noise"),
+                (found, style.BLUE, "dpbayes, from truth + noise"),
+            )
+        ):
+            panel.bar(np.arange(2) + 0.27 * (position - 1), shares, width=0.27, color=colour, label=label)
         panel.set_xticks([0, 1], ["category 1", "category 2"])
-        divergence = f"{row.nats:.4f} nats" if np.isfinite(row.nats) else "∞"
-        panel.set_title(f"{row.distribution}: KL = {divergence}")
+        divergence = f"{row.nats:.4f}" if np.isfinite(row.nats) else "∞"
+        panel.set_title(f"{row.distribution}: KL = {divergence}, dpbayes {row.estimate_nats:.4f} nats")
     axes[0, 0].set_ylabel("share")
     style.shared_legend(figure, axes[0, 0])
     return figure
 
 
 def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
-    p, q = (rows.set_index("distribution").loc[name, "nats"] for name in "pq")
+    table = rows.set_index("distribution")
+    p, q = (table.loc[name, "nats"] for name in "pq")
     decimal = p / np.log(10)
     return [
         Claim(
@@ -58,4 +77,13 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
             why="The paper's number is in decimal logarithms; all its formulas are in natural ones.",
         ),
         Claim(where="Section 1", says="KL(q ‖ q + z) is infinite.", measured=str(q), verdict=verdict(q == np.inf)),
+        Claim(
+            where="Section 1",
+            says="So additive noise does not suit private minimisation of the KL divergence.",
+            measured=f"estimated from the same noisy counts of {settings['records']} records: KL of "
+            f"{table.loc['p', 'estimate_nats']:.4f} for p and {table.loc['q', 'estimate_nats']:.4f} nats for q",
+            verdict=verdict(not np.isfinite(table["estimate_nats"]).all()),
+            why="The example is about noisy counts taken as they are. A noise-aware estimate of the same release has "
+            "no empty category.",
+        ),
     ]

@@ -41,8 +41,8 @@ def spent(target: RDP, releases: int, unit: PrivacyUnit) -> dict[str, float]:
 def baselines(target: RDP, releases: int, unit: PrivacyUnit, rng: np.random.Generator) -> dict[str, Estimate]:
     """Shares within the rows of a table of counts, one of ``releases`` that share the target equally.
 
-    As in the paper: N(0, λk/ε) or Laplace noise of scale √(2λk/ε), clipped at almost zero. Fair: whole-number noise that
-    meets the target exactly, clipped at zero, and one standard deviation of the noise added to every cell.
+    As in the paper: N(0, λk/ε) or Laplace noise of scale √(2λk/ε), clipped at almost zero. Fair: whole-number noise
+    that meets the target exactly, clipped at zero, and one standard deviation of the noise added to every cell.
     """
     sigma, scale = paper_scales(target, releases)
     gaussian = calibrate(gaussian_noise(unit), target, times=releases)

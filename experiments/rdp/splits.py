@@ -82,19 +82,23 @@ def binned(values: pd.Series) -> bool:
     return values.dtype.kind in "if" and values.nunique() > MOST_VALUES
 
 
-def _coded(values: pd.Series, training: np.ndarray) -> tuple[np.ndarray, int]:
-    """Codes and their number. Values so frequent that count > N/3^(rank+1) stay apart, the rest go into bins."""
-    if not binned(values):
-        found, codes = np.unique(values.to_numpy(), return_inverse=True)
-        return codes, len(found)
-    seen = values[training]
+def bins(seen: pd.Series) -> tuple[list[float], np.ndarray]:
+    """Values so frequent that count > N/3^(rank+1), which stay apart, and the inner edges of bins for the rest."""
     kept = []
     for rank, (value, count) in enumerate(seen.value_counts().items()):
         if count <= len(seen) / 3 ** (rank + 1):
             break
         kept.append(value)
     rest = seen[~seen.isin(kept)]
-    inner = np.unique(np.quantile(rest, np.linspace(0, 1, BINS + 1)))[1:-1] if len(rest) else np.array([])
+    return kept, np.unique(np.quantile(rest, np.linspace(0, 1, BINS + 1)))[1:-1] if len(rest) else np.array([])
+
+
+def _coded(values: pd.Series, training: np.ndarray) -> tuple[np.ndarray, int]:
+    """Codes and their number."""
+    if not binned(values):
+        found, codes = np.unique(values.to_numpy(), return_inverse=True)
+        return codes, len(found)
+    kept, inner = bins(values[training])
     codes = np.searchsorted(inner, values.to_numpy(), side="right")
     for position, value in enumerate(kept):
         codes[values.to_numpy() == value] = len(inner) + 1 + position
