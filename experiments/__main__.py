@@ -11,6 +11,7 @@ import sys
 
 from dpbayes.errors import DpbayesError
 from experiments import lab, page
+from experiments.rdp import models_page
 
 EXPERIMENTS = (
     "rdp.introduction",
@@ -56,6 +57,8 @@ def main(arguments: list[str]) -> None:
     for experiment in experiments:
         lab.write(experiment, *folders)
     page.write(*folders)
+    if not asked.quick:
+        models_page.write()
     print(f"{len(experiments)} experiments; open {folders[1].relative_to(lab.ROOT) / 'claims.html'}.", file=sys.stderr)
 
 
