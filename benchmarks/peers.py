@@ -59,7 +59,7 @@ def compared(jobs: dict[str, Job], repeat: int = REPEAT) -> dict[str, object]:
                 with contextlib.redirect_stdout(io.StringIO()):
                     outcome[name] = job()
             except ImportError as missing:
-                absent[name] = f"cannot be imported: {missing}"
+                absent[name] = f"cannot be imported: {str(missing).partition(" (")[0]}"
                 continue
             seconds.setdefault(name, []).append(time.perf_counter() - started)
     ours = statistics.median(seconds["dpbayes"])
