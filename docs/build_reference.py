@@ -1,7 +1,7 @@
-"""Write the reference pages that the code itself can tell: theorems.md, cli.md and python.md.
+"""Write the reference pages that the code itself can tell: theorems.md, cli.md, python.md and release-format.md.
 
-Run ``python docs/build_reference.py`` after changing a ``Source:`` line, a command or a public name. A test
-fails while a committed page differs from what this writes.
+Run ``python docs/build_reference.py`` after changing a ``Source:`` line, a command, a public name or the release. A
+test fails while a committed page differs from what this writes.
 """
 
 from __future__ import annotations
@@ -212,7 +212,62 @@ def _summary(value: object, *, first_line: bool = False) -> str:
     return text.splitlines()[0] if first_line and text else " ".join(text.split())
 
 
-BUILDERS = {"theorems.md": theorems_page, "cli.md": cli_page, "python.md": python_page}
+def release_page() -> str:
+    """Every field of release.json, from the models that read it."""
+    from dpbayes import release
+
+    models = (release.Release, release.Table, release.Axis, release.Product, release.Group, release.Spending)
+    lines = [
+        "# Release files",
+        "",
+        f"`release.json` is one JSON object of format `{release.FORMAT}`, version {release.VERSION}. It holds all that",
+        "is public about a release: `dpbayes verify` prices the promise and recomputes every number from it alone.",
+        "A reader refuses unknown fields, missing fields, other types, and numbers that are not finite. A later",
+        "version may add fields; it then carries a higher number, and this one stays readable.",
+        "",
+        "`Release.load(path)` reads it in Python, and `Release.model_json_schema()` is its JSON schema.",
+        "Written by `docs/build_reference.py`.",
+        "",
+    ]
+    for model in models:
+        about = inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]
+        lines += [f"## {model.__name__}", "", _cell(" ".join(about.split())), ""]
+        lines += ["| Field | Type | Default | Meaning |", "| --- | --- | --- | --- |"]
+        for name, field in model.model_fields.items():
+            default = "required" if field.is_required() else f"`{field.get_default(call_default_factory=True)}`"
+            meaning = " ".join((field.description or "").replace("``", "`").split())
+            lines.append(f"| `{name}` | {_json_type(model, name)} | {default.replace('None', 'null')} | {meaning} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _json_type(model: type, name: str) -> str:
+    """A field's type in words, from the JSON schema of its model."""
+    return _words(model.model_json_schema()["properties"][name])
+
+
+def _words(schema: dict[str, object]) -> str:
+    if "$ref" in schema:
+        kind = str(schema["$ref"]).rpartition("/")[2]
+        return f"[{kind}](#{kind.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_words, schema["anyOf"])))
+    if "const" in schema or "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+    kind = str(schema.get("type"))
+    if kind == "array":
+        return f"list of {_words(schema['items'])}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {_words(schema['additionalProperties'])}"
+    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(kind, kind)
+
+
+BUILDERS = {
+    "theorems.md": theorems_page,
+    "cli.md": cli_page,
+    "python.md": python_page,
+    "release-format.md": release_page,
+}
 
 
 if __name__ == "__main__":

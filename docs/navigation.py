@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 SECTIONS = {
-    "Tutorials": ("tutorials", ("first-plan",)),
-    "How to": ("how-to", ("plan-a-release", "calibrate", "write-a-schema")),
+    "Tutorials": ("tutorials", ("first-release", "first-plan")),
+    "How to": ("how-to", ("publish-a-table", "write-a-schema", "plan-a-release", "calibrate")),
     "Explanation": (
         "explanation",
         ("privacy-promise", "sharp-edges", "choosing-parameters", "estimate", "numerics"),
@@ -18,7 +18,7 @@ SECTIONS = {
         "explanation/proofs",
         ("dominating-pair", "exact-renyi", "exact-profile", "conditional-tables", "composition", "numerics", "utility"),
     ),
-    "Reference": ("reference", ("cli", "python", "symbols", "theorems")),
+    "Reference": ("reference", ("cli", "python", "schema", "release-format", "ledger", "symbols", "theorems")),
     "Decisions": ("decisions", ()),
 }
 

@@ -26,7 +26,9 @@ Kind = Literal["gammas", "noisy-counts", "pseudo-records"]
 
 
 class _Public(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 def _writable(value: Any) -> Any:
@@ -44,33 +46,46 @@ class Axis(_Public):
     """One attribute of a table and its declared levels."""
 
     name: Text
+    """As the schema names it."""
     levels: list[Text] = Field(min_length=1)
+    """In the order of the values; levels for other, missing and dropped rows come last."""
 
 
 class Product(_Public):
     """Numbers derived from what was drawn, at no further cost; each list is row-major over the axes."""
 
     values: list[float]
+    """One number a cell. Shares add up to one over the table, in a conditional table over each row."""
     lower: list[float] | None = None
+    """Lower ends of credible intervals."""
     upper: list[float] | None = None
+    """Upper ends of credible intervals."""
 
 
 class Group(_Public):
     """One row of a conditional table: how many records it seems to have, and how much of it is prior."""
 
     levels: list[Text]
+    """Which row: a level for each attribute after the bar."""
     records: float
+    """Its number of records, as estimated."""
     prior_share: Annotated[float, Field(ge=0, le=1)]
+    """How much of it is prior or noise: near one, the group is too small to say much about."""
 
 
 class Table(_Public):
     """One published table."""
 
     marginal: dict[str, list[Text]]
+    """What was asked for: attributes ``of``, for each combination of ``given``."""
     axes: list[Axis]
+    """First those of ``given``, then those of ``of``."""
     mechanism: Record
+    """The record of the mechanism, from which its cost is computed again."""
     kind: Kind
+    """What the values are: gammas of a Dirichlet draw, noisy counts, or counts of pseudo-records."""
     values: list[float] | list[Whole]
+    """What was drawn, row-major over the axes. Everything else is computed from it."""
     grid: float | None = None
     """Gammas are rounded to multiples of this."""
     row_records: list[float] | None = None
@@ -78,8 +93,11 @@ class Table(_Public):
     prior: list[Annotated[float, Field(gt=0)]] | None = None
     """The public guess that guided the estimate: a share for each cell, or for each column of a conditional table."""
     products: dict[Text, Product] = Field(default_factory=dict)
+    """``counts``, ``empirical`` shares of these records, ``population`` shares; ``draw`` of a Dirichlet release."""
     groups: list[Group] | None = None
+    """The rows of a conditional table."""
     notes: list[Text] = Field(default_factory=list)
+    """Remarks for readers."""
 
     @model_validator(mode="after")
     def _fits(self) -> Table:
@@ -118,10 +136,15 @@ class Spending(_Public):
     """Where the release stands in its ledger."""
 
     receipt: dict[Text, Text | Whole]
+    """Data set, serial and hash of the charge."""
     spent: float
+    """Of the budget, this release included."""
     limit: float
+    """Of the budget, in its own notion."""
     left: float
+    """The largest cost of one more release."""
     budget: Record
+    """The guarantee that all releases of the data set keep together."""
 
 
 class Release(_Public):
@@ -132,20 +155,33 @@ class Release(_Public):
     """
 
     format: Literal["dpbayes-release"] = "dpbayes-release"
+    """Tells this file from others."""
     version: Literal[1] = 1
+    """Of the format. A reader refuses a version that it does not know."""
     dpbayes: Text
+    """The version of dpbayes that made it."""
     created: Text
+    """When, in UTC."""
     dataset: Text
+    """The declared id of the data set."""
     unit: dict[str, Any]
+    """Whom the promise protects: adjacency, and the most rows of one person."""
     guarantee: dict[str, Any]
+    """What is promised for all tables together."""
     accounting: Text
+    """``exact``, or ``published`` where the papers' parameters were asked for."""
     choice: Text
+    """Which mechanism, and why."""
     records: Whole | None
+    """The number of records; null where it is private (add-remove)."""
     seeded: bool
+    """Whether the randomness was repeatable: then nothing is promised."""
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Of the credible intervals."""
     tables: list[Table] = Field(min_length=1)
+    """What was asked for, in that order."""
     ledger: Spending | None = None
+    """The charge; null if no ledger remembers the release."""
 
     @property
     def promise(self) -> Guarantee:

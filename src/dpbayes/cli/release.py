@@ -231,7 +231,10 @@ def _preview(proposal: Proposal, schema: Schema) -> dict[str, object]:
         "gap": request.target.gap(cost),
         "epsilon_at_delta": None if delta is None else cost.epsilon(delta),
         "releases": cost.releases,
-        "columns_read": [attribute.name for attribute in needed(schema, request.marginals)],
+        "columns_read": [
+            *([] if schema.person is None else [schema.person]),
+            *(attribute.name for attribute in needed(schema, request.marginals)),
+        ],
         "records_assumed": records,
         "tables": tables,
         "rows_read": 0,
