@@ -17,6 +17,7 @@ EXPERIMENTS = (
     "rdp.introduction",
     "rdp.figure1",
     "rdp.figure2",
+    "rdp.theorem2",
     "rdp.table1",
     "rdp.figures3_4",
     "rdp.figure5",
