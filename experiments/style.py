@@ -73,7 +73,7 @@ def curve(axes: Axes, x: Any, y: Any, method: str, error: Any = None, **options:
     axes.errorbar(x, y, yerr=error, **(METHODS[method] | options))
 
 
-def boxes(axes: Axes, places: Any, rows: Any, method: str, width: float = 0.3) -> None:
+def boxes(axes: Axes, places: Any, rows: Any, method: str, width: float = 0.3, alpha: float = 0.75) -> None:
     """One box a row, from its columns lowest, lower, median, upper and highest, in the colour of a method."""
     columns = {"whislo": "lowest", "q1": "lower", "med": "median", "q3": "upper", "whishi": "highest"}
     drawn = [{key: row[name] for key, name in columns.items()} for _, row in rows.iterrows()]
@@ -84,7 +84,7 @@ def boxes(axes: Axes, places: Any, rows: Any, method: str, width: float = 0.3) -
         showfliers=False,
         patch_artist=True,
         manage_ticks=False,
-        boxprops={"facecolor": METHODS[method]["color"], "alpha": 0.75},
+        boxprops={"facecolor": METHODS[method]["color"], "alpha": alpha},
         medianprops={"color": BLACK},
     )
 

@@ -123,7 +123,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
             + f"; proved Hellinger {proved.min():.1f} to {proved.max():.1f} times noise-aware Laplace, Gaussian "
             f"{gaussian.min():.2f} to {gaussian.max():.2f} times",
             verdict=verdict(bool(best.index[0] in ("fair laplace", "fair gaussian"))),
-            why="With weak priors additive noise and a noise-aware estimate are nearest; the score helps only where the "
+            why="With weak priors additive noise and a noise-aware estimate are nearest; the score helps where the "
             "prior is strong or data are few.",
         ),
     ]
