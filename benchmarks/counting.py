@@ -19,7 +19,7 @@ from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.tables.encoding import code_expression
+from dpbayes.tables.dialects import DUCKDB
 from dpbayes.tables.packing import pack
 from dpbayes.tables.sources import open_table
 
@@ -68,7 +68,7 @@ def group_by_per_packed_table(path: Path) -> None:
     for table in pack(declared, marginals()):
         key = "0"
         for axis, base in zip(table.axes, table.shape, strict=True):
-            key = f"({key}) * {base} + {code_expression(axis.name, 'VARCHAR', axis)}::BIGINT - 1"
+            key = f"({key}) * {base} + {DUCKDB.code(axis.name, 'VARCHAR', axis)}::BIGINT - 1"
         queries.append(f"(SELECT {key} AS k, count(*) FROM read_parquet('{path}') GROUP BY k)")
     quiet().execute(" UNION ALL ".join(queries)).fetchall()
 

@@ -1,6 +1,6 @@
 """The embedded engine: DuckDB encodes the needed columns, NumPy counts packed tables of codes."""
 
-# ruff: noqa: S608 - queries are text; every name and value in them is quoted by ``encoding``.
+# ruff: noqa: S608 - queries are text; every name and value in them is quoted.
 
 from __future__ import annotations
 
@@ -24,17 +24,11 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import TableError
-from dpbayes.tables.encoding import (
-    code_expression,
-    identifier,
-    kind_of,
-    literal,
-    text_expression,
-    value_expression,
-)
+from dpbayes.tables.dialects import DUCKDB
+from dpbayes.tables.encoding import identifier
 from dpbayes.tables.engine import Column, check_column, check_names, check_schema, needed
 from dpbayes.tables.packing import add_rows, pack, unpack
-from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source
+from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source, one_table, parquet_names
 
 _BATCH_ROWS = 2**17
 _KEPT_ROWS = "dpbayes_kept_rows"
@@ -76,10 +70,9 @@ class DuckDBEngine:
         connection = _connect()
         if source.format == "csv":
             return cls._of_csv(connection, source)
-        for file in source.files:
-            check_names(_parquet_names(file))
+        check_names(parquet_names(source))
         paths = [source.path] if source.remote else source.files
-        reading = f"read_parquet([{', '.join(literal(path) for path in paths)}])"
+        reading = f"read_parquet([{', '.join(DUCKDB.literal(path) for path in paths)}])"
         return cls(connection, lambda _: reading, _described(connection, reading))
 
     @classmethod
@@ -103,16 +96,8 @@ class DuckDBEngine:
             known = connection.execute(
                 "SELECT DISTINCT table_schema, table_name FROM information_schema.tables"
             ).fetchall()
-        matching = [
-            f"{identifier(schema)}.{identifier(name)}" for schema, name in known if table in (name, f"{schema}.{name}")
-        ]
-        if not matching:
-            raise TableError(
-                f"Table: the database has no table {table!r}. Name one of its tables, as in file.duckdb?table=people."
-            )
-        if len(matching) > 1:
-            raise TableError(f"Table: more than one schema has a table {table!r}. Write schema.table.")
-        return cls(connection, lambda _: matching[0], _described(connection, matching[0]))
+        relation = ".".join(identifier(part) for part in one_table(table, known))
+        return cls(connection, lambda _: relation, _described(connection, relation))
 
     @classmethod
     def _of_csv(cls, connection: duckdb.DuckDBPyConnection, source: FileSource) -> DuckDBEngine:
@@ -122,17 +107,17 @@ class DuckDBEngine:
         names = csv_header(source)
         check_names(names)
         types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(names)))
-        files = ", ".join(literal(file) for file in source.files)
+        files = ", ".join(DUCKDB.literal(file) for file in source.files)
         reading = (
             f"read_csv([{files}], columns={{{types}}}, auto_detect=false, header=true, nullstr='', "
-            f"quote='\"', escape='\"', delim={literal(source.options['delimiter'])})"
+            f"quote='\"', escape='\"', delim={DUCKDB.literal(source.options['delimiter'])})"
         )
         fields = [_Field(name, "VARCHAR", f"c{position}") for position, name in enumerate(names)]
         return cls(connection, lambda _: reading, fields)
 
     def columns(self) -> tuple[Column, ...]:
         """Names and types. Reads no rows."""
-        return tuple(Column(field.name, kind_of(field.type)) for field in self._fields.values())
+        return tuple(Column(field.name, DUCKDB.kind(field.type)) for field in self._fields.values())
 
     def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
         """Exact tables for all marginals from one scan of the columns they need."""
@@ -167,7 +152,7 @@ class DuckDBEngine:
         if person is not None:
             check_column(person, self.columns(), "person")
         field = self._fields[column]
-        rows = self._rows([column], [text_expression(field.expression, field.type)], ["v0"], unit, person)
+        rows = self._rows([column], [DUCKDB.text(field.expression, field.type)], ["v0"], unit, person)
         query = f"SELECT c0, count(*) FROM ({rows}) WHERE c0 IS NOT NULL GROUP BY c0"
         return dict(self._fetched(query))
 
@@ -186,8 +171,8 @@ class DuckDBEngine:
         described = list(enumerate(zip(attributes, fields, strict=True)))
         return self._rows(
             [attribute.name for attribute in attributes],
-            [value_expression(field.expression, field.type, attribute) for _, (attribute, field) in described],
-            [code_expression(f"v{number}", field.type, attribute) for number, (attribute, field) in described],
+            [DUCKDB.value(field.expression, field.type, attribute) for _, (attribute, field) in described],
+            [_narrow_code(f"v{number}", field.type, attribute) for number, (attribute, field) in described],
             schema.unit,
             schema.person,
             people,
@@ -214,7 +199,7 @@ class DuckDBEngine:
         field = self._fields[person]
         relation = self._relation([*columns, person])
         known = f"{field.expression} IS NOT NULL"
-        texts = f"SELECT {text_expression(field.expression, field.type)} AS p, {value_list} FROM {relation}"
+        texts = f"SELECT {DUCKDB.text(field.expression, field.type)} AS p, {value_list} FROM {relation}"
         names = ", ".join(f"c{number}" for number in range(len(codes)))
         return (
             f"SELECT {names} FROM (SELECT p, {code_list} FROM ({texts} WHERE {known}) WHERE {people}) "
@@ -264,6 +249,11 @@ def open_source(source: object) -> DuckDBEngine:
     return DuckDBEngine.of_memory(source)
 
 
+def _narrow_code(value: str, column_type: str, attribute: Attribute) -> str:
+    code_type = "UTINYINT" if len(attribute.level_of_code) < 2**8 else "UINTEGER"
+    return f"CAST({DUCKDB.code(value, column_type, attribute)} AS {code_type})"
+
+
 def _codes(column: pa.Array) -> NDArray[np.unsignedinteger]:
     """The numbers in place. Arrow's own conversion would import pandas, and swallow a Ctrl-C while it does."""
     return cast("NDArray[np.unsignedinteger]", np.from_dlpack(column))
@@ -274,14 +264,6 @@ def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     with _own_words():
         connection = duckdb.connect(path, read_only=path != ":memory:")
     return connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
-
-
-def _parquet_names(file: str) -> tuple[str, ...]:
-    """The names as written: DuckDB renames duplicates."""
-    from pyarrow import parquet
-
-    with _own_words():
-        return tuple(parquet.read_schema(file).names)
 
 
 def _described(connection: duckdb.DuckDBPyConnection, relation: str) -> list[_Field]:

@@ -1,33 +1,119 @@
-"""DuckDB expressions that turn a column into codes. The rule for values is that of ``domain.values``."""
+"""SQL that turns columns into codes and codes into keys. The rule for values is that of ``domain.values``.
+
+What is the same in every database is written here once; what differs is a ``Dialect`` of ``tables.dialects``.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.values import DECIMAL_NUMBER, number_in
 from dpbayes.tables.engine import Kind
-
-# A short list is searched faster than it is hashed.
-_SEARCHED = 64
-
-_KINDS = (
-    (r"VARCHAR|ENUM\(.*\)|UUID", Kind.TEXT),
-    (r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?", Kind.INTEGER),
-    (r"FLOAT|DOUBLE|DECIMAL\(.*\)", Kind.NUMBER),
-    (r"BOOLEAN", Kind.BOOLEAN),
-    (r"DATE", Kind.DATE),
-    (r"TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?", Kind.TIMESTAMP),
-)
+from dpbayes.tables.packing import PackedTable
 
 
-def kind_of(duckdb_type: str) -> Kind:
-    """What DuckDB's type means to a schema."""
-    for pattern, kind in _KINDS:
-        if re.fullmatch(pattern, duckdb_type, re.DOTALL):
-            return kind
-    return Kind.UNSUPPORTED
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one database says what every encoding needs; each function takes SQL and gives SQL."""
+
+    kinds: tuple[tuple[str, Kind], ...]
+    """Patterns of the names of types, and what they mean to a schema."""
+
+    text_type: str
+    double_type: str
+    literal: Callable[[str], str]
+    """A quoted text."""
+
+    double_of: Callable[[str, str], str]
+    """The double of a column of numbers, given its type."""
+
+    text_of: Callable[[str, str], str]
+    """The text of a column that holds no fractions, given its type."""
+
+    matches: Callable[[str, str], str]
+    """Whether a whole text matches a pattern, given as a quoted text."""
+
+    double_in: Callable[[str], str]
+    """The double that a text denotes which matches ``DECIMAL_NUMBER``; infinity where there is none."""
+
+    listed: Callable[[str, Sequence[str], str, Attribute], str]
+    """The code of a value among listed ones, given their SQL and their type."""
+
+    binned: Callable[[str, Attribute], str] | None = None
+    """The code of a double among edges, where the database has something faster than comparisons."""
+
+    def kind(self, column_type: str) -> Kind:
+        """What a type of this database means to a schema."""
+        for pattern, kind in self.kinds:
+            if re.fullmatch(pattern, column_type, re.DOTALL):
+                return kind
+        return Kind.UNSUPPORTED
+
+    def double(self, number: float) -> str:
+        """A number."""
+        return f"CAST('{number!r}' AS {self.double_type})"
+
+    def text(self, column: str, column_type: str) -> str:
+        """The text of a column, by the rule that all engines share."""
+        if self.kind(column_type) is not Kind.NUMBER:
+            return self.text_of(column, column_type)
+        number = self._number(column, column_type)
+        return (
+            f"CASE WHEN {number} = floor({number}) AND abs({number}) < 1e15 "
+            f"THEN CAST(CAST({number} AS BIGINT) AS {self.text_type}) ELSE CAST({number} AS {self.text_type}) END"
+        )
+
+    def value(self, column: str, column_type: str, attribute: Attribute) -> str:
+        """What a code is looked up from: text, or a double: NULL is missing, infinity unknown."""
+        kind = self.kind(column_type)
+        if kind is Kind.NUMBER:
+            return self._number(column, column_type)
+        text = self.text(column, column_type)
+        if not attribute.edges:
+            return text
+        if kind is Kind.INTEGER:
+            return f"CAST({column} AS {self.double_type})"
+        trimmed = f"trim({text})"
+        return (
+            f"CASE WHEN {self.matches(trimmed, self.literal(DECIMAL_NUMBER))} THEN {self.double_in(trimmed)} "
+            f"WHEN {column} IS NOT NULL AND lower({trimmed}) <> 'nan' THEN {self.double(math.inf)} END"
+        )
+
+    def code(self, value: str, column_type: str, attribute: Attribute) -> str:
+        """One more than the code of each row: the position among the declared values, counted from one."""
+        if attribute.edges:
+            return (self.binned or self._compared)(value, attribute)
+        if self.kind(column_type) is Kind.NUMBER:
+            # NaN is not among the values, so it can stand for categories that are not numbers.
+            numbers = [number_in(category) for category in attribute.categories]
+            items = [self.double(math.nan if number is None else number) for number in numbers]
+            return self.listed(value, items, self.double_type, attribute)
+        return self.listed(value, [self.literal(text) for text in attribute.categories], self.text_type, attribute)
+
+    def _number(self, column: str, column_type: str) -> str:
+        return f"nullif({self.double_of(column, column_type)}, {self.double(math.nan)})"
+
+    def _compared(self, value: str, attribute: Attribute) -> str:
+        last, edges = len(attribute.level_of_code), attribute.edges
+        return (
+            f"CASE WHEN {value} IS NULL THEN {missing_code(attribute)} "
+            f"WHEN {value} >= {self.double(edges[-1])} OR {value} < {self.double(edges[0])} "
+            f"OR {value} = {self.double(-math.inf)} THEN {last} "
+            f"ELSE {self._bisection(value, edges[1:-1], 1)} END"
+        )
+
+    def _bisection(self, value: str, inner: Sequence[float], first: int) -> str:
+        """A tree of comparisons: the bin of a number among the inner edges, in logarithmically many steps."""
+        if not inner:
+            return str(first)
+        middle = len(inner) // 2
+        below = self._bisection(value, inner[:middle], first)
+        above = self._bisection(value, inner[middle + 1 :], first + middle + 1)
+        return f"CASE WHEN {value} < {self.double(inner[middle])} THEN {below} ELSE {above} END"
 
 
 def identifier(name: str) -> str:
@@ -35,93 +121,24 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
-    """A quoted text."""
-    return "'" + text.replace("'", "''") + "'"
+def missing_code(attribute: Attribute) -> int:
+    """The code of missing values, counted from one: the last, or the one before it."""
+    return len(attribute.level_of_code) - attribute.splits_missing
 
 
-def text_expression(column: str, duckdb_type: str) -> str:
-    """The text of a column, by the rule that all engines share."""
-    if duckdb_type == "VARCHAR":
-        return column
-    if duckdb_type == "TIMESTAMP WITH TIME ZONE":
-        return f"CAST({column} AT TIME ZONE 'UTC' AS VARCHAR)"
-    if kind_of(duckdb_type) is Kind.NUMBER:
-        number = f"CAST({column} AS DOUBLE)"
-        whole = f"{number} = trunc({number}) AND abs({number}) < 1e15"
-        return (
-            f"CASE WHEN isnan({number}) THEN NULL WHEN {whole} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) "
-            f"ELSE CAST({number} AS VARCHAR) END"
-        )
-    return f"CAST({column} AS VARCHAR)"
+def key_expressions(tables: Sequence[PackedTable], codes: Mapping[str, str]) -> list[str]:
+    """For each table the number of a row's cell, counted on from the last cell of the table before.
 
-
-def value_expression(column: str, duckdb_type: str, attribute: Attribute) -> str:
-    """What a code is looked up from: text, or a double: NULL is missing, infinity unknown."""
-    kind = kind_of(duckdb_type)
-    if kind is Kind.NUMBER:
-        return f"nullif(CAST({column} AS DOUBLE), 'nan')"
-    if not attribute.edges:
-        return text_expression(column, duckdb_type)
-    if kind is Kind.INTEGER:
-        return f"CAST({column} AS DOUBLE)"
-    text = f"trim({column if duckdb_type == 'VARCHAR' else text_expression(column, duckdb_type)})"
-    return (
-        f"CASE WHEN regexp_full_match({text}, {literal(DECIMAL_NUMBER)}) THEN TRY_CAST({text} AS DOUBLE) "
-        f"WHEN {column} IS NOT NULL AND lower({text}) <> 'nan' THEN 'inf'::DOUBLE END"
-    )
-
-
-def code_expression(value: str, duckdb_type: str, attribute: Attribute) -> str:
-    """One more than the code of each row: the position among the declared values, counted from one."""
-    if attribute.edges:
-        code = _bin_code(value, attribute)
-    elif kind_of(duckdb_type) is Kind.NUMBER:
-        # NaN is not among the values, so it can stand for categories that are not numbers.
-        numbers = (number_in(category) for category in attribute.categories)
-        code = _listed_code(value, [repr("nan" if n is None else repr(n)) for n in numbers], "DOUBLE", attribute)
-    elif len(attribute.categories) > _SEARCHED:
-        code = _hashed_code(value, attribute)
-    else:
-        code = _listed_code(value, [literal(category) for category in attribute.categories], "VARCHAR", attribute)
-    return f"CAST({code} AS {'UTINYINT' if len(attribute.level_of_code) < 2**8 else 'UINTEGER'})"
-
-
-def _listed_code(value: str, items: Sequence[str], item_type: str, attribute: Attribute) -> str:
-    """``least`` skips NULL, so that what is not found gets the last code; a NULL in the list finds NULL."""
-    missing = ["NULL"] if attribute.splits_missing else []
-    found = f"list_position(CAST([{', '.join([*items, *missing])}] AS {item_type}[]), {value})"
-    return f"least({found}, {len(attribute.level_of_code)})"
-
-
-def _hashed_code(value: str, attribute: Attribute) -> str:
-    """For long lists: the conversion to an enumeration looks a value up by its hash."""
-    last = len(attribute.level_of_code)
-    items = ", ".join(literal(category) for category in attribute.categories)
-    found = f"least(CAST(enum_code(TRY_CAST({value} AS ENUM({items}))) AS INTEGER) + 1, {last})"
-    return f"CASE WHEN {value} IS NULL THEN {last - 1} ELSE {found} END" if attribute.splits_missing else found
-
-
-def _bin_code(value: str, attribute: Attribute) -> str:
-    last = len(attribute.level_of_code)
-    missing = last - 1 if attribute.splits_missing else last
-    low, high = _number(attribute.edges[0]), _number(attribute.edges[-1])
-    return (
-        f"CASE WHEN {value} IS NULL THEN {missing} "
-        f"WHEN isinf({value}) OR {value} < {low} OR {value} >= {high} THEN {last} "
-        f"ELSE {_bisection(value, attribute.edges[1:-1], 1)} END"
-    )
-
-
-def _bisection(value: str, inner: Sequence[float], first: int) -> str:
-    """A tree of comparisons: the bin of a number among the inner edges, in logarithmically many steps."""
-    if not inner:
-        return str(first)
-    middle = len(inner) // 2
-    below = _bisection(value, inner[:middle], first)
-    above = _bisection(value, inner[middle + 1 :], first + middle + 1)
-    return f"CASE WHEN {value} < {_number(inner[middle])} THEN {below} ELSE {above} END"
-
-
-def _number(number: float) -> str:
-    return f"'{number!r}'::DOUBLE"
+    One row then has one key for each table, and a single GROUP BY over all keys counts all tables in one scan.
+    """
+    keys = []
+    before = 0
+    for table in tables:
+        digits, weight, ones = [], 1, 0
+        for name, base in zip(reversed(table.names), reversed(table.shape), strict=True):
+            digits.append(f"{codes[name]} * {weight}" if weight > 1 else codes[name])
+            ones += weight
+            weight *= base
+        keys.append(f"CAST({before - ones} AS BIGINT) + {' + '.join(digits)}")
+        before += table.size
+    return keys

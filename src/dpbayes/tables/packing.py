@@ -92,6 +92,11 @@ def add_rows(cells: Ints, table: PackedTable, codes: Mapping[str, NDArray[np.uns
         np.add.at(cells, key, 1)
 
 
+def split(tables: Sequence[PackedTable], cells: Ints) -> list[Ints]:
+    """The cells of each table, from those of all tables one after the other."""
+    return np.split(cells, np.cumsum([table.size for table in tables])[:-1])
+
+
 def unpack(
     schema: Schema, marginals: Sequence[Marginal], tables: Sequence[PackedTable], counted: Sequence[Ints]
 ) -> tuple[Counts, ...]:

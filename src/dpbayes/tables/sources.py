@@ -7,7 +7,7 @@ import glob
 import gzip
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -15,16 +15,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from dpbayes.domain.values import is_missing, plain, text_of
-from dpbayes.errors import TableError
+from dpbayes.errors import MissingExtra, TableError
 from dpbayes.tables.engine import Engine
 
 if TYPE_CHECKING:
     import pyarrow
 
 # One line for each engine that joins: its word, and the module whose ``open_source`` makes it.
-ENGINES = {"duckdb": "dpbayes.tables.duckdb"}
-_ENGINE_OF_SCHEME: dict[str, str] = {}
-_ENGINE_OF_LIBRARY: dict[str, str] = {}
+ENGINES = {
+    "duckdb": "dpbayes.tables.duckdb",
+    "postgresql": "dpbayes.tables.postgresql",
+    "spark": "dpbayes.tables.spark",
+}
+_ENGINE_OF_SCHEME = {"postgresql": "postgresql", "postgres": "postgresql", "spark": "spark"}
+_ENGINE_OF_LIBRARY = {"psycopg": "postgresql", "sqlalchemy": "postgresql", "pyspark": "spark"}
+_EXTRA_OF_LIBRARY = {"psycopg": "postgres", "pyspark": "spark"}
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FORMATS = {
@@ -42,16 +47,61 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
 def open_table(source: object, *, engine: str | None = None) -> Engine:
     """The engine for a source: a path or address as text, a table in memory, or an open connection.
 
-    ``data.csv``, ``data.csv?delimiter=;``, ``parts/*.parquet``, ``file.duckdb?table=people``; Arrow, pandas
-    and polars tables; a pair of an open DuckDB connection and a table's name.
+    ``data.csv``, ``data.csv?delimiter=;``, ``parts/*.parquet``, ``file.duckdb?table=people``,
+    ``postgresql://user@host/db?table=people``, ``spark://host:7077?path=/data/people.parquet``; Arrow, pandas, polars
+    and Spark tables; a pair of an open DuckDB, psycopg or SQLAlchemy connection, or of a Spark session, and a
+    table's name.
     """
-    scheme = source.split("://", 1)[0] if isinstance(source, str) and _REMOTE.match(source) else ""
-    library = type(source).__module__.split(".")[0]
-    word = engine or _ENGINE_OF_SCHEME.get(scheme) or _ENGINE_OF_LIBRARY.get(library) or "duckdb"
+    word = engine or _engine_of(source)
     if word not in ENGINES:
         raise TableError(f"Table: there is no engine {word!r}. Choose one of {', '.join(ENGINES)}.")
-    opened: Engine = import_module(ENGINES[word]).open_source(source)
+    try:
+        opened: Engine = import_module(ENGINES[word]).open_source(source)
+    except ModuleNotFoundError as problem:
+        library = (problem.name or "").split(".")[0]
+        if library not in _EXTRA_OF_LIBRARY:
+            raise
+        extra = _EXTRA_OF_LIBRARY[library]
+        raise MissingExtra(f"Table: the engine {word} needs {library}. Install dpbayes[{extra}].") from None
     return opened
+
+
+def _engine_of(source: object) -> str:
+    if isinstance(source, str):
+        scheme = source.split("://", 1)[0] if _REMOTE.match(source) else ""
+        return _ENGINE_OF_SCHEME.get(scheme, "duckdb")
+    opened = source[0] if isinstance(source, tuple) and source else source
+    libraries = (kind.__module__.split(".")[0] for kind in type(opened).__mro__)
+    return next((_ENGINE_OF_LIBRARY[library] for library in libraries if library in _ENGINE_OF_LIBRARY), "duckdb")
+
+
+def public_address(source: str) -> str:
+    """An address without the password in it, fit to be shown.
+
+    >>> public_address("postgresql://owner:secret@host/db?table=people")
+    'postgresql://owner@host/db?table=people'
+    """
+    shown = re.sub(r"^([a-z][a-z0-9+.-]*://[^:@/?]*):.*@", r"\1@", source, flags=re.DOTALL)
+    return re.sub(r"([?&](password|sslpassword)=)[^&]*", r"\1…", shown)
+
+
+def dataset_name(source: str) -> str:
+    """A name for the data at an address: that of its table, or of its file."""
+    path, _, options = source.partition("?")
+    named = dict(parse_qsl(options))
+    if _ENGINE_OF_SCHEME.get(path.partition("://")[0]):
+        return named.get("table") or Path(named.get("path", "")).stem
+    return Path(path).stem
+
+
+def one_table(table: str, known: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """The schema and the name of the table meant, among those of a database."""
+    matching = {(schema, name) for schema, name in known if table in (name, f"{schema}.{name}")}
+    if not matching:
+        raise TableError(f"Table: the database has no table {table!r}. Name one of its tables, as in …?table=people.")
+    if len(matching) > 1:
+        raise TableError(f"Table: more than one schema has a table {table!r}. Write schema.table.")
+    return matching.pop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +157,37 @@ def csv_header(source: FileSource) -> tuple[str, ...]:
             f"If that is the delimiter, write {source.path + '?delimiter=' + other[0]!r}."
         )
     return first
+
+
+def parquet_names(source: FileSource) -> tuple[str, ...]:
+    """The column names of local Parquet files as written; all files must have the same ones, of the same types."""
+    first: dict[str, object] = {}
+    names: tuple[str, ...] = ()
+    for file in source.files:
+        found = _parquet_types(file)
+        names = names or tuple(name for name, _ in found)
+        first = first or dict(found)
+        if len(found) != len(names) or any(first.get(name) != kind for name, kind in dict(found).items()):
+            raise TableError(
+                f"Table: {file!r} does not have the columns and types of the files before it. Leave it out, or convert."
+            )
+    return names
+
+
+def _parquet_types(file: str) -> list[tuple[str, object]]:
+    """Names and types in the metadata; how texts are stored makes no difference."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        schema = parquet.read_schema(file)
+    except (OSError, pa.ArrowException):
+        raise TableError(f"Table: it cannot be read. Check that {file!r} is a complete Parquet file.") from None
+    stored = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
+    types = [
+        pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind for kind in stored
+    ]
+    return list(zip(schema.names, types, strict=True))
 
 
 def arrow_table(table: object, columns: Sequence[str] | None = None, *, rows: bool = True) -> pyarrow.Table:

@@ -1,0 +1,255 @@
+"""Spark as engine: workers encode and count their part of the rows, and only counts reach the driver.
+
+All packed tables are counted by one job of SQL expressions, so workers need Spark and nothing else. A columnar source
+is scanned for each packed table, every time only its own columns; another source is read once, and each row gives one
+key for every table (``docs/decisions/0006-expression-layer.md`` has the measurements).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import socket
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import reduce
+from os import PathLike
+from urllib.parse import parse_qsl, quote
+
+import numpy as np
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from dpbayes._checks import Ints
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.counts import Counts
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import TableError
+from dpbayes.tables.dialects import SEARCHED, SPARK
+from dpbayes.tables.encoding import key_expressions, missing_code
+from dpbayes.tables.engine import Column, Kind, check_column, check_names, check_schema, needed
+from dpbayes.tables.packing import PackedTable, pack, split, unpack
+from dpbayes.tables.sources import FileSource, csv_header, file_source, parquet_names
+
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # none is used here
+
+PATIENCE = 10
+"""Seconds to wait for a master that does not answer."""
+
+_QUIET = {"spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false"}
+"""For sessions of our own: logs and bars would break the sentences we print, and logs may quote rows."""
+
+
+class SparkEngine:
+    """Counts a table that Spark can read; ``columnar`` if reading some of its columns costs only those."""
+
+    def __init__(self, frame: DataFrame, *, columnar: bool = False, empty_is_missing: bool = False) -> None:
+        fields = frame.schema.fields
+        check_names([field.name for field in fields])
+        self._types = {field.name: field.dataType.simpleString() for field in fields}
+        self._column = {name: f"x{number}" for number, name in enumerate(self._types)}
+        self._frame = frame.toDF(*self._column.values())  # by position: no name needs quoting from here on
+        if empty_is_missing:
+            self._frame = self._frame.selectExpr(*(f"nullif({x}, '') AS {x}" for x in self._column.values()))
+        self._columnar = columnar
+
+    @classmethod
+    def of_path(cls, session: SparkSession, source: FileSource) -> SparkEngine:
+        """CSV or Parquet files, at any address that this Spark can read."""
+        reading = session.read.options(mergeSchema=True)  # compares the types in all files, without reading rows
+        if source.format == "parquet":
+            paths = [source.path] if source.remote else list(source.files)
+            if not source.remote:
+                check_names(parquet_names(source))
+            return cls(reading.parquet(*paths), columnar=True)
+        if source.format != "csv":
+            raise TableError("Table: Spark reads .csv, .tsv and .parquet files. Leave the engine out for DuckDB files.")
+        if source.remote:
+            raise TableError("Table: CSV files are read from local paths only. Copy it, or use Parquet.")
+        names = csv_header(source)
+        check_names(names)
+        columns = ", ".join(f"x{number} STRING" for number in range(len(names)))
+        frame = session.read.csv(
+            list(source.files),
+            schema=columns,
+            sep=source.options["delimiter"],
+            header=True,
+            escape='"',
+            multiLine=True,
+            mode="FAILFAST",
+        )
+        return cls(frame.toDF(*names), empty_is_missing=True)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Names and types. Reads no rows."""
+        return tuple(Column(name, SPARK.kind(column_type)) for name, column_type in self._types.items())
+
+    def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
+        """Exact tables for all marginals from one job."""
+        attributes = needed(schema, marginals)
+        check_schema(schema, self.columns(), [attribute.name for attribute in attributes])
+        tables = pack(schema, marginals)
+        codes = {attribute.name: f"c{number}" for number, attribute in enumerate(attributes)}
+        with _own_words():
+            rows = self._coded(attributes, schema.person)
+            if schema.person is not None:
+                rows = _bounded(rows, list(codes.values()), schema.unit)
+            cells = _counted(rows, tables, codes, passes=self._columnar and schema.person is None)
+        return unpack(schema, marginals, tables, split(tables, cells))
+
+    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
+        """The texts in a column that are not missing, and their rows."""
+        check_column(column, self.columns())
+        selected = [f"{SPARK.text(self._column[column], self._types[column])} AS c0"]
+        if person is not None:
+            check_column(person, self.columns(), "person")
+            selected.append(f"{self._person(person)} AS p")
+        with _own_words():
+            rows = self._frame.selectExpr(*selected)
+            kept = rows if person is None else _bounded(rows, ["c0"], unit)
+            found = kept.where("c0 IS NOT NULL").groupBy("c0").count().toArrow()
+        return dict(zip(found["c0"].to_pylist(), found["count"].to_pylist(), strict=True))
+
+    def fingerprint(self, columns: Sequence[str]) -> str:
+        """The number of rows and the sum of their hashes, hashed; comparable within one version of Spark."""
+        for column in columns:
+            check_column(column, self.columns())
+        hashed = ", ".join(f"{self._column[column]}, isnull({self._column[column]})" for column in columns)
+        total = f"CAST(sum(CAST(xxhash64({hashed}) AS DECIMAL(38, 0))) AS STRING)"
+        with _own_words():
+            found = [tuple(row) for row in self._frame.selectExpr("count(*)", total).collect()]
+        return f"spark-{pyspark.__version__}:{hashlib.sha256(repr((list(columns), found)).encode()).hexdigest()}"
+
+    def _person(self, person: str) -> str:
+        return SPARK.text(self._column[person], self._types[person])
+
+    def _coded(self, attributes: Sequence[Attribute], person: str | None) -> DataFrame:
+        """Rows of the codes c0, c1, …, and of the person p; a long list is a small table, sent to every worker."""
+        types = [self._types[attribute.name] for attribute in attributes]
+        values = [
+            f"{SPARK.value(self._column[attribute.name], column_type, attribute)} AS v{number}"
+            for number, (attribute, column_type) in enumerate(zip(attributes, types, strict=True))
+        ]
+        people = [] if person is None else [f"{self._person(person)} AS p"]
+        rows = self._frame.selectExpr(*values, *people)
+        codes = []
+        for number, (attribute, column_type) in enumerate(zip(attributes, types, strict=True)):
+            value, last, missing = f"v{number}", len(attribute.level_of_code), missing_code(attribute)
+            if len(attribute.categories) > SEARCHED and SPARK.kind(column_type) is not Kind.NUMBER:
+                pairs = [(category, code) for code, category in enumerate(attribute.categories, 1)]
+                listed = rows.sparkSession.createDataFrame(pairs, f"t{number} STRING, l{number} INT")
+                rows = rows.join(sql.broadcast(listed), sql.expr(f"{value} = t{number}"), "left")
+                codes.append(f"coalesce(l{number}, CASE WHEN {value} IS NULL THEN {missing} ELSE {last} END)")
+            else:
+                codes.append(SPARK.code(value, column_type, attribute))
+        numbered = [f"CAST({code} AS INT) AS c{number}" for number, code in enumerate(codes)]
+        return rows.selectExpr(*numbered, *(["p"] if people else []))
+
+
+def _bounded(rows: DataFrame, codes: Sequence[str], unit: PrivacyUnit) -> DataFrame:
+    """Of each person p at most ``max_rows`` rows, those with the smallest hashes, as in every engine."""
+    joined = ", ".join(["p", *(f"CAST({code} AS STRING)" for code in codes)])
+    place = f"row_number() OVER (PARTITION BY p ORDER BY md5(CAST(concat_ws(',', {joined}) AS BINARY)))"
+    placed = rows.where("p IS NOT NULL").selectExpr(*codes, f"{place} AS place")
+    return placed.where(f"place <= {unit.max_rows}").select(*codes)
+
+
+def _counted(rows: DataFrame, tables: Sequence[PackedTable], codes: Mapping[str, str], *, passes: bool) -> Ints:
+    """The cells of all tables: workers add up their own rows first, so what they exchange is bounded by the cells."""
+    keys = key_expressions(tables, codes)
+    if passes:
+        counted = [rows.selectExpr(f"{key} AS key").groupBy("key").count() for key in keys]
+        found = reduce(DataFrame.union, counted).toArrow()
+    else:
+        found = rows.selectExpr(f"explode(array({', '.join(keys)})) AS key").groupBy("key").count().toArrow()
+    cells = np.zeros(sum(table.size for table in tables), dtype=np.int64)
+    cells[found["key"].to_numpy()] = found["count"].to_numpy()
+    return cells
+
+
+def open_source(source: object) -> SparkEngine:
+    """The engine for an address, a path, a DataFrame, or a pair of a session and a table's name or path."""
+    with _own_words():
+        if isinstance(source, (str, PathLike)):
+            return _of_address(str(source))
+        if isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "createDataFrame"):
+            return _of_name(source[0], str(source[1]))
+        if hasattr(source, "sparkSession"):
+            return SparkEngine(source)
+    raise TableError("Table: Spark counts a path, a DataFrame, or a pair (session, 'table or path').")
+
+
+def _of_address(address: str) -> SparkEngine:
+    """``spark://host:7077?path=…`` or ``?table=…``, or a path; options ``spark.…`` configure a new session."""
+    form = re.fullmatch(r"(?P<place>.+?)(\?(?P<options>[\w.]+=[^?]*))?", address, re.DOTALL)
+    place, query = (form["place"], form["options"] or "") if form else ("", "")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    configured = {name: options.pop(name) for name in list(options) if name.startswith("spark.")}
+    master = place if place.startswith("spark://") else None
+    name = options.pop("table", None) or (options.pop("path", "") if master else place)
+    if not name:
+        raise TableError("Table: expected spark://host:7077?path=/data/people.parquet, or ?table=people.")
+    rest = "&".join(f"{option}={quote(value)}" for option, value in options.items())
+    return _of_name(_session(master, configured), f"{name}?{rest}" if rest else name)
+
+
+def _of_name(session: SparkSession, name: str) -> SparkEngine:
+    """Files by the end of their name; anything else is a table or view of the session's catalogue."""
+    if re.search(r"\.(csv|tsv)(\.gz)?(\?.*)?$|\.(parquet|pq)(\?.*)?$|[/\\*]", name, re.DOTALL):
+        return SparkEngine.of_path(session, file_source(name))
+    stored = session.catalog.getTable(name).tableType in ("MANAGED", "EXTERNAL")
+    return SparkEngine(session.table(name), columnar=stored)
+
+
+def _session(master: str | None, options: Mapping[str, str]) -> SparkSession:
+    """The session that runs already, or a new one of our own."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        if master is not None and active.sparkContext.master != master:
+            raise TableError("Table: this process runs another Spark session. Pass that one, or stop it first.")
+        return active
+    if master is not None:
+        _check_reachable(master)
+    builder = SparkSession.builder.appName("dpbayes")
+    for name, value in {**_QUIET, **options}.items():
+        builder = builder.config(name, value)
+    return (builder if master is None else builder.master(master)).getOrCreate()
+
+
+def _check_reachable(master: str) -> None:
+    """Spark itself waits a minute for its master, and then goes on without."""
+    for host, _, port in (place.rpartition(":") for place in master.removeprefix("spark://").split(",")):
+        with suppress(OSError, ValueError), socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE):
+            return
+    raise TableError("Table: the Spark master does not answer. Check its address, as in spark://host:7077.")
+
+
+_FAULTS = {
+    "JAVA_GATEWAY|JAVA_HOME": "Spark needs Java 17 or newer. Install it, and set JAVA_HOME if it is not found.",
+    "PATH_NOT_FOUND": "there is no file at its path. Check the path; every worker must be able to read it.",
+    "TABLE_OR_VIEW_NOT_FOUND": "this Spark has no such table. Check its name, or give the path of files.",
+    "MERGE_SCHEMA|MERGE_INCOMPATIBLE|DATA_TYPE_MISMATCH": "its files do not have the same types. Convert them to one.",
+    "AccessControl|Permission denied|FORBIDDEN": "reading it is not permitted. Check the permissions of the files.",
+    "OutOfMemory|MaxResultSize": "memory ran out. Ask for fewer cells, or give Spark more memory.",
+    "MALFORMED|FAILED_READ_FILE|NOT_A_PARQUET|is not a Parquet": "it is damaged, or not in the format that its name "
+    "says. Check that it is complete, that every row has all the columns, and that its text is UTF-8.",
+    "Connection refused|shut down|stopped|unresponsive|cancelled": "Spark stopped while it counted. Try again.",
+}
+"""Conditions and classes that Spark names in its messages, and what we say instead."""
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Replace messages of Spark, which quote rows, by a sentence for each kind of error."""
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as problem:
+        said = str(problem)
+        told = (text for pattern, text in _FAULTS.items() if re.search(pattern, said, re.IGNORECASE))
+        raise TableError(f"Table: {next(told, 'Spark could not count it. Check that it can be read there.')}") from None
