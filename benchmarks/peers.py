@@ -59,7 +59,8 @@ def compared(jobs: dict[str, Job], repeat: int = REPEAT) -> dict[str, object]:
                 with contextlib.redirect_stdout(io.StringIO()):
                     outcome[name] = job()
             except ImportError as missing:
-                absent[name] = f"cannot be imported: {str(missing).partition(" (")[0]}"
+                reason, _, _ = str(missing).partition(" (")  # without the path
+                absent[name] = f"cannot be imported: {reason}"
                 continue
             seconds.setdefault(name, []).append(time.perf_counter() - started)
     ours = statistics.median(seconds["dpbayes"])
