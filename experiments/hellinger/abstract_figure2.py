@@ -1,6 +1,6 @@
 """The same comparison with three cells, and the panel that the paper refers to but does not have.
 
-The missing panel is computed for the sizes of figure 1(a). Points are means of 1000 runs (200 for the noise-aware
+The missing panel is computed for the sizes of figure 1(a). Points are means of 1000 runs (100 for the noise-aware
 estimates), bars two standard errors. Fair noise goes on all three counts, costs the same as on two of them, and the
 posterior is built around the noise-aware estimate of the counts, which knows that they sum to n. Gaussian noise
 spends the δ = 1e-8 that Laplace noise leaves alone.

@@ -2,8 +2,8 @@
 
 Left and middle: for each candidate r the largest |H(x, r) − H(y, r)| over the neighbours y of the data x. By the
 triangle inequality it is at most H(x, y), which r = x attains; so the local sensitivity needs no search over
-candidates. Right, the figure of [H-full]: local, smooth (γ of Theorem 4.1) and global sensitivity over all tables of 1000 records
-with two cells.
+candidates. Right, the figure of [H-full]: local, smooth (γ of Theorem 4.1) and global sensitivity over all tables of
+1000 records with two cells.
 """
 
 from __future__ import annotations

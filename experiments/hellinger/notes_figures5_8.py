@@ -2,8 +2,8 @@
 
 Above: the probability of a release t steps away; below: the probability of a Hellinger distance of at most h. All are
 sums over all candidates, but for the noise-aware estimate (300 runs), which is not restricted to whole counts and has
-no steps. The notes print weights exp(−εH/S) here (dotted), where their mechanism has 2S (solid). Laplace noise has scale
-2/ε; with two cells that costs ε/2, and fair is 1/ε.
+no steps. The notes print weights exp(−εH/S) here (dotted), where their mechanism has 2S (solid). Laplace noise has
+scale 2/ε; with two cells that costs ε/2, and fair is 1/ε.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
     panel.set_xscale("symlog", linthresh=1.0)
     panel.set_xlim(-0.3, 1.2 * max(settings["counts"]))
     panel.set(xlabel="records in the cells that change", ylabel="cost of the draw / ρ", ylim=(0, 1.05))
-    panel.legend(ncols=2, loc="lower left")
+    style.shared_legend(figure, panel)
     return figure
 
 

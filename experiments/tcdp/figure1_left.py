@@ -101,7 +101,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
         Claim(
             where="Section 3.1",
             says="The bound is far from the truth when no count is small.",
-            measured=f"up to {unlike.max():.3g} times the true value with counts of 8 or more; "
+            measured=f"up to {unlike.max():.0f} times the true value with counts of 8 or more; "
             f"{unlike.iloc[-1]:.2f} times at α = {unlike.index[-1]:.0f}",
             verdict=verdict(bool(unlike.max() > 2)),
         ),

@@ -49,24 +49,27 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     published = ConcentrationCurve(target=target, unit=UNIT, accounting="published").concentration(1.0)
     exact = ConcentrationCurve(target=target, unit=UNIT).concentration(1.0)
     noise = calibrate(gaussian_noise(UNIT), ZCDP(rho=task["rho"]))
-    divergences: dict[str, list[float]] = {method: [] for method in LABELS}
-    for index in range(settings["inputs"]):
-        x = rng.multinomial(n, rng.dirichlet(np.full(d, task["eta"])))
-        noisy = noise.draw(x, rng)
-        parameters = {
-            "paper": x + published,
-            "exact draw": x + max(exact, base),
-            "paper gaussian": np.maximum(x + rng.normal(0.0, noise.sigma, d), 0.0) + base,
-            "fair gaussian": n * clip_and_smooth(noisy, 1e-9) + base,
-        }
-        if index < settings["estimates"]:
-            parameters["dpbayes"] = estimate(noisy, noise_of(noise), records=n, level=None).counts + base
-        for method, made in parameters.items():
-            divergences[method].append(float(kl(x + base, made)))
-    return [
-        {"method": method, "nats": np.mean(values), "deviation": np.std(values, ddof=1), "alpha": alpha}
-        for (method, values), alpha in zip(divergences.items(), (published, exact, 0.0, 0.0, 0.0), strict=True)
+    tables = [rng.multinomial(n, rng.dirichlet(np.full(d, task["eta"]))) for _ in range(settings["inputs"])]
+    x = np.array(tables)
+    noisy = noise.draw(x, rng)
+    estimated = [
+        estimate(values, noise_of(noise), records=n, level=None).counts for values in noisy[: settings["estimates"]]
     ]
+    parameters = {
+        "paper": x + published,
+        "exact draw": x + max(exact, base),
+        "paper gaussian": np.maximum(x + rng.normal(0.0, noise.sigma, x.shape), 0.0) + base,
+        "fair gaussian": n * clip_and_smooth(noisy, 1e-9) + base,
+        "dpbayes": np.array(estimated) + base,
+    }
+    priors = {"paper": published, "exact draw": exact}
+    rows = []
+    for method, made in parameters.items():
+        nats = kl(x[: len(made)] + base, made)
+        rows.append(
+            {"method": method, "nats": nats.mean(), "deviation": nats.std(ddof=1), "alpha": priors.get(method, np.nan)}
+        )
+    return rows
 
 
 def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:

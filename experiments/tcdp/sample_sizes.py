@@ -158,7 +158,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
         Claim(
             where="Theorem 3, equation (10)",
             says="The expected KL divergence is below G(p)·s²/(N + 1).",
-            measured=f"the bound asks for {tightness.min():.2f} to {tightness.max():.2f} times the records it takes",
+            measured=f"the bound asks for {_range(tightness)} times the records it takes",
             verdict=verdict(bool((tightness >= 1).all())),
         ),
         Claim(
@@ -213,4 +213,4 @@ def _slope(rows: pd.DataFrame, x: str, y: str) -> float:
 
 
 def _range(values: pd.Series) -> str:
-    return f"{values.min():.2g} to {values.max():.2g}"
+    return " to ".join(f"{value:.0f}" if value >= 100 else f"{value:.2g}" for value in (values.min(), values.max()))
