@@ -110,7 +110,8 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         assert aim.exists(), f"{_name(page)} links to {target}, which does not exist"
         if anchor:
             headings = re.findall(r"^#+ (.+)$", aim.read_text(encoding="utf-8"), re.MULTILINE)
-            slugs = {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+            named = {name for heading in headings for name in re.findall(r"\{#([\w-]+)\}$", heading)}
+            slugs = named | {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
             assert anchor in slugs, f"{_name(page)} links to {target}, but there is no such heading"
 
 
