@@ -37,10 +37,10 @@ demo: setup ## release two tables of a made-up survey: plan, ledger, release, re
 	@echo "Open $(DEMO)/published/report.html in a browser."
 
 test: setup ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-slow: setup ## run the statistical tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
 
 check: setup ## lint, types, import contracts
 	$(BIN)/ruff check .

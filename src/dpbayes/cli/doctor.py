@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import typer
 
@@ -15,7 +17,8 @@ from dpbayes.cli.output import print_json, print_table
 REQUIRED = ("numpy", "scipy", "dp-accounting", "opendp", "randomgen", "duckdb", "pyarrow", "pydantic", "sqlalchemy")
 OPTIONAL = {
     "matplotlib": "charts (dpbayes[plot])",
-    "psycopg": "PostgreSQL ledgers (dpbayes[postgres])",
+    "psycopg": "PostgreSQL tables and ledgers (dpbayes[postgres])",
+    "pyspark": "counting on Spark (dpbayes[spark])",
     "scikit-learn": "classifiers (dpbayes[sklearn])",
     "pgmpy": "networks in pgmpy (dpbayes[networks])",
 }
@@ -32,7 +35,7 @@ def doctor(as_json: options.AsJson = False) -> None:
     Example: dpbayes doctor
     """
     checks = [_python(), *(_library(name) for name in REQUIRED), _entropy(), _noise(), _exact_number()]
-    checks += [_optional(name, use) for name, use in OPTIONAL.items()]
+    checks += [*(_optional(name, use) for name, use in OPTIONAL.items()), _java()]
     ready = all(passed for _, passed, _ in checks if passed is not None)
     if as_json:
         print_json(
@@ -73,6 +76,12 @@ def _optional(name: str, use: str) -> Check:
         return name, True, version(name)
     except PackageNotFoundError:
         return name, None, f"not installed; needed for {use}"
+
+
+def _java() -> Check:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    return "java", True if found else None, found or "not found; Spark needs Java 17 or newer"
 
 
 def _entropy() -> Check:

@@ -69,7 +69,9 @@ def register(app: typer.Typer) -> None:
 
 
 def release_command(
-    table: Annotated[str, typer.Argument(help="CSV or Parquet path (globs too), or file.duckdb?table=name.")],
+    table: Annotated[
+        str, typer.Argument(help="CSV or Parquet path (globs too), file.duckdb?table=name, postgresql://… or spark://…")
+    ],
     schema: Annotated[Path, typer.Option(help="Schema file that declares what is public.")],
     marginal: Annotated[list[str], typer.Option(help="sex,income (joint) or income|sex (conditional); repeatable.")],
     epsilon: options.Epsilon = None,
@@ -100,7 +102,7 @@ def release_command(
     level: Annotated[float, typer.Option(help="Level of the credible intervals.")] = 0.95,
     numbers: Annotated[Numbers, typer.Option(help="Format of the numbers files.")] = Numbers.CSV,
     engine: Annotated[
-        str | None, typer.Option(help="Counting engine; chosen from the table's address if left out.")
+        str | None, typer.Option(help="duckdb, postgresql or spark; chosen from the table's address if left out.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable draws, for tests; needs --not-private.")] = None,
     not_private: Annotated[

@@ -37,9 +37,9 @@ def init(
     Example: dpbayes schema init people.parquet --out people.toml
     """
     from dpbayes.schema_file import skeleton
-    from dpbayes.tables.sources import open_table
+    from dpbayes.tables.sources import dataset_name, open_table, public_address
 
-    text = skeleton(open_table(table).columns(), id=name or Path(table.partition("?")[0]).stem or "data")
+    text = skeleton(open_table(table).columns(), id=name or dataset_name(table) or "data")
     if out is None:
         typer.echo(text, nl=False)
         return
@@ -50,7 +50,9 @@ def init(
         raise SchemaError(f"Schema: {str(out)!r} exists already. Name a new file.") from None
     except OSError:
         raise SchemaError(f"Schema: {str(out)!r} cannot be written. Check the folder.") from None
-    typer.echo(f"Wrote {out}. Fill in the empty lists, then run: dpbayes schema check {out} {table}", err=True)
+    typer.echo(
+        f"Wrote {out}. Fill in the empty lists, then run: dpbayes schema check {out} {public_address(table)}", err=True
+    )
 
 
 def check(
@@ -64,11 +66,12 @@ def check(
     """
     from dpbayes.schema_file import read_schema
     from dpbayes.tables.engine import check_schema
-    from dpbayes.tables.sources import open_table
+    from dpbayes.tables.sources import open_table, public_address
 
     declared = read_schema(schema)
     if table is not None:
         check_schema(declared, open_table(table).columns())
+        table = public_address(table)
     if as_json:
         print_json({"id": declared.id, "digest": declared.digest, "cells": declared.size, "table": table})
         return
