@@ -130,6 +130,16 @@ def test_files_of_one_table_must_have_the_same_columns(tmp_path):
         open_table(f"{tmp_path}/*.csv")
 
 
+def test_parquet_files_of_one_table_must_have_the_same_types(tmp_path):
+    pa.parquet.write_table(of_texts({"sex": ["F"]}), tmp_path / "1.parquet")
+    pa.parquet.write_table(pa.table({"sex": pa.array(["M"]).dictionary_encode()}), tmp_path / "2.parquet")
+    assert counts_of(f"{tmp_path}/*.parquet", SEX) == [[1, 1, 0]]
+    for other in ({"sex": [1]}, {"age": ["1"]}, {"sex": ["F"], "age": ["1"]}):
+        pa.parquet.write_table(pa.table(other), tmp_path / "3.parquet")
+        with pytest.raises(TableError, match="columns and types of the files before it"):
+            open_table(f"{tmp_path}/*.parquet")
+
+
 def test_mixed_python_objects_in_pandas_become_text():
     frame = pd.DataFrame({"v": pd.Series([1, "1", 1.0, True, None, float("nan"), 2.5], dtype=object)})
     v = Attribute(name="v", categories=("1", "true", "2.5"), missing="category")

@@ -9,6 +9,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from sqlalchemy import create_engine
+from tests.commands import dpbayes
 from tests.tables.contract import EngineContract, of_texts, schema_of
 
 from dpbayes import Curator, Ledger, Marginal, PureDP, Request
@@ -207,6 +208,17 @@ def test_a_release_from_a_server_holds_no_password_anywhere(server, people, tmp_
     assert released.records == 3
     assert "correct-horse" not in written
     assert len(ledger.account(schema.id).charges) == 1
+
+
+def test_the_command_line_shows_no_password(people, tmp_path):
+    out = tmp_path / "people.toml"
+    made = dpbayes("schema", "init", people, "--out", str(out))
+    assert made.code == 0
+    assert "table=people" in made.err
+    refused = dpbayes("schema", "init", people.replace("correct-horse", "wrong-guess"))
+    assert "refuses this user" in refused.sentence
+    for secret in ("correct-horse", "wrong-guess"):
+        assert secret not in made.out + made.err + refused.err + out.read_text()
 
 
 def test_a_database_stopped_during_the_query_voids_the_charge(server, people, tmp_path):

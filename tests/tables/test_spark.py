@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
@@ -20,7 +21,7 @@ from tests.tables.contract import EngineContract, of_texts, schema_of, text_tabl
 from dpbayes import ApproxDP, Curator, Ledger, Marginal, Request
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import MissingExtra, TableError
+from dpbayes.errors import BudgetExceeded, MissingExtra, TableError
 from dpbayes.tables.sources import open_table
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -103,6 +104,7 @@ def test_frames_and_tables_of_a_session_are_counted(session):
         open_table((session, "nobody"))
 
 
+@pytest.mark.slow
 def test_counts_beyond_four_bytes_are_exact(session):
     from dpbayes.tables.packing import pack
     from dpbayes.tables.spark import _counted
@@ -157,51 +159,53 @@ def test_without_the_library_the_message_says_what_to_install(monkeypatch):
         open_table("spark://host:7077?path=/data/people.parquet")
 
 
-def test_a_release_from_the_command_line_runs_on_the_cluster(spark_cluster, tmp_path):
-    pa.parquet.write_table(of_texts({"sex": ["F", "M", "F"]}), tmp_path / "people.parquet")
-    (tmp_path / "people.toml").write_text(
-        'id = "people"\n[unit]\nadjacency = "replace-one"\n[[attributes]]\nname = "sex"\ncategories = ["F", "M"]\n'
-    )
-    command = [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "release"]
-    command += [spark_cluster.address(tmp_path / "people.parquet")]
-    command += ["--schema", f"{tmp_path}/people.toml", "--marginal", "sex", "--epsilon", "1"]
-    command += ["--mechanism", "laplace", "--no-ledger", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **LOOPBACK})
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["records"] == 3
-
-
-def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(session, server, tmp_path):
-    """Three share the Spark session of this process, the others count with DuckDB; one PostgreSQL ledger for all."""
+def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(session, spark_cluster, server, tmp_path):
+    """One PostgreSQL ledger for all: two Spark drivers of their own, three on this one's session, eleven on DuckDB."""
     server.execute("CREATE DATABASE spark_ledger")
-    schema = schema_of(SEX)
-    ledger = Ledger(server.url("spark_ledger"))
-    budget = ApproxDP(epsilon=0.5, delta=1e-6)
+    url, path = server.url("spark_ledger"), tmp_path / "people.parquet"
+    schema, budget = schema_of(SEX), ApproxDP(epsilon=0.25, delta=1e-6)
+    ledger = Ledger(url)
     ledger.open(schema.id, budget, schema.unit)
-    path = tmp_path / "people.parquet"
     pa.parquet.write_table(of_texts({"sex": ["F", "M", "F"] * 100}), path)
     request = Request(marginals=(Marginal("sex"),), target=ApproxDP(epsilon=0.1, delta=1e-7), mechanism="gaussian")
-    engines = [open_table((session, str(path))) for _ in range(3)] + [open_table(str(path)) for _ in range(13)]
+    engines = [open_table((session, str(path))) for _ in range(3)] + [open_table(str(path)) for _ in range(11)]
     cost = Curator(engine=engines[0], schema=schema, ledger=None).propose(request).cost
-    fitting = max(k for k in range(1, 16) if budget.gap(cost * k) <= 1e-9)
+    fitting = max(k for k in range(1, 17) if budget.gap(cost * k) <= 1e-9)
     ends = []
 
     def release(engine):
         try:
-            made = Curator(engine=engine, schema=schema, ledger=Ledger(server.url("spark_ledger"))).release(request)
+            made = Curator(engine=engine, schema=schema, ledger=Ledger(url)).release(request)
             ends.append(made.ledger.receipt["hash"])
-        except Exception as problem:
-            ends.append(type(problem).__name__)
+        except BudgetExceeded:
+            ends.append("refused")
 
+    (tmp_path / "people.toml").write_text(schema.to_toml())
+    drivers = [_driver(spark_cluster.address(path), tmp_path / "people.toml", url) for _ in range(2)]
+    while len(ledger.account(schema.id).charges) == 0 and any(driver.poll() is None for driver in drivers):
+        time.sleep(0.1)
     threads = [threading.Thread(target=release, args=(engine,)) for engine in engines]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(ends) == 16
-    assert ends.count("BudgetExceeded") == 16 - fitting
-    assert len({end for end in ends if end != "BudgetExceeded"}) == fitting
-    assert len(ledger.account(schema.id).charges) == fitting
+    for driver in drivers:
+        out, problem = driver.communicate(timeout=300)
+        assert driver.returncode == 0 or "would fit" in problem, problem
+        ends.append(json.loads(out)["ledger"]["receipt"]["hash"] if driver.returncode == 0 else "refused")
+        assert "correct-horse" not in out + problem
+    assert 1 < fitting < 11
+    assert ends.count("refused") == 16 - fitting
+    assert {end for end in ends if end != "refused"} == {entry.hash for entry in ledger.account(schema.id).charges}
+    assert drivers[0].returncode == 0 or drivers[1].returncode == 0
+
+
+def _driver(address: str, schema: Path, ledger: str) -> subprocess.Popen[str]:
+    """``dpbayes release`` in a process of its own, with one core of the cluster."""
+    command = [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "release"]
+    command += [address.replace("spark.cores.max=2", "spark.cores.max=1"), "--schema", str(schema), "--marginal", "sex"]
+    command += ["--epsilon", "0.1", "--delta", "1e-7", "--mechanism", "gaussian", "--ledger", ledger, "--json"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_worker_killed_during_the_job_changes_no_count(session, spark_cluster):
