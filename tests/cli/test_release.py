@@ -112,6 +112,43 @@ def test_a_dry_run_needs_no_rows_no_ledger_and_no_folder(here: Path) -> None:
     assert not Path("not-there.ledger").exists()
 
 
+def test_a_dry_run_names_the_person_column_among_those_to_be_read(here: Path) -> None:
+    Path("people.toml").write_text(SCHEMA.replace("[[attribute]]", 'person = "id"\n[[attribute]]', 1))
+    Path("people.csv").write_text("id,sex,job\n")
+    preview = json.loads(release("--dry-run", "--json", ledger=None).out)
+    assert preview["columns_read"] == ["id", "sex"]
+
+
+def test_no_person_counts_more_often_than_declared(here: Path) -> None:
+    """One person has all 5000 rows; two of them stay."""
+    declared = SCHEMA.replace("replace-one", "add-remove")
+    Path("people.toml").write_text(declared.replace("[[attribute]]", 'max_rows = 2\nperson = "id"\n[[attribute]]', 1))
+    Path("people.csv").write_text("id,sex,job\n" + "7,F,cook\n" * 5000)
+    made = Release.from_json(release("--json", ledger=None).out)
+    assert made.unit == {"adjacency": "add-remove", "max_rows": 2}
+    assert abs(made.tables[0].values[0]) < 200
+    assert verify(made).ok
+
+
+def test_small_groups_are_shown_with_how_much_of_them_is_prior(here: Path) -> None:
+    Path("people.csv").write_text("sex,job\n" + "F,cook\n" * 5000 + "M,nurse\n" * 20)
+    assert release("--out", "published", "--product", "draw", marginal="job|sex", mechanism="dirichlet").code == 0
+    groups = Release.load("published/release.json").tables[0].groups or []
+    assert [group.levels for group in groups] == [["F"], ["M"], ["other"]]
+    assert groups[0].prior_share < 0.3 < groups[1].prior_share
+    assert "small group" in Path("published/report.html").read_text()
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_an_empty_table_is_released_like_any_other(here: Path, adjacency: str) -> None:
+    Path("people.toml").write_text(SCHEMA.replace("replace-one", adjacency))
+    Path("people.csv").write_text("sex,job\n")
+    made = Release.from_json(release("--json", "--marginal", "job|sex", ledger=None).out)
+    assert made.records == (0 if adjacency == "replace-one" else None)
+    assert sum(made.tables[0].products["population"].values) == pytest.approx(1)
+    assert verify(made).ok
+
+
 def test_a_large_table_is_predicted_by_a_smaller_one_with_as_many_records_a_cell() -> None:
     asked = Question(cells=10**7, records=10**6, target=ApproxDP(epsilon=1, delta=1e-6), unit=UNIT)
     assert (smaller(asked).cells, smaller(asked).records) == (2000, 200)
