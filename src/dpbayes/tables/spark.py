@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from os import PathLike
+from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
 import numpy as np
@@ -42,7 +43,11 @@ warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", F
 PATIENCE = 10
 """Seconds to wait for a master that does not answer."""
 
-_QUIET = {"spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false"}
+_NO_LOG = Path(__file__).with_name("log4j2.properties").as_uri()
+_QUIET = {
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_NO_LOG}",
+    "spark.ui.showConsoleProgress": "false",
+}
 """For sessions of our own: logs and bars would break the sentences we print, and logs may quote rows."""
 
 
