@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -83,8 +84,17 @@ def estimates_against_algorithm_1(repetitions: int = 12) -> dict[str, object]:
     }
 
 
+def _processor() -> float:
+    """Processor seconds of all child processes so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def end_to_end(records: int = 10**7) -> dict[str, float]:
-    """`dpbayes release` of one marginal over its bare count, in fresh processes."""
+    """`dpbayes release` of one marginal over its bare count, in fresh processes.
+
+    Seconds of the processor are those of whole processes, start-up included; on a busy machine only they mean much.
+    """
     import duckdb
 
     with tempfile.TemporaryDirectory() as name:
@@ -110,15 +120,20 @@ def end_to_end(records: int = 10**7) -> dict[str, float]:
         asked = ["--marginal", "x,y", "--epsilon", "1", "--delta", "1e-6", "--mechanism", "gaussian", "--no-ledger"]
         entry = [sys.executable, "-c", "from dpbayes.cli.main import run; run()"]
         release = [*entry, "release", paths[0], "--schema", paths[1], *asked, "--json"]
-        counted, released = [], []
+        counted, released, processor = [], [], []
         for _ in range(4):
+            started = time.perf_counter(), _processor()
             counting = [sys.executable, "-c", count, *paths]
             counted.append(float(subprocess.check_output(counting, text=True, env=environment)))
-            started = time.perf_counter()
+            between = time.perf_counter(), _processor()
             subprocess.run(release, check=True, capture_output=True, env=environment)
-            released.append(time.perf_counter() - started)
+            released.append(time.perf_counter() - between[0])
+            processor.append((between[1] - started[1], _processor() - between[1]))
     counted, released = counted[1:], released[1:]
+    count_processor, release_processor = (statistics.median(column) for column in zip(*processor[1:], strict=True))
     return {
+        "count_processor_seconds": count_processor,
+        "release_processor_seconds": release_processor,
         "count_seconds": statistics.median(counted),
         "release_seconds": statistics.median(released),
         "release_less_one_second_over_count": (statistics.median(released) - 1.0) / statistics.median(counted),
