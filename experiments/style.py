@@ -73,6 +73,11 @@ def curve(axes: Axes, x: Any, y: Any, method: str, error: Any = None, **options:
     axes.errorbar(x, y, yerr=error, **(METHODS[method] | options))
 
 
+def above_zero(values: Any, error: Any) -> list[Any]:
+    """Ends of error bars for a logarithmic axis: downwards they stop at a tenth of the value."""
+    return [error.clip(upper=0.9 * values), error]
+
+
 def boxes(axes: Axes, places: Any, rows: Any, method: str, width: float = 0.3, alpha: float = 0.75) -> None:
     """One box a row, from its columns lowest, lower, median, upper and highest, in the colour of a method."""
     columns = {"whislo": "lowest", "q1": "lower", "med": "median", "q3": "upper", "whishi": "highest"}

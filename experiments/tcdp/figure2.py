@@ -4,7 +4,7 @@ The paper compares a draw from Dirichlet(x + α), α by Theorem 1 with γ = 1, w
 it comes (negative shares and all). Beside them at the same ρ: a draw whose weight is tuned on the exact curve α(r)
 for such tables; discrete Gaussian noise, clipped and smoothed by σ; the noise-aware estimate of dpbayes from those same
 noisy counts; and the even distribution, which looks at no data. Points are means over 200 tables (50 for the estimate),
-bars two standard deviations, as in the paper.
+bars two standard deviations, as in the paper, cut where they come near zero.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
                 one["records"] * apart,
                 one["error"],
                 method,
-                error=2.0 * one["deviation"],
+                error=style.above_zero(one["error"], 2.0 * one["deviation"]),
                 label=label,
                 elinewidth=0.7,
             )
