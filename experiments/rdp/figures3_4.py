@@ -1,9 +1,10 @@
 """Naive Bayes on eight data sets: test cross-entropy (Figure 3) and accuracy (Figure 4) against ε, at Rényi order 5.
 
-The paper gives ε/(K+1) to each table and takes one Dirichlet draw, or noisy counts clipped at almost zero. Beside it, at the
-same budget: the same draw with exact accounting and tuned parameters; fair Gaussian and Laplace noise, calibrated exactly,
-clipped at zero and smoothed by one standard deviation; and dpbayes as it comes: Gaussian noise, budget by the sizes of the
-tables, noise-aware hierarchical estimate, and a tenth of the budget to temper the likelihood.
+The paper gives ε/(K+1) to each table and takes one Dirichlet draw, or noisy counts clipped at almost zero. Beside it,
+at the same budget: the same draw with exact accounting and tuned parameters; fair Gaussian and Laplace noise,
+calibrated exactly, clipped at zero and smoothed by one standard deviation; and dpbayes as it comes: Gaussian noise,
+budget by the sizes of the tables, noise-aware hierarchical estimate, and a tenth of the budget to temper the
+likelihood.
 
 Curves are means over random 70/30 splits, bars two standard errors. Bins are quantiles of the training part and
 categories those that occur, as in the paper; see Table 1 for what that does to the promise.
@@ -28,8 +29,10 @@ from dpbayes.sklearn import PrivateCategoricalNB
 from dpbayes.tables.coded import CodedTable
 from experiments import style
 from experiments.lab import Claim, Verdict, verdict
-from experiments.rdp import noise
+from experiments.rdp import noise, ways
+from experiments.rdp.noise import AUTHORS_PRIOR
 from experiments.rdp.splits import CLASS, TITLES, UNIT, Split, split
+from experiments.rdp.ways import DRAWN, LINES, exact_means, means, ratios
 
 PAPER = "[RDP]"
 TITLE = "Figures 3 and 4: naive Bayes"
@@ -41,10 +44,6 @@ OURS = {
     "dpbayes": {},
 }
 """Settings of the classifier for each way."""
-
-EXACT = ("exact shares", "not private")
-AUTHORS_PRIOR = 0.1
-"""What the authors' runs add to every exact count."""
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -138,57 +137,30 @@ def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
     return figure
 
 
-SMALL = {"markersize": 3, "linewidth": 1.1, "capsize": 1.5}
-DRAWN = {
-    "paper gaussian": {"label": "Gaussian, as in the paper"} | SMALL,
-    "paper laplace": {"label": "Laplace, as in the paper"} | SMALL,
-    "exact draw": {"label": "draw, exact accounting, tuned"} | SMALL,
-    "fair laplace": {"label": "Laplace, clipped and smoothed"} | SMALL,
-    "fair gaussian": {"label": "Gaussian, clipped and smoothed"} | SMALL,
-    "paper": {"label": "paper: Algorithm 1, one draw"} | SMALL,
-    "dpbayes": {"label": "dpbayes"} | SMALL,
-}
-LINES = {
-    "exact shares": {"color": style.GREY, "linestyle": ":", "label": "class shares only, no noise"},
-    "not private": {"color": style.BLACK, "linestyle": "--", "label": "naive Bayes, no noise"},
-}
-
-
-def means(rows: pd.DataFrame, way: str, column: str) -> pd.DataFrame:
-    """Means over repetitions, data sets × ε."""
-    return rows[rows["way"] == way].pivot_table(index="dataset", columns="epsilon", values=column)
-
-
-def exact_means(rows: pd.DataFrame, way: str, column: str) -> pd.Series:
-    """Means over repetitions of a model without noise."""
-    return rows[rows["way"] == way].groupby("dataset")[column].mean()
-
-
-def ratios(rows: pd.DataFrame, way: str, column: str = "cross_entropy") -> pd.Series:
-    """For each ε the geometric mean over data sets of the ratio to the paper's."""
-    paper = means(rows, "paper", column)
-    ours = exact_means(rows, way, column) if way in EXACT else means(rows, way, column)
-    return np.exp(np.log(paper.rdiv(ours, axis=0) if way in EXACT else ours / paper).mean())
-
-
 def _range(values: pd.Series) -> str:
     """What a quantity is at the smallest and at the largest ε."""
     return f"{values.iloc[0]:.2f} at ε = {values.index[0]:g}, {values.iloc[-1]:.2f} at ε = {values.index[-1]:g}"
 
 
 def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
-    return [*_loss_claims(rows, settings), *_accuracy_claims(rows), *_budget_claims(rows)]
+    return [*_loss_claims(rows, settings), *_accuracy_claims(rows), ways.same_guarantee(rows, "Sections 1.1 and 5.1")]
 
 
 def _loss_claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
     paper = means(rows, "paper", "cross_entropy")
     rivals = np.minimum(means(rows, "paper gaussian", "cross_entropy"), means(rows, "paper laplace", "cross_entropy"))
     wins, cases = int((paper < rivals).sum(axis=None)), paper.size
-    lost = [f"{TITLES[name]} at ε = {at:g}" for name in paper.index for at in paper if paper.loc[name, at] >= rivals.loc[name, at]]
+    lost = [
+        f"{TITLES[name]} at ε = {at:g}"
+        for name in paper.index
+        for at in paper
+        if paper.loc[name, at] >= rivals.loc[name, at]
+    ]
     close = ["creditcard", "germancredit", "bank", "adult"]
     excess = paper.div(exact_means(rows, "not private", "cross_entropy"), axis=0).loc[close] - 1
     near = {
-        TITLES[name]: next((at for at in excess.columns if (excess.loc[name, at:] < 0.1).all()), np.inf) for name in close
+        TITLES[name]: next((at for at in excess.columns if (excess.loc[name, at:] < 0.1).all()), np.inf)
+        for name in close
     }
     fair, fair_laplace = ratios(rows, "fair gaussian"), ratios(rows, "fair laplace")
     ours, drawn = ratios(rows, "dpbayes"), ratios(rows, "exact draw")
@@ -212,28 +184,30 @@ def _loss_claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]
             f"{100 * excess.iloc[:, 0].max():.0f} % above it",
             verdict=verdict(bool((excess < 0.1).all(axis=None))),
             why="An axis that has to hold the clipped baselines makes it look closer than it is. And close to the "
-            f"non-private model is not good: the paper's draw is worse than the class shares alone on {behind.iloc[0]} of "
-            f"{len(paper)} data sets at the smallest ε and on {behind.iloc[-1]} at the largest. dpbayes tempers the "
-            "likelihood and falls back to the class shares where noise or dependence hides the rest.",
+            "non-private model is not good: the paper's draw is worse than the class shares alone on "
+            f"{behind.iloc[0]} of {len(paper)} data sets at the smallest ε and on {behind.iloc[-1]} at the largest. "
+            "dpbayes tempers the likelihood and falls back to the class shares where noise or dependence hides the "
+            "rest.",
         ),
         Claim(
             where="Section 5.1",
             says="For a small cross-entropy the Dirichlet mechanism is the attractive choice.",
-            measured=f"geometric mean of the cross-entropy over that of the paper's draw: clipped and smoothed Gaussian "
-            f"{_range(fair)}; Laplace {_range(fair_laplace)}; dpbayes {_range(ours)}",
+            measured="geometric mean of the cross-entropy over that of the paper's draw: clipped and smoothed "
+            f"Gaussian {_range(fair)}; Laplace {_range(fair_laplace)}; dpbayes {_range(ours)}",
             verdict=verdict(bool((fair > 1).all())),
-            why="The conclusion depends on a weak baseline: clipping at 10⁻⁶ makes some test records almost impossible. One "
-            "standard deviation added to each clipped cell is enough to turn the comparison around. A draw with exact "
-            f"accounting, tuned for the KL of a table, does not help the classifier ({_range(drawn)}): it has smaller "
-            "concentrations, and cells without records come out near zero.",
+            why="The conclusion depends on a weak baseline: clipping at 10⁻⁶ makes some test records almost "
+            "impossible. One standard deviation added to each clipped cell is enough to turn the comparison around. "
+            "A draw with exact accounting, tuned for the KL of a table, does not help the classifier "
+            f"({_range(drawn)}): it has smaller concentrations, and cells without records come out near zero.",
         ),
         Claim(
             where="Figures 3 and 4",
             says="The curves themselves.",
             measured="only the orderings that the text states can be compared",
             verdict=Verdict.UNKNOWN,
-            why="The pictures are not in the text. The authors' public notebooks also score test values that they lost "
-            "in binning, weigh classes K times, and calibrate otherwise than the text; we follow the text.",
+            why="The pictures are not in the text. The authors' public notebooks leave numeric test values that fall "
+            "out of their bins out of the score, count classes K times and calibrate otherwise than the text; we "
+            "follow the text.",
         ),
     ]
 
@@ -247,7 +221,8 @@ def _accuracy_claims(rows: pd.DataFrame) -> list[Claim]:
     return [
         Claim(
             where="Section 5.1, Figure 4",
-            says="In accuracy there is no clear winner; the Dirichlet mechanism does as well as the others in most cases.",
+            says="In accuracy there is no clear winner; the Dirichlet mechanism does as well as the others in most "
+            "cases.",
             measured=f"within one point of the better of the two, or ahead, in {100 * as_good:.0f} % of the cases",
             verdict=verdict(as_good > 0.5),
             why=f"dpbayes is at least as accurate as the paper's draw in {100 * ours:.0f} % of the cases.",
@@ -260,8 +235,8 @@ def _accuracy_claims(rows: pd.DataFrame) -> list[Claim]:
             says="Without privacy, naive Bayes reaches an accuracy of 0.8146 on Adult.",
             measured=f"{adult.mean():.4f}, with a standard deviation of {adult.std():.4f} over splits",
             verdict=verdict(abs(adult.mean() - 0.8146) < 2 * adult.std()),
-            why="Their runs lose numeric test values in the lowest bin and those that do not occur in training; ours keep "
-            "them.",
+            why="Their runs lose numeric test values in the lowest bin and those that do not occur in training; ours "
+            "keep them.",
         ),
     ]
 
@@ -281,19 +256,3 @@ def _more_accurate(rows: pd.DataFrame, says: str) -> Claim:
         verdict=verdict(not surely_behind) if surely_behind or (mean > 0).all() else Verdict.UNKNOWN,
         why="" if (mean > 0).all() else "The differences are within the noise of the splits." * (not surely_behind),
     )
-
-
-def _budget_claims(rows: pd.DataFrame) -> list[Claim]:
-    spent = rows.dropna(subset="spent").groupby("way")["spent"].agg(["min", "max"])
-    text = {way: f"{low:.2f} to {high:.2f}" for way, low, high in spent.itertuples()}
-    return [
-        Claim(
-            where="Sections 1.1 and 5.1",
-            says="The three mechanisms are compared at the same privacy guarantee.",
-            measured=f"part of ε that is really spent: Gaussian {text['paper gaussian']}, Dirichlet {text['paper']}, "
-            f"Laplace {text['paper laplace']}",
-            verdict=verdict(bool((spent["min"] > 0.99).all())),
-            why="Laplace noise of scale √(2λ(K+1)/ε) is for one cell that moves by two; a replaced record moves two cells by "
-            "one and costs half of that. Fair Laplace noise is calibrated exactly.",
-        )
-    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.lab import RESULTS, ROOT, Experiment
-from experiments.rdp.figures3_4 import exact_means, means, ratios
+from experiments.rdp.ways import exact_means, means, ratios
 
 PAGE = ROOT / "docs" / "explanation" / "models.md"
 MARKED = re.compile(r"<!-- figures -->.*?<!-- end of figures -->", re.DOTALL)

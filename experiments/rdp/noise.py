@@ -13,6 +13,9 @@ from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise, published_d
 CLIPPED_AT = 1e-6
 """What the authors' runs put in the place of smaller noisy counts."""
 
+AUTHORS_PRIOR = 0.1
+"""What the authors' runs add to every exact count."""
+
 Estimate = Callable[[np.ndarray], np.ndarray]
 
 
