@@ -45,7 +45,7 @@ class KeyedStreams:
 
     >>> streams = KeyedStreams(bytes(32))
     >>> first, second, again = (streams.at(n).integers(10**6) for n in (1, 2, 1))
-    >>> first == again != second
+    >>> bool(first == again != second)
     True
     """
 
