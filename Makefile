@@ -1,6 +1,6 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check bench reproduce docs lock clean
+.PHONY: help setup demo test test-slow check bench peers reproduce docs lock clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -48,8 +48,15 @@ check: setup ## lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup ## measure speed, as ratios in one run
+bench: setup ## measure speed, as ratios in one run; libraries that `make peers` adds are compared too
 	$(BIN)/python -m benchmarks
+
+peers: setup ## add other libraries of the field to .venv, for the benchmarks
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-peers.lock ; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock ; \
+	fi
 
 reproduce: setup ## every figure and table of the papers, and the page of claims (about an hour; QUICK=1 for minutes)
 	$(BIN)/python -m experiments $(if $(QUICK),--quick)
@@ -58,9 +65,11 @@ docs: setup ## write the reference pages and build the documentation into site/
 	$(BIN)/python docs/build_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-lock: ## compile requirements.lock again (needs uv)
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-	  --all-extras --group dev pyproject.toml --output-file requirements.lock --custom-compile-command "make lock"
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-annotate --custom-compile-command "make lock" --all-extras --group dev pyproject.toml
+lock: ## compile the locks again (needs uv)
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --group peers --output-file requirements-peers.lock
 
 clean: ## remove what the recipes made
 	rm -rf .venv site build dist out
