@@ -91,7 +91,7 @@ def postgresql_times(server: servers.PostgreSQLServer, path: Path, rounds: int) 
         connection.execute("DROP TABLE IF EXISTS people")
         connection.execute(f"CREATE UNLOGGED TABLE people ({', '.join(f'{name} text' for name in CATEGORIES)})")
         with connection.cursor().copy("COPY people FROM STDIN (FORMAT csv)") as copy:
-            reader = quiet().execute(f"FROM '{path}'").to_arrow_reader(2**16)
+            reader = quiet().sql(f"FROM '{path}'").to_arrow_reader(2**16)
             for batch in reader:
                 copy.write(_csv(batch))
         connection.execute("VACUUM ANALYZE people")
@@ -190,9 +190,10 @@ def run(rows: int = ROWS, rounds: int = 3) -> dict[str, object]:
 if __name__ == "__main__":
     count(sys.argv[1])
     # Not ru_maxrss: a child inherits that of the process that started it.
-    peaks = {}
+    peaks: dict[str, int] = {}
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
         status = Path(f"/proc/{process.pid}/status").read_text().split()
-        kind = "java" if "java" in process.name() else "python"
-        peaks[f"{kind} MB"] = max(peaks.get(f"{kind} MB", 0), round(int(status[status.index("VmHWM:") + 1]) / 1000))
+        if "VmHWM:" in status:  # a child that has ended has no memory
+            kind = "java MB" if "java" in process.name() else "python MB"
+            peaks[kind] = max(peaks.get(kind, 0), round(int(status[status.index("VmHWM:") + 1]) / 1000))
     sys.stdout.write(f"\n{json.dumps(peaks)}\n")
