@@ -1,9 +1,9 @@
 """Four to sixteen cells and up to a million records: sizes that the authors' enumeration could not reach.
 
 The k-th cell has a share proportional to 1/k, the prior is 1 in every cell. With sixteen cells both Hellinger lines lie
-at 1: their releases say nothing about the data. Points are means of 1000 exact draws (100
-for the noise-aware estimates), bars two standard errors; the last panel is the time of 1000 draws of the published
-mechanism on one core, set-up included (on a shared machine: an order of magnitude).
+at 1: their releases say hardly anything about the data. Points are means of 1000 exact draws (100 for the noise-aware
+estimates), bars two standard errors; the last panel is the time of 1000 draws of the published mechanism on one core,
+set-up included (on a shared machine: an order of magnitude).
 """
 
 from __future__ import annotations

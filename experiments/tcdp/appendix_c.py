@@ -3,7 +3,7 @@
 Counts get Gaussian noise of ρ-zCDP, are clipped at zero, get the prior 1 and make a Dirichlet posterior; one sample y
 of it is published. y is a function of independent gammas z_k whose shapes are the clipped noisy counts plus one, so it
 costs at most what they cost. A replaced record takes one from a cell and adds one to another: the largest divergence
-of the one step plus that of the other, over all counts, by quadrature over noise and z.
+of the one step plus that of the other, over counts up to 100 (it falls beyond), by quadrature over noise and z.
 """
 
 from __future__ import annotations
