@@ -19,6 +19,7 @@ SECTIONS = {
         ("dominating-pair", "exact-renyi", "exact-profile", "conditional-tables", "composition", "numerics", "utility"),
     ),
     "Reference": ("reference", ("cli", "python", "schema", "release-format", "ledger", "symbols", "theorems")),
+    "Reproduction": ("reproduction", ("index",)),
     "Decisions": ("decisions", ()),
 }
 
