@@ -196,7 +196,9 @@ def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(sessio
         assert "correct-horse" not in out + problem
     assert 1 < fitting < 11
     assert ends.count("refused") == 16 - fitting
-    assert {end for end in ends if end != "refused"} == {entry.hash for entry in ledger.account(schema.id).charges}
+    assert {end for end in ends if end != "refused"} == {
+        charge.entry.hash for charge in ledger.account(schema.id).charges.values()
+    }
     assert drivers[0].returncode == 0 or drivers[1].returncode == 0
 
 
