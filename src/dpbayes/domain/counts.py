@@ -28,7 +28,7 @@ class Counts:
     def __post_init__(self) -> None:
         if tuple(axis.name for axis in self.axes) != self.marginal.names:
             raise InvalidArgument("Counts: expected one axis for each name of the marginal, in its order.")
-        array = _checks.counts("Counts", self.array).view()  # frozen without freezing what the caller holds
+        array = _checks.counts("Counts", self.array).copy()  # the caller may go on writing
         if array.shape != self.shape:
             raise InvalidArgument(f"Counts: expected an array of shape {self.shape}, got {array.shape}.")
         array.flags.writeable = False
