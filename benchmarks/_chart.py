@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments import style
 
-_TIMES = ("seconds", "least", "most", "times dpbayes")
+TIMES = ("seconds", "least", "most", "times dpbayes")
 
 
 def peers(results: dict[str, Any]) -> Any:
@@ -18,7 +18,7 @@ def peers(results: dict[str, Any]) -> Any:
         for place, (name, row) in enumerate(reversed(measured.items())):
             panel.barh(place, row["seconds"], color=style.BLUE if name == "dpbayes" else style.GREY, height=0.6)
             panel.plot([row["least"], row["most"]], [place, place], color=style.BLACK, linewidth=1)
-            outcome = [f"{what} {row[what]:.3g}" for what in row if what not in _TIMES]
+            outcome = [f"{what} {row[what]:.3g}" for what in row if what not in TIMES]
             note = ", ".join([f"{row['seconds']:.2g} s", *outcome])
             panel.annotate(f" {note}", (row["most"], place), va="center", fontsize=8)
         panel.set_yticks(range(len(measured)), list(reversed(measured)))
