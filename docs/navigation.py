@@ -20,6 +20,7 @@ SECTIONS = {
     ),
     "Reference": ("reference", ("cli", "python", "schema", "release-format", "ledger", "symbols", "theorems")),
     "Reproduction": ("reproduction", ("index",)),
+    "Benchmarks": ("benchmarks", ("index",)),
     "Decisions": ("decisions", ()),
 }
 

@@ -112,12 +112,12 @@ def page(results: Path = RESULTS, figures: Path = FIGURES) -> str:
 
 def _tally(found: list[dict[str, Any]]) -> str:
     verdicts = Counter(claim["verdict"] for result in found for claim in result["claims"])
-    counted = ", ".join(f"{verdicts[verdict]} {mark.split(' ', 1)[1]}" for verdict, mark in MARKS.items())
-    return f"{verdicts.total()} claims: {counted}."
+    agree, differ, unknown = (verdicts[verdict] for verdict in MARKS)
+    return f"{verdicts.total()} claims: {agree} agree, {differ} differ, {unknown} cannot be known."
 
 
 def _code(text: str) -> str:
-    """Escaped text; what stands between backticks is code, between double stars strong."""
+    """Escaped text; what stands between backticks is code."""
     parts = html.escape(text).split("`")
     return "".join(f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(parts))
 

@@ -1,0 +1,14 @@
+"""The page of benchmarks says what the stored run says."""
+
+from __future__ import annotations
+
+import json
+
+from benchmarks import _page
+
+
+def test_the_page_is_that_of_the_stored_run() -> None:
+    results = json.loads((_page.PAGES / "results.json").read_text(encoding="utf-8"))
+    assert (_page.PAGES / "index.md").read_text(encoding="utf-8") == _page.markdown(results)
+    for name in ("peers", "growth"):
+        assert (_page.PAGES / f"bench-{name}.png").is_file()
