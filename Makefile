@@ -58,7 +58,7 @@ peers: setup ## add other libraries of the field to .venv, for the benchmarks
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock ; \
 	fi
 
-reproduce: setup ## every figure and table of the papers, and the page of claims (about an hour; QUICK=1 for minutes)
+reproduce: setup ## every figure and table of the papers, and the page of claims (about 20 minutes; QUICK=1 for a few)
 	$(BIN)/python -m experiments $(if $(QUICK),--quick)
 
 docs: setup ## write the reference pages and build the documentation into site/
