@@ -24,7 +24,7 @@ def uneven(cells, records, rng, evenness=0.5):
     return shares, rng.multinomial(records, shares)
 
 
-def same(left, right, **tolerance):
+def assert_same(left, right, **tolerance):
     for name in ("counts", "empirical", "population"):
         assert getattr(left, name) == pytest.approx(getattr(right, name), **tolerance)
 
@@ -63,7 +63,7 @@ def test_a_dirichlet_draw_says_as_much_as_its_gammas():
     noise = GammaNoise(weight=3.0, concentration=50.0)
     draw = GammaNoise(weight=3.0, concentration=50.0, normalised=True)
     whole, part = estimate(gammas, noise, records=400), estimate(gammas / gammas.sum(), draw, records=400)
-    same(whole, part, rel=2e-3, abs=1e-3)
+    assert_same(whole, part, rel=2e-3, abs=1e-3)
     assert part.counts_interval.upper == pytest.approx(whole.counts_interval.upper, abs=1)
 
 
@@ -124,7 +124,7 @@ def test_where_noise_hides_all_the_answer_is_the_even_table_or_the_given_shape()
 
 def test_an_even_guess_at_the_shape_is_no_guess():
     values, noise = [40.0, 3.0, -2.0, 60.0], GaussianNoise(sigma=3.0)
-    same(estimate(values, noise, records=100), estimate(values, noise, records=100, shape=np.ones(4)))
+    assert_same(estimate(values, noise, records=100), estimate(values, noise, records=100, shape=np.ones(4)))
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,22 @@ def test_a_wide_distribution_is_kept_in_a_file_of_its_own(wide, tmp_path):
         WideDistribution.load(tmp_path / "nowhere")
 
 
+def test_a_disk_that_fills_up_leaves_no_counts_behind(wide, tmp_path, monkeypatch):
+    def full(*_args, **_arrays):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(ReleaseError, match="No space left"):
+        wide.save(tmp_path / "kept.wide")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seed", [-1, 2**256, 1.5])
+def test_a_seed_that_is_no_key_is_refused_before_anything_is_read(seed, table, schema):
+    with pytest.raises(InvalidArgument, match="whole number"):
+        open_wide(engine=open_table(table), schema=schema, marginal=MARGINAL, target=TARGET, ledger=None, seed=seed)
+
+
 def test_what_cannot_be_counted_is_not_charged(table, schema, ledger):
     with pytest.raises(TableError, match="no column 'a11'"):
         open_wide(

@@ -97,11 +97,18 @@ class WideDistribution:
             "seeded": self.seeded,
         }
         try:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                np.savez(file, about=json.dumps(about), cells=self.counts.cells, counts=self.counts.counts)
+            created = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise ReleaseError(f"Wide: {str(path)!r} exists already. Choose another name.") from None
         except OSError as problem:
+            raise ReleaseError(f"Wide: {str(path)!r} cannot be written: {problem.strerror}.") from None
+        try:
+            with os.fdopen(created, "wb") as file:
+                np.savez(file, about=json.dumps(about), cells=self.counts.cells, counts=self.counts.counts)
+        except BaseException as problem:
+            path.unlink(missing_ok=True)  # nothing half-written, least of all private counts
+            if not isinstance(problem, OSError):
+                raise
             raise ReleaseError(f"Wide: {str(path)!r} cannot be written: {problem.strerror}.") from None
 
     @classmethod
@@ -159,6 +166,8 @@ def open_wide(
 
     ``law`` is explained at ``LazyDirichlet``. If listing fails, nothing was answered and the charge is voided.
     """
+    if seed is not None and (type(seed) is not int or not 0 <= seed < 2**256):
+        raise InvalidArgument(f"Wide: expected seed to be a whole number from 0 to 2^256, got {seed!r}.")
     mechanism = mechanism_for(schema, marginal, target, law=law, expected_records=expected_records)
     check_schema(schema, engine.columns(), marginal.names)
     if not isinstance(engine, WideEngine):
