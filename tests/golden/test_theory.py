@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, PrivacyUnit
+from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.published import algorithm_1, theorem_2
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -51,3 +54,17 @@ def test_twenty_one_and_sixty_five_releases(times: int, converged: float, coarse
     assert coarse_epsilon(times, 1e-3) == pytest.approx(coarse, abs=0.005)
     assert cost.epsilon(1e-5) < coarse_epsilon(times, 1e-4) < coarse_epsilon(times, 1e-3)
     assert coarse_epsilon(times, 1e-4) == pytest.approx(converged, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("concentration", "records", "pure", "approximate"), [(2, 20, 2.40, None), (10, 100, 2.40, 1.587)]
+)
+def test_finitely_many_pseudo_records_have_a_pure_price(
+    concentration: float, records: int, pure: float, approximate: float | None
+) -> None:
+    """The draw itself costs 6.10 and 1.877 at δ = 1e-5, and nothing pure."""
+    made = PseudoRecords(weight=1, concentration=concentration, records=records, unit=REPLACE)
+    assert made.renyi(math.inf) == pytest.approx(pure, abs=0.005)
+    assert made.renyi(math.inf) == pytest.approx(math.log1p(records / concentration), rel=1e-11)
+    if approximate is not None:
+        assert made.epsilon(1e-5) == pytest.approx(approximate, abs=0.0005)

@@ -15,7 +15,6 @@ from dpbayes import (
     Adjacency,
     ApproxDP,
     Cost,
-    Dirichlet,
     Gaussian,
     Laplace,
     PrivacyUnit,
@@ -23,7 +22,9 @@ from dpbayes import (
     Stated,
 )
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.privacy.calibrate import Family, calibrate, calibrate_mix, renyi_equivalent
+from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
+from dpbayes.privacy.calibrate import Family, calibrate, calibrate_together, renyi_equivalent
+from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -38,21 +39,24 @@ def laplace(unit: PrivacyUnit = REPLACE) -> Family[Laplace]:
     return Family(name="laplace", make=lambda scale: Laplace(scale=scale, unit=unit))
 
 
-def dirichlet(weight: float = 1.0, unit: PrivacyUnit = REPLACE) -> Family[Dirichlet]:
-    return Family(name="dirichlet", make=lambda alpha: Dirichlet(weight=weight, concentration=alpha, unit=unit))
-
-
-def published(weight: float = 1.0) -> Family[Dirichlet]:
+def dirichlet(weight: float = 1.0, unit: PrivacyUnit = REPLACE) -> Family[UnroundedDirichlet]:
     return Family(
-        name="dirichlet", make=lambda alpha: Dirichlet(weight=weight, concentration=alpha, unit=REPLACE).published()
+        name="dirichlet", make=lambda alpha: UnroundedDirichlet(weight=weight, concentration=alpha, unit=unit)
     )
 
 
-def lightest(concentration: float) -> Family[Dirichlet]:
+def published(weight: float = 1.0) -> Family[UnroundedDirichlet]:
+    return Family(
+        name="dirichlet",
+        make=lambda alpha: UnroundedDirichlet(weight=weight, concentration=alpha, unit=REPLACE).published(),
+    )
+
+
+def lightest(concentration: float) -> Family[UnroundedDirichlet]:
     """The weight itself is searched: less of it is safer."""
     return Family(
         name="weight",
-        make=lambda weight: Dirichlet(weight=weight, concentration=concentration, unit=REPLACE),
+        make=lambda weight: UnroundedDirichlet(weight=weight, concentration=concentration, unit=REPLACE),
         larger_is_safer=False,
     )
 
@@ -109,12 +113,18 @@ def test_releases_alongside_others_share_the_budget() -> None:
     assert found.concentration > calibrate(dirichlet(), target, times=5).concentration
 
 
-def test_families_of_different_kinds_are_relaxed_together() -> None:
+@pytest.mark.parametrize("family", [gaussian(), laplace(), dirichlet()], ids=["gaussian", "laplace", "dirichlet"])
+def test_members_of_a_family_land_on_their_target_together_with_what_else_is_bought(family: Family[Priced]) -> None:
     target = ApproxDP(epsilon=1.5, delta=1e-6)
-    parts = [(gaussian(), 2), (laplace(), 3), (dirichlet(), 4)]
-    members = calibrate_mix(parts, target)
-    cost = sum((Cost.of(m, times) for m, (_, times) in zip(members, parts, strict=True)), Cost(unit=REPLACE))
-    assert_lands(cost, target)
+    others = (Laplace(scale=8, unit=REPLACE), Gaussian(sigma=40, unit=REPLACE))
+    members = calibrate_together(family, [1.0, 2.0, 2.0, 5.0], target, alongside=others)
+    assert members[1] == members[2]
+    assert_lands(Cost.total((*members, *others)), target)
+
+
+def test_members_keep_their_proportions() -> None:
+    one, other = calibrate_together(gaussian(), [1.0, 3.0], ApproxDP(epsilon=1, delta=1e-6))
+    assert other.sigma == pytest.approx(3 * one.sigma, rel=1e-12)
 
 
 def test_exact_accounting_needs_less_concentration_than_published() -> None:
@@ -147,3 +157,30 @@ def test_the_renyi_equivalent_of_a_target_is_a_renyi_target(epsilon: float, log_
     assert isinstance(equivalent, RDP)
     assert math.isfinite(equivalent.epsilon)
     assert renyi_equivalent(equivalent) is equivalent
+
+
+ALONGSIDE = {
+    "laplace": Cost.of(Laplace(scale=1.02, unit=CHANGE)),
+    "stated": Cost.of(Stated(epsilon_stated=0.97, delta_stated=1e-8, unit=CHANGE, what="elsewhere")),
+    "two laplace": Cost.of(Laplace(scale=2.1, unit=CHANGE), 2),
+    "mixture": Cost.of(Laplace(scale=1.3, unit=CHANGE)) + Cost.of(Gaussian(sigma=30.0, unit=CHANGE)),
+    "gaussian": Cost.of(Gaussian(sigma=4.3, unit=CHANGE)),
+}
+
+
+@pytest.mark.parametrize("name", ALONGSIDE)
+def test_a_target_that_other_releases_leave_room_under_is_reached(name: str) -> None:
+    """Also where those releases alone exceed the Rényi target from which searches begin."""
+    spent, delta = ALONGSIDE[name], 1e-6
+    target = ApproxDP(epsilon=spent.epsilon(delta) + 0.05, delta=delta)
+    fitting = Cost.of(Gaussian(sigma=2000.0, unit=CHANGE))
+    assert target.gap(spent + fitting) <= 0
+    made = calibrate(gaussian(CHANGE), target, alongside=spent, tolerance=1e-4)
+    assert -1e-3 <= target.gap(spent + Cost.of(made)) <= 0
+    assert made.sigma <= 2000.0
+
+
+def test_a_target_that_other_releases_exceed_is_refused() -> None:
+    spent = Cost.of(Laplace(scale=0.9, unit=CHANGE))
+    with pytest.raises(TargetUnreachable, match="larger budget"):
+        calibrate(gaussian(CHANGE), ApproxDP(epsilon=1.0, delta=1e-6), alongside=spent)

@@ -257,7 +257,7 @@ def test_nothing_costs_nothing() -> None:
 def test_different_units_do_not_add() -> None:
     with pytest.raises(UnitMismatch, match="add-remove"):
         Cost.of(Gaussian(sigma=2.0, unit=REPLACE)) + Cost.of(Gaussian(sigma=2.0, unit=CHANGE))
-    with pytest.raises(UnitMismatch, match="max_rows=2"):
+    with pytest.raises(UnitMismatch, match="at most 2 rows"):
         Cost.of(Gaussian(sigma=2.0, unit=REPLACE)) + Cost.of(
             Gaussian(sigma=2.0, unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=2))
         )

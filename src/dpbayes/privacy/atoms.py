@@ -17,7 +17,7 @@ ROUND_UP = 1.0 + 1e-10
 
 @dataclass(frozen=True, eq=False)
 class AtomicLoss:
-    """Losses and their probabilities under P, for a pair that is the same in both directions."""
+    """Losses, none of them rounded down, and their probabilities under P; the pair is the same in both directions."""
 
     losses: Floats
     probabilities: Floats
@@ -40,9 +40,29 @@ class AtomicLoss:
 
         return safe_root(gap, safe=float(self.losses.max()), unsafe=0.0, tolerance=1e-13 * max(1.0, -target))
 
-    def pld(self, interval: float) -> Pld:
-        """The loss on multiples of ``interval``."""
-        return from_atoms(self.losses, self.probabilities, interval)
+    def renyi(self, order: float) -> float:
+        """D_λ = ln(1 + Σ P·[e^{(λ−1)L} − 1 − (λ−1)(1 − e^{−L})])/(λ−1), rounded up
+
+        Symbols: λ order, L the losses. The last part adds up to zero, as Σ P·e^{−L} = 1, and no term is negative.
+        Source: docs/explanation/proofs/pseudo-records.md.
+        Adjacency: that of the pair.
+        """
+        less, losses = order - 1.0, self.losses
+        tilted = less * losses
+        highest = float(tilted.max())
+        if highest > 300.0:
+            logs = np.log(self.probabilities) + tilted
+            highest = float(logs.max())
+            return ROUND_UP * (highest + math.log(float(np.exp(logs - highest).sum()))) / less
+        near = (np.abs(losses) < 0.01) & (np.abs(tilted) < 0.01)
+        terms = np.expm1(tilted) + less * np.expm1(-losses)
+        x, y = -losses[near], tilted[near]
+        terms[near] = sum((y**n + less * x**n) / math.factorial(n) for n in range(7, 1, -1))
+        return ROUND_UP * math.log1p(float((self.probabilities * terms).sum())) / less
+
+    def pld(self, interval: float, betrayed: float = 0.0) -> Pld:
+        """The loss on multiples of ``interval``; with probability ``betrayed`` it is infinite instead."""
+        return from_atoms(self.losses, self.probabilities, interval, betrayed)
 
 
 def randomised_response(epsilon: float) -> AtomicLoss:
@@ -51,7 +71,7 @@ def randomised_response(epsilon: float) -> AtomicLoss:
     Source: [KOV] theorem 3.3 with δ = 0.
     """
     truth = 1.0 / (1.0 + math.exp(-epsilon))
-    return AtomicLoss(np.array([epsilon, -epsilon]), np.array([truth, 1.0 - truth]))
+    return AtomicLoss(np.array([epsilon, -epsilon]), np.array([truth, truth * math.exp(-epsilon)]))
 
 
 def randomised_response_renyi(order: float, epsilon: float) -> float:

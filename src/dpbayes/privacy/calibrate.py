@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from scipy.special import log_ndtr
-
 from dpbayes import _checks
-from dpbayes.errors import TargetUnreachable
+from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Cost, Priced
+from dpbayes.privacy.gdp import gaussian_mu
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee
 from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.targets import Both
 
 TOLERANCE = 1e-10
 """How near to the target, relative to min(1, target), a calibration lands."""
@@ -56,6 +57,8 @@ def calibrate(
     13.36
     """
     _checks.positive_integer("calibrate", times=times)
+    if alongside is not None and target.gap(alongside) > 0:
+        raise _unreachable(family.name, target)
 
     def cost(parameter: float) -> Cost:
         one = Cost.of(family.make(parameter), times)
@@ -72,35 +75,27 @@ def calibrate(
     return family.make(parameter)
 
 
-def calibrate_mix(parts: Sequence[tuple[Family[Priced], int]], target: Guarantee) -> tuple[Priced, ...]:
-    """Several families under one target: each first meets its equal share alone, then all are relaxed together.
+def calibrate_together(
+    family: Family[M], factors: Sequence[float], target: Guarantee, *, alongside: Sequence[Priced] = ()
+) -> tuple[M, ...]:
+    """Members of one family, their parameters in these proportions, that just meet the target together.
 
-    The relaxation multiplies every parameter (or divides it, where larger means less safe) by one common
-    factor, so the releases keep the proportions that equal shares gave them.
+    >>> from dpbayes import Adjacency, ApproxDP, Gaussian, PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> noise = Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
+    >>> one, other = calibrate_together(noise, [1.0, 2.0], ApproxDP(epsilon=1, delta=1e-6))
+    >>> round(other.sigma / one.sigma, 12)
+    2.0
     """
-    releases = sum(times for _, times in parts)
-    alone = [calibrate(family, target.share(releases)) for family, _ in parts]
-    parameters = [_parameter_of(family, mechanism) for (family, _), mechanism in zip(parts, alone, strict=True)]
 
-    def members(factor: float) -> tuple[Priced, ...]:
-        return tuple(
-            family.make(value * factor if family.larger_is_safer else value / factor)
-            for (family, _), value in zip(parts, parameters, strict=True)
-        )
+    def members(parameter: float) -> tuple[M, ...]:
+        made = {factor: family.make(parameter * factor) for factor in set(factors)}
+        return tuple(made[factor] for factor in factors)
 
-    def cost(factor: float) -> Cost:
-        costs = [Cost.of(member, times) for member, (_, times) in zip(members(factor), parts, strict=True)]
-        return sum(costs[1:], costs[0])
+    def cost(parameter: float) -> Cost:
+        return Cost.total((*members(parameter), *alongside))
 
-    return members(_search(cost, target, "mix", larger_is_safer=True, start=1.0))
-
-
-def _parameter_of(family: Family[Priced], mechanism: Priced) -> float:
-    for name in ("concentration", "sigma", "scale", "weight"):
-        value = getattr(mechanism, name, None)
-        if isinstance(value, float) and family.make(value) == mechanism:
-            return value
-    raise TargetUnreachable(f"calibrate: the family {family.name} does not keep its parameter in its mechanism.")
+    return members(_search(cost, target, family.name, larger_is_safer=family.larger_is_safer, start=family.start))
 
 
 def renyi_equivalent(target: Guarantee) -> Guarantee:
@@ -108,18 +103,20 @@ def renyi_equivalent(target: Guarantee) -> Guarantee:
 
     For (ε, δ) it is the order at which a Gaussian mechanism of that (ε, δ) would be priced best.
     """
-    if not isinstance(target, ApproxDP):
+    if isinstance(target, Both):
+        return renyi_equivalent(target.enforced if isinstance(target.enforced, RDP) else target.stated)
+    if not isinstance(target, (ApproxDP, AdaptiveDP)):
         return target
-
-    def gap(log_mu: float) -> float:
-        mu = math.exp(log_mu)
-        beyond = log_ndtr(0.5 * mu - target.epsilon / mu)
-        tilted = target.epsilon + log_ndtr(-0.5 * mu - target.epsilon / mu)
-        return float(beyond + math.log(-math.expm1(min(tilted - beyond, -1e-300)))) - math.log(target.delta)
-
-    mu = math.exp(safe_root(gap, safe=-30.0, unsafe=5.0, tolerance=1e-3))
+    mu = target.shift if isinstance(target, AdaptiveDP) else gaussian_mu(target.epsilon, target.delta)
     order = 1.0 + math.sqrt(-2.0 * math.log(target.delta)) / mu
     return RDP(order=order, epsilon=0.5 * order * mu**2)
+
+
+def _unreachable(name: str, target: Guarantee) -> TargetUnreachable:
+    return TargetUnreachable(
+        f"calibrate: no {name} parameters meet {target}; its cost stays above it. "
+        "Ask for another notion of privacy, a larger budget or fewer releases."
+    )
 
 
 def _search(
@@ -133,10 +130,12 @@ def _search(
 ) -> float:
     """The parameter whose cost just meets the target, searched in its logarithm."""
     towards_safety, stride = (1.0 if larger_is_safer else -1.0), 0.5
-    cheap = renyi_equivalent(target)
-    if cheap is not target and math.isfinite(cheap.gap(cost(start * math.exp(towards_safety * FARTHEST)))):
+    cheap, reach = renyi_equivalent(target), _reach(cost, start, towards_safety)
+    # the equivalent is no bound: other releases may exceed it and still leave room under the target
+    if cheap is not target and cheap.gap(cost(start * math.exp(towards_safety * reach))) <= 0:
         start = _search(cost, cheap, name, larger_is_safer=larger_is_safer, start=start, tolerance=ROUGHLY)
         stride = 0.03
+        reach = _reach(cost, start, towards_safety)
     origin = math.log(start)
 
     def gap(steps: float) -> float:
@@ -147,12 +146,11 @@ def _search(
     inward = 1.0 if here > 0 else -1.0
     while True:
         following = at + inward * stride
-        if abs(following) > FARTHEST:
+        if following > reach > at:
+            following = reach
+        if following > reach or following < -FARTHEST:
             if here > 0:
-                raise TargetUnreachable(
-                    f"calibrate: no {name} parameters meet {target}; its cost stays above it. "
-                    "Ask for another notion of privacy, a larger budget or fewer releases."
-                )
+                raise _unreachable(name, target)
             return math.exp(origin + towards_safety * at)
         value = gap(following)
         if (value > 0) != (here > 0):
@@ -161,3 +159,16 @@ def _search(
     safe, unsafe = (following, at) if value <= 0 else (at, following)
     steps = safe_root(gap, safe=safe, unsafe=unsafe, tolerance=tolerance * min(1.0, target.size))
     return math.exp(origin + towards_safety * steps)
+
+
+def _reach(cost: Callable[[float], Cost], start: float, towards_safety: float) -> float:
+    """How far the search may go towards safety, in logarithms: some families end, as doubles carry no larger gamma."""
+    reach = FARTHEST
+    while reach > 1.0:
+        try:
+            cost(start * math.exp(towards_safety * reach))
+        except InvalidArgument:
+            reach *= 0.9
+        else:
+            break
+    return reach

@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 from dpbayes import _checks
 
+ULPS = 8.0 * 2.0**-53
+"""Covers the rounding of the few operations of a conversion, as a share of its largest terms."""
+
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
@@ -25,7 +28,9 @@ def renyi_to_epsilon(order: float, renyi: float, delta: float) -> float:
     if math.isinf(order) or math.isinf(renyi):
         return renyi
     less = order - 1.0
-    return max(renyi + math.log(less) - (math.log(delta) + order * math.log(order)) / less, 0.0)
+    chance, entropy = math.log(delta) / less, order * math.log(order) / less
+    rounding = ULPS * (renyi + abs(math.log(less)) + abs(chance) + entropy)
+    return max(renyi + math.log(less) - (chance + entropy) + rounding, 0.0)
 
 
 def renyi_to_delta(order: float, renyi: float, epsilon: float) -> float:
@@ -41,7 +46,8 @@ def renyi_to_delta(order: float, renyi: float, epsilon: float) -> float:
         return 0.0 if renyi <= epsilon else 1.0
     less = order - 1.0
     exponent = less * (renyi - epsilon) + order * math.log1p(-1.0 / order) - math.log(less)
-    return min(math.exp(min(exponent, 0.0)), 1.0)
+    rounding = ULPS * (less * (renyi + abs(renyi - epsilon)) + 2.0 + abs(math.log(less)))
+    return min(math.exp(min(exponent + rounding, 0.0)) * (1.0 + ULPS), 1.0)
 
 
 def tcdp_to_epsilon(rho: float, omega: float, delta: float) -> float:

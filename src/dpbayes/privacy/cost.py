@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
 from dpbayes import _checks
+from dpbayes.domain import display
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.pld import ROUNDING, Pld, compose, epsilon_of
+from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon, pure_mu
+from dpbayes.privacy.pld import ROUNDING, Pld, compose, delta_of, epsilon_of
+from dpbayes.privacy.solve import rounded_towards_infinity
 
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
@@ -57,7 +61,7 @@ class Priced(Protocol):
         """JSON form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Cost:
     """The cost of several releases of the same data, adaptively chosen or not.
 
@@ -84,8 +88,8 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         if self.unit != other.unit:
             raise UnitMismatch(
-                f"Cost: expected one privacy unit, got {self.unit.adjacency} with max_rows={self.unit.max_rows} "
-                f"and {other.unit.adjacency} with max_rows={other.unit.max_rows}. Price both under the same unit."
+                f"Cost: expected one privacy unit, got two: {self.unit}; and {other.unit}. "
+                "Price both under the same unit."
             )
         merged: dict[Priced, int] = {}
         for mechanism, times in self.entries + other.entries:
@@ -96,17 +100,30 @@ class Cost:
         _checks.positive_integer("Cost", times=times)
         return Cost(unit=self.unit, entries=tuple((m, k * times) for m, k in self.entries))
 
+    def _facts(self) -> tuple[str, list[tuple[str, str]]]:
+        times = f"{self.releases:,} release" + ("" if self.releases == 1 else "s")
+        return f"Cost of {times}: {self.unit}", [(f"{k:,} ×", _parameters(m)) for m, k in self.entries]
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._facts())
+
     @property
     def releases(self) -> int:
         """How many releases are priced."""
         return sum(times for _, times in self.entries)
 
     def renyi(self, order: float) -> float:
-        """Σ of the divergences: Rényi divergences of independent draws add.
+        """Σ of the divergences: Rényi divergences of independent draws add. The pure ε is not rounded down.
 
         Source: [RDP] lemma 1.
         """
-        return math.fsum(times * mechanism.renyi(order) for mechanism, times in self.entries)
+        parts = [(mechanism.renyi(order), times) for mechanism, times in self.entries]
+        if math.isinf(order) and all(math.isfinite(part) for part, _ in parts):
+            return rounded_towards_infinity(sum((Fraction(part) * times for part, times in parts), Fraction(0)))
+        return math.fsum(times * part for part, times in parts)
 
     def concentrated(self, omega: float) -> float:
         """Σ of the ρ at a common ω.
@@ -128,7 +145,8 @@ class Cost:
         if self._single is not None:
             return self._single.epsilon(delta)
         by_pld = delta >= PLD_FLOOR and self.releases <= MOST_RELEASES
-        found = epsilon_of(self.pld(), delta) if by_pld else math.inf
+        by_loss = epsilon_of(self.pld(), delta, self.releases) if by_pld else math.inf
+        found = min(by_loss, self.shifted_epsilon(delta))
         pure = self.renyi(math.inf)
         unbounded = all(mechanism.renyi(math.inf) == math.inf for mechanism, _ in self.entries)
         trusted = by_pld and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases)
@@ -141,7 +159,9 @@ class Cost:
         _checks.probability("Cost", delta=delta)
         found = {"exact": self._single.epsilon(delta)} if self._single is not None else {}
         if self.entries and delta >= PLD_FLOOR and self.releases <= MOST_RELEASES:
-            found["pld"] = epsilon_of(self.pld(), delta)
+            found["pld"] = epsilon_of(self.pld(), delta, self.releases)
+        if math.isfinite(shifted := self.shifted_epsilon(delta)):
+            found["gaussian"] = shifted
         found["renyi"] = self.renyi_epsilon(delta)[1]
         found["tcdp"] = self.concentrated_epsilon(delta)[1]
         found["pure"] = self.renyi(math.inf)
@@ -151,6 +171,23 @@ class Cost:
     def exact(self) -> bool:
         """Whether every part has an exact privacy loss, rather than a bound on its divergences."""
         return all(getattr(mechanism, "exact", True) for mechanism, _ in self.entries)
+
+    @property
+    def shift(self) -> tuple[float, float]:
+        """(√Σμ², Σδ₀): the Gaussian shift that covers all releases, but for a chance; infinite where one has none.
+
+        Symbols: μ and δ₀ of each release.
+        Source: docs/explanation/proofs/adaptive.md, theorem 1.
+        Adjacency: that of the unit.
+        """
+        shifts = [(*_shift(mechanism), times) for mechanism, times in self.entries]
+        squares = math.fsum(times * mu * mu for mu, _, times in shifts)
+        return math.sqrt(squares) * (1.0 + 1e-12), math.fsum(times * betrayed for _, betrayed, times in shifts)
+
+    def shifted_epsilon(self, delta: float) -> float:
+        """ε by the Gaussian shift of all releases: next to nothing is lost for Gaussian noise."""
+        shift, betrayed = self.shift
+        return gaussian_epsilon(shift, delta - betrayed) if betrayed < delta and math.isfinite(shift) else math.inf
 
     def renyi_epsilon(self, delta: float) -> tuple[float, float]:
         """The best Rényi order for this δ, and its ε."""
@@ -170,10 +207,12 @@ class Cost:
         if self._single is not None:
             return self._single.delta(epsilon)
         order = best_order(lambda at: renyi_to_delta(at, self.renyi(at), epsilon))
-        by_renyi = renyi_to_delta(order, self.renyi(order), epsilon)
+        shift, betrayed = self.shift
+        by_shift = betrayed + gaussian_delta(shift, epsilon) if math.isfinite(shift) else 1.0
+        by_renyi = min(renyi_to_delta(order, self.renyi(order), epsilon), by_shift)
         if by_renyi < PLD_FLOOR or self.releases > MOST_RELEASES:
             return by_renyi
-        return min(by_renyi, max(float(self.pld().get_delta_for_epsilon(epsilon)), PLD_FLOOR))
+        return min(by_renyi, max(delta_of(self.pld(), epsilon, self.releases), PLD_FLOOR))
 
     @property
     def _single(self) -> Priced | None:
@@ -204,10 +243,31 @@ def _interval(entries: tuple[tuple[Priced, int], ...]) -> float:
     return low
 
 
+def _parameters(mechanism: Priced) -> str:
+    """A mechanism in one line: its record without the unit."""
+    name, *rest = (f"{key}={value}" for key, value in mechanism.record().items() if key != "unit")
+    return display.listed([name.partition("=")[2], *rest])
+
+
+@lru_cache(maxsize=4096)
+def _shift(mechanism: Priced) -> tuple[float, float]:
+    """(μ, δ₀) of one release: what it says itself (``gdp``), or that of its pure ε, perhaps but for a chance."""
+    if (covered := getattr(mechanism, "gdp", None)) is not None:
+        mu, betrayed = covered()
+        return float(mu), float(betrayed)
+    if (but_for := getattr(mechanism, "but_for", None)) is not None:
+        rest, betrayed = but_for()
+        return pure_mu(rest.renyi(math.inf)), float(betrayed)
+    return pure_mu(mechanism.renyi(math.inf)), 0.0
+
+
 def _spread(mechanism: Priced) -> float:
-    """The standard deviation of the loss: at orders near 1 a Rényi divergence is half the variance."""
+    """The standard deviation of the loss: at orders near 1 a Rényi divergence is half the variance.
+
+    Where a loss may be infinite, that of its other values, about twice the total variation distance.
+    """
     divergence = mechanism.renyi(1.0 + 1e-3)
-    return math.sqrt(2.0 * divergence) if math.isfinite(divergence) else 1.0
+    return math.sqrt(2.0 * divergence) if math.isfinite(divergence) else min(2.0 * mechanism.delta(0.0), 1.0)
 
 
 @lru_cache(maxsize=256)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import ClassVar, Protocol
 
 from dpbayes import _checks
+from dpbayes.domain.codec import READERS
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.cost import Cost
 
+LAST_BITS = Decimal(2) ** -50
+"""A number that is a short decimal but for this share of it is that decimal: the rounding of a sum or two."""
+
 
 def rounded_up(number: float, digits: int = 6) -> str:
-    """A number for people, never below the true one: a cost is not stated too small.
+    """A number for people, never below the true one, but for the last bits: a cost is not stated too small.
 
     >>> rounded_up(1.2214, digits=3), rounded_up(0.5)
     ('1.23', '0.5')
@@ -22,7 +28,7 @@ def rounded_up(number: float, digits: int = 6) -> str:
 
 
 def rounded_down(number: float, digits: int = 6) -> str:
-    """A number for people, never above the true one: what is left is not stated too large.
+    """A number for people, never above the true one, but for the last bits: what is left is not stated too large.
 
     >>> rounded_down(2.1679, digits=3)
     '2.16'
@@ -33,8 +39,11 @@ def rounded_down(number: float, digits: int = 6) -> str:
 def _rounded(number: float, digits: int, rounding: str) -> str:
     if not math.isfinite(number):
         return f"{number:g}"
-    near = f"{number:.12g}"  # so that the last bits of a sum do not turn 0.3 into 0.3001
-    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(near)):.{digits}g}"
+    exact, context = Decimal(number), Context(prec=digits, rounding=rounding)
+    near = Context(prec=digits).create_decimal(exact)
+    # 0.1 + 0.2 is 0.3 but for its last bit, and is not turned into 0.300001
+    stated = near if abs(exact - near) <= LAST_BITS * abs(exact) else context.create_decimal(exact)
+    return f"{float(stated):.{digits}g}"
 
 
 class Guarantee(Protocol):
@@ -51,6 +60,15 @@ class Guarantee(Protocol):
     def gap(self, cost: Cost) -> float:
         """How far the cost exceeds the guarantee; non-positive exactly when it meets it."""
 
+    def amount(self, cost: Cost) -> float:
+        """The cost as the number that the guarantee limits."""
+
+    def part(self, cost: Cost) -> float:
+        """The share of the guarantee that the cost uses on its own."""
+
+    def at(self, part: float) -> float:
+        """The number that stands for this share of the guarantee."""
+
     def share(self, releases: int) -> Guarantee:
         """An equal part for each of several releases, by the simple composition rule of this notion."""
 
@@ -58,11 +76,64 @@ class Guarantee(Protocol):
         """JSON form."""
 
 
-class _Recorded:
-    """The JSON form that all guarantees share."""
+class Limit(Guarantee, Protocol):
+    """A guarantee that a ledger can keep over many charges, each adapted to what came before."""
+
+    def used(self, costs: Iterable[Cost]) -> float:
+        """The share of it that separate charges use; they are admitted while it is at most 1."""
+
+    def spent(self, costs: Iterable[Cost]) -> float:
+        """The same as the number that it limits."""
+
+    def left(self, costs: Sequence[Cost]) -> float:
+        """The largest number that one more release may cost on its own."""
+
+    def priced(self, target: Guarantee, costs: Sequence[Cost] = ()) -> Guarantee:
+        """A target as the limit prices it: calibrate to it what will be charged."""
+
+
+class _Limit(ABC):
+    """What guarantees of one number share: the cost is compared with it, and has a JSON form."""
 
     __slots__ = ()
     name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """ε or ρ."""
+
+    @abstractmethod
+    def amount(self, cost: Cost) -> float:
+        """The cost as the number that the guarantee limits."""
+
+    def gap(self, cost: Cost) -> float:
+        """The cost minus the target."""
+        return self.amount(cost) - self.size
+
+    def part(self, cost: Cost) -> float:
+        """The cost as a share of the guarantee."""
+        return self.amount(cost) / self.size
+
+    def used(self, costs: Iterable[Cost]) -> float:
+        """The share that separate charges use together: the sum, whatever each was adapted to. Not so for (ε, δ)."""
+        return math.fsum(self.part(cost) for cost in costs)
+
+    def spent(self, costs: Iterable[Cost]) -> float:
+        """The same as a number."""
+        return self.at(self.used(costs))
+
+    def left(self, costs: Sequence[Cost]) -> float:
+        """The largest number that one more release may cost."""
+        return self.at(max(1.0 - self.used(costs), 0.0)) if costs else self.size
+
+    def priced(self, target: Guarantee, costs: Sequence[Cost] = ()) -> Guarantee:  # noqa: ARG002 - Limit
+        """Targets stay as they are."""
+        return target
+
+    def at(self, part: float) -> float:
+        """This share of ε or ρ."""
+        return part * self.size
 
     def record(self) -> dict[str, float | str]:
         """JSON form."""
@@ -70,7 +141,7 @@ class _Recorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PureDP(_Recorded):
+class PureDP(_Limit):
     """ε-differential privacy: no probability moves by more than a factor e^ε."""
 
     name: ClassVar[str] = "pure-dp"
@@ -84,9 +155,9 @@ class PureDP(_Recorded):
         """ε."""
         return self.epsilon
 
-    def gap(self, cost: Cost) -> float:
-        """Pure ε minus the target."""
-        return cost.renyi(math.inf) - self.epsilon
+    def amount(self, cost: Cost) -> float:
+        """Pure ε."""
+        return cost.renyi(math.inf)
 
     def share(self, releases: int) -> PureDP:
         """ε/k each."""
@@ -97,7 +168,7 @@ class PureDP(_Recorded):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApproxDP(_Recorded):
+class ApproxDP(_Limit):
     """(ε, δ)-differential privacy."""
 
     name: ClassVar[str] = "approx-dp"
@@ -113,9 +184,14 @@ class ApproxDP(_Recorded):
         """ε."""
         return self.epsilon
 
-    def gap(self, cost: Cost) -> float:
-        """ε at this δ minus the target."""
-        return cost.epsilon(self.delta) - self.epsilon
+    def amount(self, cost: Cost) -> float:
+        """ε at this δ."""
+        return cost.epsilon(self.delta)
+
+    def used(self, costs: Iterable[Cost]) -> float:
+        """All together, composed exactly: right only if all were fixed beforehand."""
+        found = [cost for cost in costs if cost.entries]
+        return self.part(sum(found[1:], found[0])) if found else 0.0
 
     def share(self, releases: int) -> ApproxDP:
         """(ε/k, δ/k) each."""
@@ -126,7 +202,7 @@ class ApproxDP(_Recorded):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RDP(_Recorded):
+class RDP(_Limit):
     """Rényi differential privacy at one order."""
 
     name: ClassVar[str] = "rdp"
@@ -142,9 +218,9 @@ class RDP(_Recorded):
         """ε."""
         return self.epsilon
 
-    def gap(self, cost: Cost) -> float:
-        """Divergence at the order minus the target."""
-        return cost.renyi(self.order) - self.epsilon
+    def amount(self, cost: Cost) -> float:
+        """Divergence at the order."""
+        return cost.renyi(self.order)
 
     def share(self, releases: int) -> RDP:
         """ε/k each, by [RDP] lemma 1."""
@@ -155,7 +231,7 @@ class RDP(_Recorded):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TCDP(_Recorded):
+class TCDP(_Limit):
     """Truncated concentrated privacy: Rényi divergence at most ρ·λ for all orders 1 < λ < ω."""
 
     name: ClassVar[str] = "tcdp"
@@ -171,9 +247,9 @@ class TCDP(_Recorded):
         """ρ."""
         return self.rho
 
-    def gap(self, cost: Cost) -> float:
-        """Smallest ρ up to ω minus the target."""
-        return cost.concentrated(self.omega) - self.rho
+    def amount(self, cost: Cost) -> float:
+        """Smallest ρ up to ω."""
+        return cost.concentrated(self.omega)
 
     def share(self, releases: int) -> TCDP:
         """ρ/k each."""
@@ -184,7 +260,7 @@ class TCDP(_Recorded):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZCDP(_Recorded):
+class ZCDP(_Limit):
     """Zero-concentrated privacy: Rényi divergence at most ρ·λ for all orders."""
 
     name: ClassVar[str] = "zcdp"
@@ -198,9 +274,9 @@ class ZCDP(_Recorded):
         """ρ."""
         return self.rho
 
-    def gap(self, cost: Cost) -> float:
-        """Smallest ρ minus the target."""
-        return cost.concentrated(math.inf) - self.rho
+    def amount(self, cost: Cost) -> float:
+        """Smallest ρ."""
+        return cost.concentrated(math.inf)
 
     def share(self, releases: int) -> ZCDP:
         """ρ/k each."""
@@ -213,16 +289,25 @@ class ZCDP(_Recorded):
 _KINDS = {kind.name: kind for kind in (PureDP, ApproxDP, RDP, TCDP, ZCDP)}
 
 
-def guarantee_from_record(record: object) -> Guarantee:
+def guarantee_from_record(record: object) -> Limit:
     """Read the JSON form back.
 
     >>> guarantee_from_record(ZCDP(rho=0.5).record())
     ZCDP(rho=0.5)
     """
-    if not isinstance(record, dict) or record.get("notion") not in tuple(_KINDS):
-        raise InvalidArgument(f"Guarantee: expected a record whose notion is one of {', '.join(_KINDS)}.")
+    from dpbayes.privacy.adaptive import AdaptiveDP  # it builds on these
+
+    kinds = {**_KINDS, AdaptiveDP.name: AdaptiveDP}
+    if not isinstance(record, dict) or record.get("notion") not in tuple(kinds):
+        raise InvalidArgument(f"Guarantee: expected a record whose notion is one of {', '.join(kinds)}.")
     numbers = {key: value for key, value in record.items() if key != "notion"}
-    kind = _KINDS[record["notion"]]
-    if set(numbers) != set(kind.__dataclass_fields__) - {"name"}:
+    kind = kinds[record["notion"]]
+    fields = set(kind.__dataclass_fields__) - {"name"}
+    if kind is AdaptiveDP and numbers.get("rule") == "gaussian":
+        fields -= {"order"}
+    if set(numbers) != fields:
         raise InvalidArgument(f"Guarantee: a {record['notion']} record has the wrong fields.")
     return kind(**numbers)
+
+
+READERS[Guarantee] = guarantee_from_record

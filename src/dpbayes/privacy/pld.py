@@ -32,6 +32,15 @@ CUT = 1e-15
 ROUNDING = 5e-16
 """Moved to an infinite loss in every release: Fourier transforms that compose it may lose up to a fifth of this."""
 
+LOSS_ERROR = 2.0**-50
+"""Share by which a loss may be wrong after the few operations that make it; losses are raised by it."""
+
+SAFETY = 4e-10
+"""Added to a composed δ, as a share of it."""
+
+MASS_ERROR = 1e-12
+"""The masses of one release are right to this share; composed, they are sums of products, and errors add up."""
+
 LONG = 2**17
 """Number of multiples from which a repeated distribution is cut: finding the bounds takes longer below it."""
 
@@ -52,6 +61,11 @@ def from_masses(interval: float, removed: Masses, added: Masses | None = None) -
     return privacy_loss_distribution.PrivacyLossDistribution(dense(removed), dense(added))
 
 
+def raised(losses: Floats) -> Floats:
+    """The losses, each at least what it would be without rounding."""
+    return losses + LOSS_ERROR * np.abs(losses)
+
+
 def split(losses: Floats, probabilities: Floats, interval: float, first: int, last: int) -> Masses:
     """Atoms of the loss moved to the multiples first…last of ``interval``.
 
@@ -61,6 +75,7 @@ def split(losses: Floats, probabilities: Floats, interval: float, first: int, la
 
     Source: [Dots] algorithm 1.
     """
+    losses = raised(losses)
     cell = np.clip(np.floor(losses / interval), first - 1, last).astype(np.int64)
     inside = (cell >= first) & (cell < last)
     index, mass = cell[inside] - first, probabilities[inside]
@@ -81,9 +96,11 @@ def span(losses: Floats, probabilities: Floats, interval: float) -> tuple[int, i
     return math.floor(low / interval), math.ceil(high / interval) + 1
 
 
-def from_atoms(losses: Floats, probabilities: Floats, interval: float) -> Pld:
-    """A symmetric pair whose loss takes finitely many values."""
-    return from_masses(interval, split(losses, probabilities, interval, *span(losses, probabilities, interval)))
+def from_atoms(losses: Floats, probabilities: Floats, interval: float, betrayed: float = 0.0) -> Pld:
+    """A symmetric pair whose loss takes finitely many values, and with probability ``betrayed`` is infinite instead."""
+    first, last = span(losses, probabilities, interval)
+    lowest, masses, infinity = split(losses, (1.0 - betrayed) * probabilities, interval, first, last)
+    return from_masses(interval, (lowest, masses, infinity + betrayed))
 
 
 def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: float) -> Pld:
@@ -138,8 +155,9 @@ def from_statement(epsilon: float, delta: float, interval: float) -> Pld:
     Source: [KOV] theorem 3.3; [Dots] for the pair that dominates all (ε, δ)-DP mechanisms.
     """
     truth = (1.0 - delta) / (1.0 + math.exp(-epsilon))
+    lie = truth * math.exp(-epsilon)
     first, last = math.floor(-epsilon / interval), math.ceil(epsilon / interval) + 1
-    atoms = np.array([epsilon, -epsilon]), np.array([truth, 1.0 - delta - truth])
+    atoms = np.array([epsilon, -epsilon]), np.array([truth, lie])
     lowest, masses, infinity = split(*atoms, interval, first, last)
     return from_masses(interval, (lowest, masses, infinity + delta))
 
@@ -161,23 +179,37 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     return heap[0][2]
 
 
-def epsilon_of(pld: Pld, delta: float) -> float:
+def delta_of(pld: Pld, epsilon: float, releases: int = 1) -> float:
+    """δ(ε) of so many composed releases, rounded up (docs/explanation/proofs/numerics.md)."""
+    return min(float(pld.get_delta_for_epsilon(epsilon)) * (1.0 + SAFETY + MASS_ERROR * releases), 1.0)
+
+
+def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
     """The smallest ε ≥ 0 with δ(ε) ≤ delta; infinite if an infinite loss is likelier than that."""
-    deltas = pld.get_delta_for_epsilon
-    if float(deltas(0.0)) <= delta:
+    if delta_of(pld, 0.0, releases) <= delta:
         return 0.0
     high = 1.0
-    while float(deltas(high)) > delta:
+    while delta_of(pld, high, releases) > delta:
         high *= 2.0
         if high > 1e6:
             return math.inf
     target = math.log(delta)
 
     def gap(epsilon: float) -> float:
-        value = float(deltas(epsilon))
+        value = delta_of(pld, epsilon, releases)
         return (math.log(value) if value > 0 else -math.inf) - target
 
     return safe_root(gap, safe=high, unsafe=0.5 * high if high > 1.0 else 0.0, tolerance=1e-13 * max(1.0, -target))
+
+
+def atoms(pld: Pld) -> list[tuple[Floats, Floats, float]]:
+    """Losses in rising order, their probabilities and the mass at infinity, for each direction that differs."""
+    found = []
+    for pmf in [pld._pmf_remove] if pld._symmetric else [pld._pmf_remove, pld._pmf_add]:
+        dense = pmf.to_dense_pmf()  # dp-accounting has no public way to ask for what is in it
+        losses = (dense._lower_loss + np.arange(dense._probs.size, dtype=np.float64)) * dense._discretization
+        found.append((losses, np.asarray(dense._probs, dtype=np.float64), float(dense._infinity_mass)))
+    return found
 
 
 def _size(pld: Pld) -> int:

@@ -1,9 +1,23 @@
-"""One root finder for the whole library: it holds an end that is safe and never returns the other one."""
+"""Never on the wrong side: a root finder that holds a safe end, and floats that are not below an exact number."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
+
+
+def rounded_towards_infinity(exact: Fraction) -> float:
+    """The smallest float that is not below this number.
+
+    >>> rounded_towards_infinity(Fraction(1, 4)), rounded_towards_infinity(Fraction(1, 3)) * 3 > 1 - 1e-16
+    (0.25, True)
+    """
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def safe_root(

@@ -1,0 +1,106 @@
+"""Targets of several guarantees at once: what a release states, and what its ledger enforces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from dpbayes.privacy.adaptive import AdaptiveDP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Both:
+    """A guarantee that is stated, and another that has to hold as well."""
+
+    stated: Guarantee
+    enforced: Guarantee
+
+    @property
+    def name(self) -> str:
+        """That of the stated one."""
+        return self.stated.name
+
+    @property
+    def size(self) -> float:
+        """That of the stated one."""
+        return self.stated.size
+
+    def amount(self, cost: Cost) -> float:
+        """In terms of the stated one."""
+        return self.gap(cost) + self.size
+
+    def part(self, cost: Cost) -> float:
+        """The larger of both shares."""
+        return max(self.stated.part(cost), self.enforced.part(cost))
+
+    def at(self, part: float) -> float:
+        """In terms of the stated one."""
+        return self.stated.at(part)
+
+    def gap(self, cost: Cost) -> float:
+        """The larger gap; the dearer question is asked only if the cheap one is answered."""
+        enforced = self.enforced.gap(cost)
+        return enforced if enforced > 0 else max(enforced, self.stated.gap(cost))
+
+    def share(self, releases: int) -> Guarantee:
+        """An equal part of each."""
+        return Both(stated=self.stated.share(releases), enforced=self.enforced.share(releases))
+
+    def record(self) -> dict[str, float | str]:
+        """JSON form of the stated one."""
+        return self.stated.record()
+
+    def __str__(self) -> str:
+        return str(self.stated)
+
+
+def stated(target: Guarantee) -> Guarantee:
+    """The guarantee that was asked for, without what its ledger enforces beside it."""
+    while isinstance(target, Both):
+        target = target.stated
+    return target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """Whatever fits into a limit beside charges."""
+
+    name: ClassVar[str] = "fitting"
+    limit: AdaptiveDP
+    costs: tuple[Cost, ...]
+
+    @property
+    def size(self) -> float:
+        """One: the whole limit."""
+        return 1.0
+
+    def amount(self, cost: Cost) -> float:
+        """The share of the limit that is used with it."""
+        return self.limit.used([*self.costs, cost])
+
+    def part(self, cost: Cost) -> float:
+        """The same."""
+        return self.amount(cost)
+
+    def at(self, part: float) -> float:
+        """The same."""
+        return part
+
+    def gap(self, cost: Cost) -> float:
+        """That share minus one."""
+        return self.amount(cost) - 1.0
+
+    def share(self, releases: int) -> Guarantee:  # noqa: ARG002 - Guarantee
+        """There is no part of it: the stated guarantee is shared."""
+        return self
+
+    def record(self) -> dict[str, float | str]:
+        """JSON form of the limit."""
+        return self.limit.record()
+
+    def __str__(self) -> str:
+        return str(self.limit)

@@ -1,0 +1,243 @@
+"""Limits for adaptive analysts: the sums, the game that broke the composed limit, and the price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from scipy.stats import binom
+
+from dpbayes import RDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP, Stated
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
+from dpbayes.privacy.adaptive import AdaptiveDP
+from dpbayes.privacy.calibrate import calibrate
+from dpbayes.privacy.cost import Priced
+from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
+
+ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+LIMIT = ApproxDP(epsilon=1, delta=1e-6)
+KEPT = {rule: AdaptiveDP(epsilon=1, delta=1e-6, rule=rule) for rule in ("gaussian", "renyi")}
+each_rule = pytest.mark.parametrize("rule", KEPT)
+
+
+# -- the game of findings: rounds of small noise, then a release whose kind depends on what came out ----------------
+
+
+def hockey_stick(mechanism: Priced, epsilon: float) -> float:
+    """At any real ε, for a pair that is the same in both directions."""
+    return mechanism.delta(epsilon) if epsilon >= 0 else 1 - math.exp(epsilon) * (1 - mechanism.delta(-epsilon))
+
+
+def delta_of_the_game(rounds: int, epsilon: float, finals: list[Priced]) -> float:
+    """The true δ at ε = 1 of the whole interaction, by enumeration: the sum of the ±ε of the rounds is all that counts.
+
+    After each outcome the analyst takes the final release that hurts most.
+    """
+    truth = 1 / (1 + math.exp(-epsilon))
+    return sum(
+        binom.pmf(k, rounds, truth) * max(hockey_stick(one, 1.0 - (2 * k - rounds) * epsilon) for one in finals)
+        for k in range(rounds + 1)
+    )
+
+
+def largest(make: Callable[[float], Priced], fits: Callable[[Cost], bool]) -> Priced:
+    """The least noise that fits; more noise fits too."""
+    low, high = 0.3, 1e6
+    for _ in range(45):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(Cost.of(make(middle))) else (middle, high)
+    return make(high)
+
+
+def stated(noise: float) -> Stated:
+    return Stated(epsilon_stated=0.1 / noise, delta_stated=min(1e-6 / noise, 0.5), unit=ADD, what="another library")
+
+
+FINALS = [lambda x: Gaussian(sigma=x, unit=ADD), lambda x: Laplace(scale=x, unit=ADD), stated]
+
+
+@pytest.mark.parametrize("rounds", [1, 20])
+def test_the_composed_limit_is_broken_by_a_choice_that_depends_on_outputs(rounds: int) -> None:
+    first = Cost.of(Laplace(scale=1 / 0.03, unit=ADD), rounds)
+    finals = [largest(make, lambda cost: LIMIT.gap(first + cost) <= 0) for make in FINALS]
+    for one in finals:  # each on its own keeps the promise
+        assert delta_of_the_game(rounds, 0.03, [one]) <= 1.0001e-6
+    assert delta_of_the_game(rounds, 0.03, finals) > (1.9e-6 if rounds == 20 else 1.2e-6)
+
+
+@each_rule
+@pytest.mark.parametrize("rounds", [1, 20])
+def test_the_adaptive_limit_stops_it(rule: str, rounds: int) -> None:
+    limit, one = KEPT[rule], Cost.of(Laplace(scale=1 / 0.03, unit=ADD))
+    before = [one] * rounds
+    assert limit.used(before) < 1
+    finals = [largest(make, lambda cost: limit.used([*before, cost]) <= 1) for make in FINALS]
+    assert 1e-9 < delta_of_the_game(rounds, 0.03, finals) <= 1e-6
+
+
+# -- sums ------------------------------------------------------------------------------------------------------
+
+
+MECHANISMS: list[Priced] = [
+    Gaussian(sigma=20.0, unit=REPLACE),
+    Gaussian(sigma=2e5, unit=REPLACE),
+    Laplace(scale=40.0, unit=REPLACE),
+    Dirichlet(weight=0.2, concentration=30.0, unit=REPLACE),
+    Stated(epsilon_stated=0.02, delta_stated=1e-10, unit=REPLACE, what="a map"),
+]
+
+
+@each_rule
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: f"{type(one).__name__}-{MECHANISMS.index(one)}")
+def test_what_a_charge_is_said_to_cost_is_true_of_it(rule: str, mechanism: Priced) -> None:
+    """ε by the rule, at the limit's δ, is never below the exact one; charged together is never dearer than apart."""
+    limit = KEPT[rule]
+    for times in (1, 4):
+        cost = Cost.of(mechanism, times)
+        assert limit.amount(cost) >= cost.epsilon(limit.delta) * (1 - 1e-9)
+        assert 0 < limit.part(cost) <= limit.used([Cost.of(mechanism)] * times) * (1 + 1e-12)
+
+
+@each_rule
+def test_the_whole_limit_is_its_epsilon_and_parts_are_less(rule: str) -> None:
+    limit = KEPT[rule]
+    assert limit.at(1.0) == pytest.approx(1.0, rel=1e-9)
+    assert limit.at(0.0) == 0.0
+    values = [limit.at(part / 20) for part in range(21)]
+    assert values == sorted(values)
+
+
+def test_a_mixture_uses_shift_and_slack_and_neither_exceeds_its_limit() -> None:
+    limit = KEPT["gaussian"]
+    dirichlet = MECHANISMS[3]
+    part = limit.part(Cost.of(dirichlet))
+    assert 0 < part < 1
+    # the pair at the balance: a Gaussian of that share of the limit covers all but that share of the slack
+    assert dirichlet.delta(0.3) <= part * 5e-8 + Gaussian(
+        sigma=math.sqrt(2) / (limit.shift * math.sqrt(part)), unit=REPLACE
+    ).delta(0.3)
+    assert limit.part(Cost.of(Stated(epsilon_stated=1e-9, delta_stated=2.5e-8, unit=ADD, what="x"))) == pytest.approx(
+        0.5
+    )
+
+
+# -- targets ---------------------------------------------------------------------------------------------------
+
+
+@each_rule
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (0.3, 1e-9), (1.0, 1e-6)])
+@pytest.mark.parametrize("kind", ["gaussian", "laplace", "dirichlet"])
+def test_a_target_priced_by_the_limit_keeps_its_promise_and_costs_no_more_than_it_says(
+    rule: str, kind: str, epsilon: float, delta: float
+) -> None:
+    limit, target = KEPT[rule], ApproxDP(epsilon=epsilon, delta=delta)
+    goal = limit.priced(target)
+    made: dict[str, Callable[[Guarantee], Priced]] = {
+        "gaussian": lambda goal: calibrate(gaussian_noise(REPLACE), goal, times=3),
+        "laplace": lambda goal: calibrate(laplace_noise(REPLACE), goal, times=3),
+        "dirichlet": lambda goal: ConcentrationCurve(target=goal, unit=REPLACE, releases=3).at(0.1),
+    }
+    cost = Cost.of(made[kind](goal), 3)
+    assert target.gap(cost) <= 1e-9 * epsilon
+    assert limit.used([cost]) <= 1
+    if delta == limit.delta:
+        assert limit.amount(cost) <= 1.01 * epsilon
+    if kind == "gaussian" and rule == "gaussian":
+        assert target.gap(cost) > -0.01 * epsilon
+
+
+@each_rule
+@pytest.mark.parametrize(
+    "first", [Laplace(scale=4.0, unit=REPLACE), Gaussian(sigma=9.0, unit=REPLACE)], ids=["pure", "noise"]
+)
+def test_a_release_of_what_is_left_fits_and_keeps_its_promise(rule: str, first: Priced) -> None:
+    limit, charged = KEPT[rule], [Cost.of(first)]
+    left = limit.left(charged)
+    assert 0.05 < left < 1
+    goal = limit.priced(ApproxDP(epsilon=left, delta=1e-6), charged)
+    for family in (gaussian_noise(REPLACE), laplace_noise(REPLACE)):
+        made = Cost.of(calibrate(family, goal))
+        assert limit.used([*charged, made]) <= 1
+        assert made.epsilon(1e-6) <= left
+
+
+def test_pure_releases_alone_add_up_to_the_limit_as_pure_ones_do() -> None:
+    """They are an item of the menu that needs no δ; beside them Gaussian noise still has some room."""
+    limit = AdaptiveDP(epsilon=2, delta=1e-6)
+    half = Cost.of(Laplace(scale=2.0, unit=REPLACE))
+    assert limit.used([half]) == pytest.approx(0.5)
+    assert limit.amount(half) == pytest.approx(1.0)
+    assert limit.used([half, half]) == pytest.approx(1.0)
+    assert limit.used([half, Cost.of(Gaussian(sigma=9.0, unit=REPLACE))]) <= 1 < limit.used([half, half, half])
+    # the true cost of that mixture, fixed beforehand, is below the limit
+    assert (half + Cost.of(Gaussian(sigma=9.0, unit=REPLACE))).epsilon(1e-6) <= 2
+
+
+def test_other_targets_stay_as_they_are() -> None:
+    for target in (PureDP(epsilon=1), RDP(order=3, epsilon=0.1)):
+        assert KEPT["gaussian"].priced(target) is target
+
+
+@each_rule
+def test_equal_shares_fill_the_limit_and_no_more(rule: str) -> None:
+    limit = KEPT[rule]
+    one = calibrate(gaussian_noise(REPLACE), limit.share(7))
+    assert 0.999 <= 7 * limit.part(Cost.of(one)) <= 1
+
+
+# -- records ---------------------------------------------------------------------------------------------------
+
+
+@each_rule
+def test_records_hold_what_was_fixed_at_the_opening(rule: str) -> None:
+    limit = KEPT[rule]
+    assert guarantee_from_record(limit.record()) == limit
+    assert ("order" in limit.record()) == (rule == "renyi")
+    assert str(limit) == "ε=1 at δ=1e-06"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"slack": 1e-6},
+        {"slack": 0.0},
+        {"rule": "hope"},
+        {"order": 3.0},
+        {"rule": "renyi", "order": 1.5},
+        {"epsilon": -1.0},
+        {"delta": 0.0},
+    ],
+)
+def test_limits_without_sense_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgument):
+        AdaptiveDP(**{"epsilon": 1.0, "delta": 1e-6, **wrong})  # type: ignore[arg-type]
+    record = KEPT["gaussian"].record()
+    with pytest.raises(InvalidArgument):
+        guarantee_from_record({**record, "order": 2.0})
+
+
+# -- the price -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [ADD, REPLACE], ids=["add", "replace"])
+@pytest.mark.parametrize(("sigma", "epsilon"), [(5.0, 4.0), (20.0, 1.0), (100.0, 1.0)])
+def test_gaussian_noise_loses_at_most_one_release_in_a_hundred(unit: PrivacyUnit, sigma: float, epsilon: float) -> None:
+    mechanism, composed = Gaussian(sigma=sigma, unit=unit), ApproxDP(epsilon=epsilon, delta=1e-6)
+    one_by_one = math.floor(1 / AdaptiveDP(epsilon=epsilon, delta=1e-6).part(Cost.of(mechanism)))
+    assert composed.gap(Cost.of(mechanism, one_by_one)) <= 0
+    assert composed.gap(Cost.of(mechanism, math.ceil((one_by_one + 1) / 0.99))) > 0
+
+
+def test_a_mixture_loses_at_most_a_fifth_by_the_renyi_rule() -> None:
+    mixture = Cost.of(Gaussian(sigma=60, unit=REPLACE)) + Cost.of(Laplace(scale=60, unit=REPLACE))
+    mixture = mixture + Cost.of(Dirichlet(weight=0.05, concentration=6.0, unit=REPLACE))
+    one_by_one = 0
+    charges: list[Cost] = []
+    while KEPT["renyi"].used(more := [*charges, *(Cost.of(one) for one, _ in mixture.entries)]) <= 1:
+        one_by_one, charges = one_by_one + 1, more
+    assert one_by_one >= 10
+    assert LIMIT.gap(mixture * one_by_one) <= 0
+    assert LIMIT.gap(mixture * math.ceil((one_by_one + 1) / 0.8)) > 0
