@@ -13,11 +13,17 @@ import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
 from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.records import KINDS, from_record
+from dpbayes.mechanisms.selection import Selection
+from dpbayes.mechanisms.threshold import Threshold
+from dpbayes.mechanisms.urn import PseudoRecords
+from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Priced
+from dpbayes.privacy.gdp import gaussian_delta
 from dpbayes.privacy.pld import epsilon_of
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -32,6 +38,12 @@ EXAMPLES: list[Priced] = [
     Dirichlet(weight=0.5, concentration=6.0, unit=CHANGE),
     Dirichlet(weight=0.2, concentration=8.0, unit=MANY),
     Dirichlet(weight=0.2, concentration=8.0, unit=REPLACE, sensitivity=Sensitivity(l1=1.5, l2_squared=1.0, linf=0.75)),
+    Dirichlet(weight=0.02, concentration=0.3, unit=CHANGE, grid=0.25),
+    UnroundedDirichlet(weight=9.0, concentration=1e4, unit=CHANGE),
+    PseudoRecords(weight=0.5, concentration=6.0, records=40, unit=REPLACE),
+    PseudoRecords(weight=1.0, concentration=(2.0, 5.0, 3.0), records=7, unit=REPLACE),
+    PseudoRecords(weight=0.5, concentration=6.0, records=40, unit=CHANGE),
+    PseudoRecords(weight=0.2, concentration=8.0, records=10**9, unit=MANY, least_count=2),
     Gaussian(sigma=3.0, unit=REPLACE),
     Gaussian(sigma=0.6, unit=CHANGE),
     Gaussian(sigma=9.0, unit=MANY),
@@ -39,6 +51,11 @@ EXAMPLES: list[Priced] = [
     Laplace(scale=4.0, unit=REPLACE),
     Laplace(scale=4.0, unit=CHANGE),
     Laplace(scale=40.0, unit=MANY),
+    Selection(sharpness=0.7, unit=REPLACE),
+    Selection(sharpness=12.0, unit=CHANGE),
+    Threshold(scale=4.0, threshold=60, unit=REPLACE),
+    Threshold(scale=4.0, threshold=40, unit=CHANGE),
+    Threshold(scale=40.0, threshold=900, unit=MANY),
     Stated(epsilon_stated=0.7, delta_stated=0.0, unit=REPLACE, what="a map"),
     Stated(epsilon_stated=0.7, delta_stated=1e-7, unit=CHANGE, what="a map"),
     Hellinger(prior=(1.0, 1.0), total=20, sharpness=0.8, smoothing=0.0, calibration="proved", unit=REPLACE),
@@ -46,7 +63,13 @@ EXAMPLES: list[Priced] = [
     PosteriorLaplace(prior=(1.0, 1.0, 2.0), total=20, scale=2.0, truncated=True, unit=REPLACE),
 ]
 every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: f"{type(m).__name__}-{EXAMPLES.index(m)}")
-NOISES = [m for m in EXAMPLES if isinstance(m, (Dirichlet, Gaussian, Laplace))]
+NOISES = [
+    m
+    for m in EXAMPLES
+    if isinstance(m, (Dirichlet, PseudoRecords, Gaussian, Laplace))
+    and not isinstance(m, UnroundedDirichlet)
+    and getattr(m, "records", 1) < 100
+]
 every_noise = pytest.mark.parametrize("mechanism", NOISES, ids=lambda m: f"{type(m).__name__}-{EXAMPLES.index(m)}")
 
 
@@ -71,6 +94,20 @@ def test_its_record_round_trips_through_json(mechanism: Priced) -> None:
     assert again == mechanism
     assert again.record() == mechanism.record()
     assert again.renyi(2.0) == mechanism.renyi(2.0)
+
+
+@every
+def test_a_gaussian_shift_covers_it_and_a_ledger_never_prices_it_below_its_exact_cost(mechanism: Priced) -> None:
+    cost = Cost.of(mechanism)
+    mu, betrayed = cost.shift
+    if math.isfinite(mu):
+        for epsilon in (0.0, 0.3 * mu, mu, 3.0 * mu, 6.0 * mu):
+            assert mechanism.delta(epsilon) <= (gaussian_delta(mu, epsilon) + betrayed) * (1 + 1e-9)
+    for rule in ("gaussian", "renyi"):
+        limit = AdaptiveDP(epsilon=4.0, delta=1e-6, rule=rule)
+        assert limit.part(cost) > 0
+        if limit.part(cost) <= 1:
+            assert mechanism.epsilon(1e-6) <= limit.amount(cost) * (1 + 1e-9)
 
 
 @every
@@ -195,6 +232,9 @@ def test_epsilons_are_finite_and_not_negative(mechanism: Priced, bad: object) ->
 MAKERS = {
     "weight": lambda value: Dirichlet(weight=value, concentration=1.0, unit=REPLACE),
     "concentration": lambda value: Dirichlet(weight=1.0, concentration=value, unit=REPLACE),
+    "grid": lambda value: Dirichlet.from_record(
+        {**Dirichlet(weight=1.0, concentration=1.0, unit=REPLACE).record(), "grid": value}
+    ),
     "sigma": lambda value: Gaussian(sigma=value, unit=REPLACE),
     "scale": lambda value: Laplace(scale=value, unit=REPLACE),
     "epsilon": lambda value: Stated(epsilon_stated=value, delta_stated=0.0, unit=REPLACE, what="x"),
@@ -222,11 +262,12 @@ def test_whole_numbers_and_numpy_numbers_are_numbers(name: str, number: object) 
     "make",
     [
         lambda unit: Dirichlet(weight=1.0, concentration=1.0, unit=unit),
+        lambda unit: PseudoRecords(weight=1.0, concentration=1.0, records=3, unit=unit),
         lambda unit: Gaussian(sigma=1.0, unit=unit),
         lambda unit: Laplace(scale=1.0, unit=unit),
         lambda unit: Stated(epsilon_stated=1.0, delta_stated=0.0, unit=unit, what="x"),
     ],
-    ids=["Dirichlet", "Gaussian", "Laplace", "Stated"],
+    ids=["Dirichlet", "PseudoRecords", "Gaussian", "Laplace", "Stated"],
 )
 def test_the_unit_is_a_privacy_unit(make, bad: object) -> None:
     with pytest.raises(InvalidArgument, match="unit"):
@@ -271,7 +312,7 @@ def test_wrong_counts_are_refused_and_never_repeated(mechanism: Priced, counts: 
 
 @every_noise
 def test_tables_of_the_wrong_shape_are_refused_without_their_counts(mechanism: Priced) -> None:
-    if isinstance(mechanism, Dirichlet) and isinstance(mechanism.concentration, tuple):
+    if isinstance(mechanism, (Dirichlet, PseudoRecords)) and isinstance(mechanism.concentration, tuple):
         for counts in ([MARKER] * 2, [MARKER] * 4, [[MARKER, 1], [2, 3]]):
             with pytest.raises(InvalidArgument, match="cells") as caught:
                 mechanism.draw(counts, np.random.default_rng(1))

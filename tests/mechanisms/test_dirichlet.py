@@ -16,6 +16,7 @@ from tests.privacy.reference import relative_error
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy.published import theorem_1, trigamma_bound
 
@@ -313,8 +314,8 @@ def test_lists_and_arrays_of_concentrations_become_tuples_of_floats() -> None:
 
 
 def test_parameters_that_differ_by_three_hundred_decades_are_still_priced() -> None:
-    strong = Dirichlet(weight=1e-150, concentration=1e150, unit=REPLACE)
-    weak = Dirichlet(weight=1e120, concentration=1e-120, unit=REPLACE)
+    strong = UnroundedDirichlet(weight=1e-150, concentration=1e150, unit=REPLACE)
+    weak = UnroundedDirichlet(weight=1e120, concentration=1e-120, unit=REPLACE)
     assert strong.epsilon(1e-9) == 0.0
     assert weak.epsilon(0.5) > 1e200
 
@@ -334,10 +335,17 @@ def test_cells_of_a_draw_follow_their_beta_marginals(seeded: bool) -> None:
 @pytest.mark.slow
 def test_unnormalised_draws_are_independent_gammas() -> None:
     mechanism = Dirichlet(weight=2.0, concentration=0.3, unit=REPLACE)
-    draws = np.array([mechanism.gammas([0, 4], np.random.default_rng(seed)) for seed in range(20000)])
+    seeds = range(20000)
+    before = np.array([mechanism._raw([0, 4], np.random.default_rng(seed)) for seed in seeds])
+    draws = np.array([mechanism.gammas([0, 4], np.random.default_rng(seed)) for seed in seeds])
     for cell, shape in enumerate((0.3, 8.3)):
-        assert stats.kstest(draws[:, cell], stats.gamma(shape).cdf).pvalue > 1e-5
+        assert stats.kstest(before[:, cell], stats.gamma(shape).cdf).pvalue > 1e-5
     assert abs(np.corrcoef(draws.T)[0, 1]) < 5 / math.sqrt(20000)
+    assert (np.abs(draws - before) <= np.maximum(mechanism.grid, np.sqrt(before) / 64)).all()
+    at_floor = stats.binomtest(
+        int((draws[:, 0] == mechanism.grid).sum()), 20000, stats.gamma(0.3).cdf(1.5 * mechanism.grid)
+    )
+    assert at_floor.pvalue > 1e-5
 
 
 @pytest.mark.slow

@@ -133,9 +133,28 @@ def test_a_domain_of_a_trillion_cells_is_answered_where_it_is_asked():
     assert wide.marginal([6], dict.fromkeys(range(6), 0)).shape == (10,)
 
 
-def test_shares_carry_no_more_digits_than_they_say():
-    mantissas = np.frexp(draw().shares(cells(SHAPE)))[0] * 2**lazy.BITS
-    assert (mantissas == np.rint(mantissas)).all()
+@pytest.mark.parametrize("law", ["cells", "splits"])
+@pytest.mark.parametrize("concentration", [1e-3, 0.8, 30.0])
+def test_every_answer_is_made_of_shares_that_were_rounded_in_their_split(law, concentration):
+    """A split's shares are n/Σn with whole n, Σn near 2²⁶: then no question sees more digits of the draw than these."""
+    wide = draw(5, law=law, concentration=concentration)
+    first = wide.marginal([0])
+    second = wide.marginal([0, 1]) / first[:, None]
+    for split in (first, *second):
+        totals = 2**lazy.BITS + np.arange(-4, 5)[:, None]
+        off = np.abs(split * totals - np.rint(split * totals)).max(axis=1)
+        assert off.min() < 1e-6
+        assert (np.rint(split * 2**lazy.BITS) >= 1).all()
+
+
+def test_a_million_values_of_the_sampler_give_the_same_share_of_a_split():
+    """A gamma of shape above 1 steps by 3·2⁻⁵² of itself at most, so a share of 2⁻²⁶ or more holds 2²⁶/3 steps."""
+    assert 2.0**-lazy.BITS / (3 * 2.0**-52) >= 2**20
+
+
+def test_a_total_that_rounding_would_spoil_is_refused_before_anything_is_charged():
+    with pytest.raises(InvalidArgument, match="add up to"):
+        draw(shape=(10**6, 10**6, 10**6), rows=np.zeros((1, 3), int), concentration=1e6)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes.mechanisms.randomness import PARALLEL, KeyedStreams, generator, secure, standard_gamma
+from dpbayes.mechanisms.randomness import PARALLEL, KeyedStreams, generator, secure, software, standard_gamma
 
 
 def test_the_generator_of_the_caller_is_used() -> None:
@@ -81,3 +81,9 @@ def test_gammas_of_a_given_generator_are_that_generators_however_many() -> None:
     shapes = np.linspace(0.5, 9.0, PARALLEL)
     drawn = standard_gamma(shapes, np.random.default_rng(3))
     assert (drawn == np.random.default_rng(3).standard_gamma(shapes)).all()
+
+
+def test_the_software_that_draws_is_named_with_its_versions() -> None:
+    versions = software()
+    assert set(versions) == {"python", "dpbayes", "numpy", "randomgen"}
+    assert versions["numpy"] == np.__version__

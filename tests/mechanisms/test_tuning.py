@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpbayes import RDP, TCDP, ZCDP, Adjacency, ApproxDP, Cost, Gaussian, PrivacyUnit, PureDP
+from dpbayes import RDP, TCDP, ZCDP, Adjacency, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.tuning import (
     ConcentrationCurve,
+    PseudoRecordsCurve,
     dirichlet_at_weight,
     gaussian_noise,
     laplace_noise,
     published_dirichlet,
 )
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl
-from dpbayes.privacy.calibrate import calibrate, calibrate_mix
+from dpbayes.privacy.calibrate import calibrate, calibrate_together
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -116,12 +117,13 @@ def test_what_is_released_alongside_leaves_less_for_the_rest():
     assert -1e-9 <= target.gap(other + Cost.of(beside, 2)) <= 0
 
 
-def test_a_mix_lands_on_its_target_and_keeps_proportions():
-    target = ApproxDP(epsilon=2, delta=1e-6)
-    parts = [(dirichlet_at_weight(1.0, REPLACE), 3), (gaussian_noise(REPLACE), 2), (laplace_noise(REPLACE), 1)]
-    made = calibrate_mix(parts, target)
-    total = sum((Cost.of(m, k) for m, (_, k) in zip(made[1:], parts[1:], strict=True)), Cost.of(made[0], 3))
-    assert -1e-9 <= target.gap(total) <= 0
+@pytest.mark.parametrize(
+    "family", [dirichlet_at_weight(1.0, REPLACE), gaussian_noise(REPLACE), laplace_noise(REPLACE)], ids=lambda f: f.name
+)
+def test_tables_of_several_sizes_land_on_their_target_together(family):
+    target, beside = ApproxDP(epsilon=2, delta=1e-6), (Laplace(scale=5, unit=REPLACE),)
+    made = calibrate_together(family, [1.0, 1.5, 4.0], target, alongside=beside)
+    assert -1e-9 <= target.gap(Cost.total((*made, *beside))) <= 0
 
 
 def test_published_parameters_cost_less_than_they_promise():
@@ -129,6 +131,45 @@ def test_published_parameters_cost_less_than_they_promise():
         made = published_dirichlet(target, REPLACE, releases=4)
         assert target.gap(Cost.of(made, 4)) < 0
         assert target.gap(Cost.of(made.published(), 4)) <= 1e-9
+
+
+@pytest.mark.parametrize("unit", [REPLACE, ADD, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=2)])
+@pytest.mark.parametrize("releases", [1, 3])
+@pytest.mark.parametrize(
+    "target",
+    [
+        PureDP(epsilon=1),
+        ApproxDP(epsilon=1, delta=1e-6),
+        RDP(order=5, epsilon=1),
+        ZCDP(rho=0.5),
+        TCDP(rho=0.2, omega=9),
+    ],
+    ids=str,
+)
+def test_pseudo_records_meet_every_notion_of_privacy_and_nearly_so(target, releases, unit):
+    made = PseudoRecordsCurve(target=target, unit=unit, drawn=40, releases=releases).at(0.3)
+    assert -1e-9 <= target.gap(Cost.of(made, releases)) <= 0
+    assert made.records == 40
+
+
+def test_fewer_pseudo_records_need_less_concentration():
+    found = [
+        PseudoRecordsCurve(target=PureDP(epsilon=1), unit=REPLACE, drawn=drawn).at(1.0).concentration
+        for drawn in (1, 10, 1000, 10**7)
+    ]
+    assert found == pytest.approx([drawn / math.expm1(1.0) for drawn in (1, 10, 1000, 10**7)], rel=1e-8)
+
+
+@pytest.mark.parametrize("target", [PureDP(epsilon=1), ApproxDP(epsilon=0.5, delta=1e-6)])
+def test_the_weight_of_pseudo_records_is_near_the_least_worst_case(target):
+    curve = PseudoRecordsCurve(target=target, unit=REPLACE, drawn=200)
+    chosen = curve.best(cells=8, records=2000)
+
+    def worst(made):
+        return worst_expected_kl(cells=8, records=2000, weight=made.weight, concentration=made.concentration)
+
+    others = [worst(curve.at(weight, tolerance=1e-3)) for weight in np.geomspace(0.003, 10, 20)]
+    assert worst(chosen) <= 1.15 * min(others)
 
 
 @pytest.mark.parametrize("bad", [{"purpose": "guess"}, {"cells": 0}, {"records": 0.5}])

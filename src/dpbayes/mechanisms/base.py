@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,3 +41,17 @@ class Mechanism(Protocol):
 
     def record(self) -> Record:
         """JSON form, from which ``mechanisms.records.from_record`` makes an equal mechanism."""
+
+
+@runtime_checkable
+class Confirmable(Protocol):
+    """A mechanism whose cost rests on a stored computation that can be done again."""
+
+    def confirm(self) -> None:
+        """Do it again, and raise if the stored one was wrong."""
+
+
+def confirm(mechanism: object) -> None:
+    """Check what a mechanism claims beyond theorems, before it is charged and when a ledger is verified."""
+    if isinstance(mechanism, Confirmable):
+        mechanism.confirm()

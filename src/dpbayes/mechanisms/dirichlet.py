@@ -1,4 +1,4 @@
-"""The Dirichlet mechanism: one draw from Dirichlet(r·counts + α), priced exactly."""
+"""The Dirichlet mechanism: one draw from Dirichlet(r·counts + α), priced exactly and rounded to a public grid."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from dpbayes.domain.unit import PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.rounding import (
+    FINEST,
+    LARGEST_CONCENTRATION,
+    LARGEST_SHAPE,
+    LARGEST_WEIGHT,
+    grid_for,
+    rounded,
+)
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.pair import GammaPair
 from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.published import trigamma_bound
-
-TINY = 0.1
-"""Below this concentration draws are normalised in logarithms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +34,11 @@ class Dirichlet:
 
     ``weight`` is r and ``concentration`` α, one number or one per cell. ``least_count`` is a public lower
     bound on every count. ``sensitivity`` declares that c is not a table of one record per row and unit but
-    any vector that moves by that much; then only the published bound applies.
+    any vector that moves by that much; then only the published bound applies. ``grid`` is the power of two to whose
+    multiples gammas are rounded before anyone sees them; left at 0, it is chosen from the concentration.
+
+    The cost is that of real numbers. Draws are made of doubles: parameters are limited, and values rounded, so that
+    doubles add almost nothing to it (docs/explanation/proofs/floating-point.md).
 
     Source: [RDP] algorithm 1, [tCDP] section 2.3; exact cost: docs/explanation/proofs/dominating-pair.md.
 
@@ -44,6 +53,7 @@ class Dirichlet:
     unit: PrivacyUnit
     least_count: int = 0
     sensitivity: Sensitivity | None = None
+    grid: float = 0.0
 
     def __post_init__(self) -> None:
         _checks.positive("Dirichlet", weight=self.weight)
@@ -60,6 +70,38 @@ class Dirichlet:
             object.__setattr__(self, "concentration", float(self.concentration))
         _checks.non_negative("Dirichlet", least_count=self.least_count)
         _checks.unit("Dirichlet", self.unit)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Choose the grid, and refuse what doubles cannot carry."""
+        if self.weight > LARGEST_WEIGHT or self._largest_concentration > LARGEST_CONCENTRATION:
+            raise InvalidArgument(
+                f"Dirichlet: expected weight up to {LARGEST_WEIGHT:.3g} and concentration up to "
+                f"{LARGEST_CONCENTRATION:.3g}, beyond which doubles cannot carry a gamma; take Gaussian noise instead."
+            )
+        _checks.non_negative("Dirichlet", grid=self.grid)
+        if self.grid == 0:
+            object.__setattr__(self, "grid", grid_for(min(self.smallest[0], LARGEST_CONCENTRATION)))
+        elif math.frexp(self.grid)[0] != 0.5 or not FINEST <= self.grid <= LARGEST_SHAPE:
+            raise InvalidArgument(f"Dirichlet: expected grid as a power of two, at least 2^-16, got {self.grid!r}.")
+        object.__setattr__(self, "grid", float(self.grid))
+        if self.least_count > self.largest_count:
+            raise InvalidArgument(
+                f"Dirichlet: expected least_count up to {self.largest_count}, the largest count that is drawn."
+            )
+
+    @property
+    def _largest_concentration(self) -> float:
+        return max(self.concentration) if isinstance(self.concentration, tuple) else self.concentration
+
+    @property
+    def largest_count(self) -> int:
+        """Counts above it are drawn as if they were this one, so that doubles carry every shape r·c + α.
+
+        A public constant that cuts counts moves neighbours no further apart: the price stays.
+        Source: docs/explanation/proofs/floating-point.md.
+        """
+        return int(min((LARGEST_SHAPE - self._largest_concentration) / self.weight, _checks.LARGEST_COUNT))
 
     @property
     def exact(self) -> bool:
@@ -129,11 +171,27 @@ class Dirichlet:
         return self.dominating_pair().pld(interval) if self.exact else self._bound().pld(interval)
 
     def gammas(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
-        """Z ~ Gamma(r·c + α), independent: the draw before it is normalised, at the same cost.
+        """Z ~ Gamma(r·c + α), independent, on the public grid: the draw before it is normalised, at the same cost.
 
         Source: docs/explanation/proofs/dominating-pair.md.
         """
-        return randomness.standard_gamma(self._shapes(counts), rng)
+        return rounded(self._raw(counts, rng), self.grid)
+
+    def _raw(self, counts: ArrayLike, rng: np.random.Generator | None) -> Floats:
+        """The gammas as the sampler makes them: their last digits are not private, so they stay in here.
+
+        Up to shape 1 numpy makes a value of one uniform number, and reaches too few. Gamma(a + 1)·e^{−E/a}, with E
+        exponential, has the law Gamma(a) and reaches more. E is drawn for every cell, whatever its count.
+        """
+        shapes = self._shapes(counts)
+        if self.smallest[0] > 1.0:
+            return randomness.standard_gamma(shapes, rng)
+        source = randomness.generator(rng)
+        small = shapes <= 1.0
+        z = randomness.standard_gamma(np.where(small, shapes + 1.0, shapes), rng)
+        shrink = np.exp(-source.standard_exponential(shapes.shape) / shapes)
+        z *= np.where(small, shrink, 1.0)
+        return z
 
     def _shapes(self, counts: ArrayLike) -> Floats:
         """r·c + α."""
@@ -145,58 +203,86 @@ class Dirichlet:
             )
         alpha = np.reshape(self.concentration, table.shape if isinstance(self.concentration, tuple) else ())
         # a count below the public bound is drawn as if it met it: the cost rests on nobody's word
-        counted = np.maximum(table, self.least_count) if self.least_count else table
+        counted = np.clip(table, math.ceil(self.least_count), self.largest_count)
         shapes: Floats = np.multiply(counted, self.weight, dtype=np.float64)
         shapes += alpha
         return shapes
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
-        """One draw y ~ Dirichlet(r·c + α) over all cells of the table."""
-        return normalised_gammas(self._shapes(counts), rng)
+        """One draw y ~ Dirichlet(r·c + α) over all cells of the table, made of the rounded gammas."""
+        z = self.gammas(counts, rng)
+        z /= z.sum()
+        return z
 
     def record(self) -> Record:
         """JSON form."""
-        alpha = self.concentration
+        return {"mechanism": "dirichlet-2", **self._parameters(), "grid": self.grid}
+
+    def _parameters(self) -> Record:
+        alpha, moved = self.concentration, self.sensitivity
         return {
-            "mechanism": "dirichlet-1",
             "weight": self.weight,
             "concentration": list(alpha) if isinstance(alpha, tuple) else alpha,
             "unit": self.unit.record(),
             "least_count": self.least_count,
             "sensitivity": None
-            if self.sensitivity is None
-            else {
-                "l1": self.sensitivity.l1,
-                "l2_squared": self.sensitivity.l2_squared,
-                "linf": self.sensitivity.linf,
-            },
+            if moved is None
+            else {"l1": moved.l1, "l2_squared": moved.l2_squared, "linf": moved.linf},
         }
 
     @classmethod
     def from_record(cls, record: Record) -> Dirichlet:
         """Read the JSON form back."""
-        sensitivity = record["sensitivity"]
-        return cls(
-            weight=record["weight"],  # type: ignore[arg-type]  # checked in __post_init__
-            concentration=record["concentration"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-            least_count=record["least_count"],  # type: ignore[arg-type]
-            sensitivity=None if sensitivity is None else Sensitivity(**sensitivity),  # type: ignore[arg-type]
+        _checks.positive("Dirichlet", grid=record["grid"])
+        return cls(**_read(record), grid=record["grid"])  # type: ignore[arg-type]  # checked in __post_init__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnroundedDirichlet(Dirichlet):
+    """The Dirichlet mechanism of real numbers: it has a price for any parameters, and cannot draw.
+
+    Searches for parameters pass through it, and ``dirichlet-1``, the record of 0.1.0, is read as it. Whether gammas
+    that 0.1.0 published are safe, ``rounding.float_leak`` says.
+
+    Source: docs/explanation/proofs/dominating-pair.md, whose theorem is about real numbers.
+    """
+
+    def _settle(self) -> None:
+        if self.grid != 0:
+            raise InvalidArgument("UnroundedDirichlet: expected no grid.")
+
+    def _raw(self, counts: ArrayLike, rng: np.random.Generator | None) -> Floats:  # noqa: ARG002 - as Dirichlet
+        raise InvalidArgument(
+            "Dirichlet: this mechanism has no grid and does not draw; it was recorded by dpbayes 0.1.0, or only priced."
         )
 
+    def rounding(self) -> Dirichlet:
+        """The mechanism that draws, of the same parameters and price."""
+        return Dirichlet(
+            weight=self.weight,
+            concentration=self.concentration,
+            unit=self.unit,
+            least_count=self.least_count,
+            sensitivity=self.sensitivity,
+        )
 
-def normalised_gammas(shapes: Floats, rng: np.random.Generator | None) -> Floats:
-    """One draw from Dirichlet(shapes); a shape may be zero, and its cell is then empty.
+    def record(self) -> Record:
+        """JSON form."""
+        return {"mechanism": "dirichlet-1", **self._parameters()}
 
-    Where shapes are tiny all gammas may underflow, so their logarithms are drawn: ln z = ln z⁺ + ln(u)/a with
-    z⁺ ~ Gamma(a + 1) and u uniform.
-    """
-    if np.max(shapes) >= TINY:
-        z = randomness.standard_gamma(shapes, rng)
-    else:
-        source = randomness.generator(rng)
-        with np.errstate(divide="ignore"):
-            logs = np.log(source.standard_gamma(shapes + 1.0)) - source.standard_exponential(shapes.shape) / shapes
-        z = np.exp(logs - logs.max())
-    z /= z.sum()
-    return z
+    @classmethod
+    def from_record(cls, record: Record) -> UnroundedDirichlet:
+        """Read the JSON form back."""
+        return cls(**_read(record))  # type: ignore[arg-type]  # checked in __post_init__
+
+
+def _read(record: Record) -> dict[str, object]:
+    """The fields that both records share."""
+    sensitivity = record["sensitivity"]
+    return {
+        "weight": record["weight"],
+        "concentration": record["concentration"],
+        "unit": PrivacyUnit.from_record(record["unit"]),
+        "least_count": record["least_count"],
+        "sensitivity": None if sensitivity is None else Sensitivity(**sensitivity),  # type: ignore[arg-type]
+    }

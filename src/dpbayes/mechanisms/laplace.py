@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +11,10 @@ from numpy.typing import ArrayLike
 from dpbayes import _checks
 from dpbayes._checks import Ints
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.pld import Pld
+from dpbayes.privacy.solve import rounded_towards_infinity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,8 @@ class Laplace:
     def _cells(self) -> tuple[int, float]:
         """How many independent randomised responses a neighbour meets, and the ε of each."""
         moved = self.unit.sensitivity.l1
-        return (int(moved), 1.0 / self.scale) if self.exact else (1, moved / self.scale)
+        cells = int(moved) if self.exact else 1
+        return cells, rounded_towards_infinity(Fraction(moved) / (cells * Fraction(self.scale)))
 
     def _loss(self) -> AtomicLoss:
         """The sum of the losses ±ε of the cells that move.
@@ -98,7 +100,12 @@ class Laplace:
         return self._loss().pld(interval)
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
-        """Noisy counts, possibly negative; OpenDP's sampler unless a generator is handed in."""
+        """Noisy counts, possibly negative: exact integer noise, secure unless a generator is handed in.
+
+        What does not fit between −2⁶² and 2⁶³ − 1 is set to the nearer end.
+        """
+        from dpbayes.mechanisms import noise  # pricing needs no sampler
+
         return noise.laplace(_checks.counts("Laplace", counts), self.scale, rng)
 
     def record(self) -> Record:

@@ -10,14 +10,15 @@ from itertools import count
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.dirichlet import TINY, Dirichlet, normalised_gammas
+from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.randomness import KeyedStreams
+from dpbayes.mechanisms.rounding import LARGEST_SHAPE
 from dpbayes.privacy.cost import Cost
 
 FANOUT = 64
@@ -27,7 +28,13 @@ MOST_PLACES = 2_000_000
 """The most places of the tree that one answer may need."""
 
 BITS = 26
-"""Binary digits of a published share."""
+"""Shares of a split are multiples of 2⁻²⁶: at least 2⁵²⁻²⁶/3 values of the sampler round to the same one."""
+
+LARGEST_TOTAL = 2.0**70
+"""Of the concentrations of all cells: beyond it, rounding the shapes of the first splits would show."""
+
+TINY = 0.1
+"""Below this concentration a split is drawn in logarithms: all its gammas may underflow."""
 
 _CHUNK = 4096
 
@@ -73,6 +80,12 @@ class LazyDirichlet:
         _checks.one_of("LazyDirichlet", ("cells", "splits"), law=law)
         if not isinstance(key, bytes) or len(key) != 32:
             raise InvalidArgument("LazyDirichlet: expected a key of 32 bytes, as secrets.token_bytes(32) makes it.")
+        total = float(mechanism.concentration) * (math.prod(counts.shape) if law == "cells" else max(counts.shape))
+        if total > LARGEST_TOTAL:
+            raise InvalidArgument(
+                "LazyDirichlet: expected concentrations that add up to 10^21 at most. Take the law of splits, or a "
+                "smaller domain."
+            )
         self.mechanism = mechanism
         self.law: Law = law
         self.shape = counts.shape
@@ -97,7 +110,7 @@ class LazyDirichlet:
             raise InvalidArgument(f"LazyDirichlet: expected rows of {len(self.shape)} levels, as whole numbers.")
         if rows.size and (rows.min() < 0 or np.any(rows >= np.array(self.shape))):
             raise InvalidArgument("LazyDirichlet: expected levels that count from 0 and lie in the domain.")
-        return _rounded(self._shares(rows))
+        return self._shares(rows)
 
     def marginal(self, axes: Sequence[int], where: Mapping[int, int] | None = None) -> Floats:
         """The table of some axes, summed over the others; ``where`` fixes the levels of further axes.
@@ -121,7 +134,7 @@ class LazyDirichlet:
         rows = np.stack([each.ravel() for each in np.meshgrid(*ranges, indexing="ij")], axis=1)
         table = self._shares(rows).reshape(sizes)
         table = table.sum(axis=tuple(axis for axis in range(len(sizes)) if axis not in axes))
-        return _rounded(table.transpose([sorted(axes).index(axis) for axis in axes]))
+        return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
 
     def _shares(self, rows: Ints) -> Floats:
         """The share of each place in the tree: rows of levels of the first axes."""
@@ -144,7 +157,8 @@ class LazyDirichlet:
     def _split(self, number: int, nodes: Ints) -> Floats:
         """How each of some nodes of a step divides: nodes × branches, each row a Dirichlet draw of its own.
 
-        A node is named by the number of its first cell. Branches beyond the last level of the axis get nothing.
+        A node is named by the number of its first cell. Branches beyond the last level of the axis get nothing. The
+        shares are rounded here, before anything is made of them, so that no number of answers shows more.
         """
         step = self._steps[number]
         levels, below = self.shape[step.axis], self._below[step.axis]
@@ -152,6 +166,7 @@ class LazyDirichlet:
         edges = np.minimum(first[:, None] + step.width * np.arange(step.branches + 1), levels)
         starts = nodes[:, None] + (edges - first[:, None]) * below
         counts = np.diff(self._before[np.searchsorted(self._cells, starts)], axis=1)
+        counts = np.minimum(counts, int(LARGEST_SHAPE / self.mechanism.weight))  # a public cut, as the mechanism's own
         alpha = float(self.mechanism.concentration) * (below if self.law == "cells" else 1)  # type: ignore[arg-type]
         shapes = self.mechanism.weight * counts + alpha * np.diff(edges, axis=1)
         at = self._streams[number].at
@@ -159,9 +174,9 @@ class LazyDirichlet:
         for row, node in enumerate(nodes.tolist()):
             at(node).standard_gamma(shapes[row], out=z[row])
         for tiny in np.flatnonzero(shapes.max(axis=1) < TINY):  # all may underflow
-            z[tiny] = normalised_gammas(shapes[tiny], at(int(nodes[tiny])))
+            z[tiny] = _tiny_gammas(shapes[tiny], at(int(nodes[tiny])))
         z /= z.sum(axis=1, keepdims=True)
-        return z
+        return _rounded(z, shapes > 0)
 
 
 def _steps(axis: int, levels: int) -> list[_Step]:
@@ -171,8 +186,14 @@ def _steps(axis: int, levels: int) -> list[_Step]:
     return [_Step(axis, branches, branches ** (number - 1 - step)) for step in range(number)]
 
 
-def _rounded(shares: Floats) -> Floats:
-    """Shares with ``BITS`` binary digits, so that the last digits of the arithmetic do not leave."""
-    mantissa, exponent = np.frexp(shares)
-    rounded: Floats = np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)
-    return rounded
+def _tiny_gammas(shapes: Floats, rng: np.random.Generator) -> Floats:
+    """Gammas relative to the largest, by logarithms: ln z = ln z⁺ − e/a with z⁺ ~ Gamma(a + 1), e exponential."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(shapes.shape) / shapes
+    return np.asarray(np.exp(logs - logs.max()))
+
+
+def _rounded(shares: Floats, present: NDArray[np.bool_]) -> Floats:
+    """Shares as multiples of 2⁻²⁶, at least one of them for every branch that is there, and normalised again."""
+    steps = np.maximum(np.rint(np.ldexp(shares, BITS)), present)
+    return np.asarray(steps / steps.sum(axis=1, keepdims=True))

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import os
+import platform
 import secrets
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbayes._checks import Floats
 
+Words = Callable[[int], NDArray[np.uint64]]
+"""A source of random bits: so many independent uniform 64-bit words."""
+
 PARALLEL = 2**20
 """From so many draws on, the work is shared out."""
+
+
+def software() -> dict[str, str]:
+    """The versions of everything that draws noise, for receipts and releases: a faulty one can be named later."""
+    from importlib.metadata import version
+
+    return {"python": platform.python_version(), **{name: version(name) for name in ("dpbayes", "numpy", "randomgen")}}
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
@@ -24,6 +37,12 @@ def secure() -> np.random.Generator:
     from randomgen import ChaCha
 
     return np.random.Generator(ChaCha(key=secrets.randbits(256), counter=0, rounds=20))
+
+
+def words(rng: np.random.Generator | None) -> Words:
+    """Uniform 64-bit words of the caller's generator, or of a fresh secure one."""
+    source = generator(rng)
+    return lambda count: source.integers(0, 2**64, count, dtype=np.uint64)
 
 
 def standard_gamma(shapes: Floats, rng: np.random.Generator | None = None) -> Floats:

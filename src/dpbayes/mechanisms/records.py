@@ -6,17 +6,22 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
+from dpbayes.domain.codec import READERS
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.cost import Priced
 
 KINDS = {
-    "dirichlet-1": "dpbayes.mechanisms.dirichlet:Dirichlet",
+    "dirichlet-1": "dpbayes.mechanisms.dirichlet:UnroundedDirichlet",
+    "dirichlet-2": "dpbayes.mechanisms.dirichlet:Dirichlet",
     "gaussian-1": "dpbayes.mechanisms.gaussian:Gaussian",
     "hellinger-1": "dpbayes.mechanisms.hellinger.mechanism:Hellinger",
     "laplace-1": "dpbayes.mechanisms.laplace:Laplace",
+    "laplace-threshold-1": "dpbayes.mechanisms.threshold:Threshold",
     "posterior-exponential-1": "dpbayes.mechanisms.hellinger.exponential:PosteriorExponential",
     "posterior-laplace-1": "dpbayes.mechanisms.posterior_laplace:PosteriorLaplace",
+    "pseudo-records-1": "dpbayes.mechanisms.urn:PseudoRecords",
+    "selection-1": "dpbayes.mechanisms.selection:Selection",
     "stated-1": "dpbayes.mechanisms.stated:Stated",
 }
 
@@ -43,3 +48,6 @@ def from_record(record: object) -> Priced:
     except (KeyError, TypeError, ValueError) as problem:
         raise InvalidArgument(f"Record: a {record['mechanism']} record has wrong or missing fields.") from problem
     return mechanism
+
+
+READERS[Priced] = from_record

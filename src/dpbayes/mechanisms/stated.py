@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
@@ -52,7 +52,8 @@ class Stated:
         """δ + (1−δ)·δ_response(ε)."""
         _checks.non_negative("Stated", epsilon=epsilon)
         response = randomised_response(self.epsilon_stated).delta(epsilon)
-        return self.delta_stated + (1.0 - self.delta_stated) * response
+        rest = (1.0 - self.delta_stated) * response
+        return math.nextafter(self.delta_stated + rest, 1.0) if rest > 0 else self.delta_stated
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ; infinite below the stated δ."""
@@ -61,12 +62,19 @@ class Stated:
             return math.inf
         if delta == self.delta_stated:
             return self.epsilon_stated
-        rest = (delta - self.delta_stated) / (1.0 - self.delta_stated)
+        rest = (delta - self.delta_stated) / (1.0 - self.delta_stated) * (1.0 - 1e-15)
         return randomised_response(self.epsilon_stated).epsilon(rest)
 
     def pld(self, interval: float) -> Pld:
         """Privacy loss distribution on multiples of ``interval``."""
         return from_statement(self.epsilon_stated, self.delta_stated, interval)
+
+    def but_for(self) -> tuple[Stated, float]:
+        """The pure release that remains, and the chance δ that everything is lost instead.
+
+        Source: [KOV] theorem 3.3.
+        """
+        return replace(self, delta_stated=0.0), self.delta_stated
 
     def record(self) -> Record:
         """JSON form."""

@@ -12,15 +12,17 @@ from numpy.typing import ArrayLike
 
 from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import TargetUnreachable
-from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.rounding import LARGEST_CONCENTRATION
+from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl
 from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, renyi_equivalent
 from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import RDP, TCDP, ApproxDP, Guarantee
+from dpbayes.privacy.guarantee import RDP, TCDP, ApproxDP, Guarantee, PureDP
 from dpbayes.privacy.published import algorithm_1
 
 Purpose = Literal["draw", "estimate"]
@@ -32,6 +34,10 @@ REFERENCE_RECORDS = 1000
 
 NEAR_LIMIT = 100.0
 """An estimate's weight is so large that its noise lies within 1/NEAR_LIMIT of the Gaussian limit's variance."""
+
+
+FEW_DRAWN = 2**12
+"""Pseudo-records with which a weight is chosen, where listing all their losses many times would take long."""
 
 
 def gaussian_noise(unit: PrivacyUnit) -> Family[Gaussian]:
@@ -46,12 +52,12 @@ def laplace_noise(unit: PrivacyUnit) -> Family[Laplace]:
 
 def dirichlet_at_weight(
     weight: float, unit: PrivacyUnit, *, least_count: int = 0, start: float | None = None
-) -> Family[Dirichlet]:
-    """Dirichlet mechanisms of one weight and any concentration."""
+) -> Family[UnroundedDirichlet]:
+    """Dirichlet mechanisms of one weight and any concentration, for searches; ``rounding`` makes the one that draws."""
     _checks.positive("dirichlet_at_weight", weight=weight)
     return Family(
         name="dirichlet",
-        make=lambda alpha: Dirichlet(weight=weight, concentration=alpha, unit=unit, least_count=least_count),
+        make=lambda alpha: UnroundedDirichlet(weight=weight, concentration=alpha, unit=unit, least_count=least_count),
         start=start or max(weight, 1.0),
     )
 
@@ -83,13 +89,16 @@ class ConcentrationCurve:
         _checks.one_of("ConcentrationCurve", ("exact", "published"), accounting=self.accounting)
 
     def at(self, weight: float, *, tolerance: float = TOLERANCE) -> Dirichlet:
-        """The mechanism of this weight with the smallest concentration."""
+        """The mechanism of this weight with the smallest concentration, if doubles can carry it."""
+        return _rounding(self._at(weight, tolerance), self.target)
+
+    def _at(self, weight: float, tolerance: float) -> UnroundedDirichlet:
         family = dirichlet_at_weight(weight, self.unit, least_count=self.least_count, start=self._first_guess(weight))
         if self.accounting == "published":
             exact = family
-            family = replace(exact, make=lambda alpha: exact.make(alpha).published())
+            family = replace(exact, make=lambda alpha: replace(exact.make(alpha), sensitivity=self.unit.sensitivity))
         found = calibrate(family, self.target, times=self.releases, alongside=self.alongside, tolerance=tolerance)
-        return replace(found, sensitivity=None)
+        return replace(found, sensitivity=None)  # what was priced as published costs no more in truth
 
     def _first_guess(self, weight: float) -> float:
         """Where α(r) lies for large α: the trigamma bound with ψ′(x) ≈ 1/x."""
@@ -99,7 +108,7 @@ class ConcentrationCurve:
 
     def concentration(self, weight: float) -> float:
         """α(r)."""
-        return _scalar(self.at(weight))
+        return _scalar(self._at(weight, TOLERANCE))
 
     def best(
         self,
@@ -114,14 +123,18 @@ class ConcentrationCurve:
         ``draw`` minimises the expected KL of the draw, at a public ``guess`` of the distribution if there is one,
         else at the worst distribution. ``estimate`` wants the least
         noisy window on the counts: its variance (r·c + α)/r² exceeds the Gaussian limit by (c − ½)/r, so the weight
-        is taken large enough to come within a hundredth of it at every count.
+        is taken large enough to come within a hundredth of it at every count, or as large as doubles carry. Where that
+        would double the variance, Gaussian noise is the better mechanism, and TargetUnreachable says so.
         """
         _checks.one_of("ConcentrationCurve", ("draw", "estimate"), purpose=purpose)
         _checks.positive_integer("ConcentrationCurve", cells=cells, records=records)
         if purpose == "estimate":
             sketch = self._sketch()
             variance = self.unit.sensitivity.l2_squared * sketch.order / (2.0 * sketch.epsilon)
-            return self.at(NEAR_LIMIT * max(records / variance, sketch.order))
+            most = math.sqrt(0.25 * LARGEST_CONCENTRATION / variance)
+            if max(records / variance, sketch.epsilon) > most:
+                raise _beyond(self.target)
+            return self.at(min(NEAR_LIMIT * max(records / variance, sketch.order), most))
         return self.at(self._weight_for_draw(max(cells, 2), records, guess))
 
     def _sketch(self) -> RDP:
@@ -145,7 +158,7 @@ class ConcentrationCurve:
         rough = replace(self, target=sketch, releases=1, alongside=None)
 
         def loss(log_weight: float) -> float:
-            made = rough.at(math.exp(log_weight), tolerance=1e-3)
+            made = rough._at(math.exp(log_weight), 1e-3)
             numbers = {"records": records, "weight": made.weight, "concentration": made.smallest[0]}
             if guess is not None:
                 return expected_kl(guess, **numbers)
@@ -173,14 +186,14 @@ def published_dirichlet(
     """
     moved = unit.sensitivity
 
-    def by_algorithm_1(order: float, epsilon: float) -> Dirichlet:
+    def by_algorithm_1(order: float, epsilon: float) -> UnroundedDirichlet:
         weight, alpha = algorithm_1(
             order=order, epsilon=epsilon / releases, l2_squared=moved.l2_squared, linf=moved.linf
         )
-        return Dirichlet(weight=weight, concentration=alpha, unit=unit)
+        return UnroundedDirichlet(weight=weight, concentration=alpha, unit=unit)
 
     if isinstance(target, RDP):
-        return by_algorithm_1(target.order, target.epsilon)
+        return _rounding(by_algorithm_1(target.order, target.epsilon), target)
     if isinstance(target, ApproxDP):
 
         def budget(order: float) -> float:
@@ -194,20 +207,87 @@ def published_dirichlet(
             return worst_expected_kl(cells=cells, records=records, weight=made.weight, concentration=_scalar(made))
 
         order = best_order(loss, lowest=1.01, highest=1e6)
-        return by_algorithm_1(order, budget(order))
+        return _rounding(by_algorithm_1(order, budget(order)), target)
     curve = ConcentrationCurve(target=target, unit=unit, releases=releases, accounting="published")
     return curve.best(cells=cells, records=records)
 
 
-def _scalar(mechanism: Dirichlet) -> float:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PseudoRecordsCurve:
+    """The same for pseudo-records: for each weight the smallest concentration with which ``drawn`` of them are private.
+
+    Source: docs/explanation/proofs/pseudo-records.md.
+
+    >>> from dpbayes import Adjacency, PrivacyUnit, PureDP
+    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> curve = PseudoRecordsCurve(target=PureDP(epsilon=1), unit=unit, drawn=1000)
+    >>> round(curve.at(1.0).concentration, 2)  # m/(e^ε − 1)
+    581.98
+    """
+
+    target: Guarantee
+    unit: PrivacyUnit
+    drawn: int
+    releases: int = 1
+    alongside: Cost | None = None
+
+    def at(self, weight: float, *, tolerance: float = TOLERANCE) -> PseudoRecords:
+        """The mechanism of this weight with the smallest concentration."""
+        family = Family(
+            name="pseudo-records",
+            make=lambda alpha: PseudoRecords(weight=weight, concentration=alpha, records=self.drawn, unit=self.unit),
+            start=max(weight, 1.0),
+        )
+        return calibrate(family, self.target, times=self.releases, alongside=self.alongside, tolerance=tolerance)
+
+    def best(
+        self, *, cells: int = REFERENCE_CELLS, records: int = REFERENCE_RECORDS, guess: ArrayLike | None = None
+    ) -> PseudoRecords:
+        """The point on the curve whose posterior has the least expected KL, as ``ConcentrationCurve.best`` measures it.
+
+        The weight is chosen at a share of a cheap target and at most ``FEW_DRAWN`` records; only then is it priced.
+        """
+        _checks.positive_integer("PseudoRecordsCurve", cells=cells, records=records)
+        share = self.target.share(self.releases)
+        if isinstance(share, ApproxDP):  # (ε, δ) losses of many releases grow like the root of their number
+            share = replace(self.target, epsilon=share.epsilon * math.sqrt(self.releases))  # type: ignore[type-var]
+        drawn = self.drawn if isinstance(share, PureDP) else min(self.drawn, FEW_DRAWN)
+        rough = PseudoRecordsCurve(target=share, unit=self.unit, drawn=drawn)
+
+        def loss(log_weight: float) -> float:
+            made = rough.at(math.exp(log_weight), tolerance=1e-3)
+            numbers = {"records": records, "weight": made.weight, "concentration": _scalar(made)}
+            if guess is not None:
+                return expected_kl(guess, **numbers)
+            return worst_expected_kl(cells=max(cells, 2), **numbers)
+
+        middle = math.log(share.size)
+        return self.at(math.exp(_minimum(loss, middle - 5.0, middle + 5.0, (7, 5, 5, 5))))
+
+
+def _rounding(found: UnroundedDirichlet, target: Guarantee) -> Dirichlet:
+    try:
+        return found.rounding()
+    except InvalidArgument:
+        raise _beyond(target) from None
+
+
+def _beyond(target: Guarantee) -> TargetUnreachable:
+    return TargetUnreachable(
+        f"Dirichlet: for {target} and this many records, doubles cannot carry its gammas. Take Gaussian noise, "
+        "which is drawn in whole numbers."
+    )
+
+
+def _scalar(mechanism: Dirichlet | PseudoRecords) -> float:
     if isinstance(mechanism.concentration, tuple):
         raise TypeError("a curve has one concentration for all cells")
     return mechanism.concentration
 
 
-def _minimum(value: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one valley is smallest: a coarse grid, a finer one, a parabola through its best points."""
-    for points in (7, 5):
+def _minimum(value: Callable[[float], float], low: float, high: float, passes: tuple[int, ...] = (7, 5)) -> float:
+    """Where a function with one valley is smallest: finer and finer grids, then a parabola through the best points."""
+    for points in passes:
         grid = np.linspace(low, high, points)
         values = np.array([value(float(x)) for x in grid])
         i = min(max(int(np.argmin(values)), 1), points - 2)
@@ -215,4 +295,5 @@ def _minimum(value: Callable[[float], float], low: float, high: float) -> float:
     before, at, after = values[i - 1 : i + 2]
     curvature = before - 2.0 * at + after
     shift = 0.5 * (before - after) / curvature if curvature > 0 else 0.0
-    return float(grid[i] + np.clip(shift, -1.0, 1.0) * (grid[1] - grid[0]))
+    peak = float(grid[i] + np.clip(shift, -1.0, 1.0) * (grid[1] - grid[0]))
+    return peak if value(peak) <= at else float(grid[i])  # a valley may have an edge at its bottom

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpbayes.mechanisms.hellinger.laws import Laws
-from dpbayes.mechanisms.hellinger.promise import SmoothTail
+from dpbayes.mechanisms.hellinger.promise import Proved, SmoothTail
+from dpbayes.mechanisms.hellinger.pure import pure_epsilon
 
 CASES = [
     ((1.0, 1.0), 30, 0.8, 0.02),
@@ -38,12 +39,16 @@ def test_the_proved_profile_and_divergence_bound_every_pair(
     laws = Laws.of(prior, total, sharpness, smoothing)
     tail = SmoothTail(sharpness=sharpness, smoothing=smoothing, log_candidates=math.log(laws.rows.size))
     pairs = all_losses(prior, total, sharpness, smoothing)
-    for epsilon in (0.1, 0.5 * sharpness, sharpness, 1.5 * sharpness, 4 * sharpness):
+    better = Proved(pure=pure_epsilon(prior, total, sharpness, smoothing), tail=tail)
+    pld = better.pld(0.01)
+    for epsilon in (0.0, 0.1, 0.5 * sharpness, sharpness, 1.5 * sharpness, 4 * sharpness):
         worst = max(float((p * np.maximum(-np.expm1(epsilon - loss), 0.0)).sum()) for p, loss in pairs)
-        assert worst <= tail.delta(epsilon)
-    for order in (1.1, 2.0, 4.0):
+        assert worst <= better.delta(epsilon) + 1e-12 <= tail.delta(epsilon) + 2e-12
+        assert worst <= pld.get_delta_for_epsilon(epsilon)
+    for order in (1.1, 2.0, 4.0, 200.0):
         worst = max(math.log((p * np.exp((order - 1) * loss)).sum()) / (order - 1) for p, loss in pairs)
-        assert worst <= tail.renyi(order)
+        assert worst <= better.renyi(order) <= tail.renyi(order)
+        assert better.renyi(order) <= better.concentrated(math.inf) * order
 
 
 @pytest.mark.parametrize("delta", [1e-10, 1e-6, 1e-3])
@@ -79,3 +84,17 @@ def test_the_divergence_is_infinite_from_a_finite_order_on() -> None:
 def test_below_its_base_nothing_is_promised() -> None:
     tail = SmoothTail(sharpness=0.8, smoothing=0.02, log_candidates=5.0)
     assert tail.delta(0.5 * tail.base) == 1.0
+
+
+def test_the_better_theorem_is_stated_in_every_notion() -> None:
+    """Little smoothing and a generous δ: the tail wins there, the pure theorem everywhere else."""
+    tail = SmoothTail(sharpness=0.79, smoothing=1e-5, log_candidates=math.log(100_001))
+    made = Proved(pure=1.2, tail=tail)
+    assert made.epsilon(1e-6) == tail.epsilon(1e-6) < 1.2
+    assert made.delta(1.0) == tail.delta(1.0)
+    assert made.delta(0.5) < tail.delta(0.5) == 1.0
+    assert made.renyi(1e7) == pytest.approx(1.2)
+    assert math.isinf(tail.renyi(1e7))
+    assert tail.epsilon(1e-6) <= made.pld(1e-3).get_epsilon_for_delta(1e-6) <= tail.epsilon(1e-6) + 5e-3
+    assert not made.exact
+    assert Proved(pure=0.7, tail=tail).exact

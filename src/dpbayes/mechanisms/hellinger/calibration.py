@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from dpbayes.mechanisms.hellinger.certificate import Certificate, affordable, ce
 from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Sensitivities, Table
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.mechanisms.hellinger.promise import SmoothTail
+from dpbayes.mechanisms.hellinger.pure import largest_useful_smoothing, range_excess
 from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, tabulated_steps
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.convert import GOLDEN
@@ -54,7 +56,7 @@ def with_global(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) 
 
 
 def with_local(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) -> Hellinger:
-    """The exponential mechanism with local sensitivity: not private, for experiments only.
+    """The exponential mechanism with local sensitivity as in the papers: it promises nothing, for experiments only.
 
     Source: [H-notes] section 2.2.
     """
@@ -66,36 +68,38 @@ def proved(
     prior: Prior,
     total: int,
     epsilon: float,
-    delta: float,
+    delta: float = 0.0,
     unit: PrivacyUnit,
     around: Sequence[Sequence[int]] | None = None,
 ) -> Hellinger:
-    """The best γ, and the largest sharpness for which our theorem gives (ε, δ) with it; γ = 0 if that is best.
+    """The best γ, and the largest sharpness for which one of our two theorems gives (ε, δ) with it; δ = 0 is pure ε.
 
-    About E[H] = 2(d−1)·S/sharpness is expected while that is small. S depends on the table, so γ is chosen for
-    public reference tables: ``around``, or draws from the prior. It is never chosen from the data.
+    γ is where ``expected_distance`` is smallest. S depends on the table, so that is averaged over public reference
+    tables: ``around``, or draws from the prior. It is never chosen from the data.
 
     Source: our proof, docs/explanation/proofs/hellinger.md.
     """
-    _check(prior, total, unit, epsilon, delta)
+    _check(prior, total, unit, epsilon, delta or 0.5)
     tables = references(prior, total, around)
     logs = candidates.log_number(total, len(prior))
     steps = tabulated_steps(prior, total) if len(set(prior)) * total <= _TABULATED else None
 
     def sharpness(smoothing: float) -> float:
-        if smoothing == 0:
-            return epsilon
-        return epsilon - SmoothTail(sharpness=0.0, smoothing=smoothing, log_candidates=logs).epsilon(delta)
+        purely = epsilon / (1.0 + 0.5 * range_excess(prior, total, smoothing)) * (1.0 - 1e-15)
+        if smoothing == 0 or delta == 0:
+            return purely
+        tail = SmoothTail(sharpness=0.0, smoothing=smoothing, log_candidates=logs)
+        return max(purely, epsilon - tail.epsilon(delta))
 
     def expected(smoothing: float) -> float:
-        if sharpness(smoothing) <= 0:
-            return 1.0
-        sensitivities = np.array([smooth_sensitivity(prior, table, smoothing, steps) for table in tables])
-        ratio = 2.0 * (len(prior) - 1) * sensitivities / sharpness(smoothing)
-        return float(np.mean(ratio / (1.0 + ratio)))
+        half = 0.5 * sharpness(smoothing)
+        exponents = [half / smooth_sensitivity(prior, table, smoothing, steps) for table in tables]
+        return math.fsum(expected_distance(prior, *pair) for pair in zip(tables, exponents, strict=True)) / len(tables)
 
-    # a larger γ would spend ε on the term γ·ln|R| alone
-    smoothing = _minimiser(expected, epsilon / logs * np.geomspace(1e-3, 1.0, 11))
+    # little smoothing is where the tail can win, and from the largest on all γ are alike
+    largest = largest_useful_smoothing(prior, total)
+    smallest = min(1e-3 * epsilon / logs, 1e-3 * largest)
+    smoothing = _minimiser(expected, np.geomspace(smallest, largest, 12))
     smoothing = min(smoothing, 0.0, key=expected)
     return Hellinger(
         prior=prior,
@@ -161,7 +165,8 @@ def certified(
 def with_certificate(
     prior: Prior, total: int, sharpness: float, smoothing: float, unit: PrivacyUnit, certificate: Certificate
 ) -> Hellinger:
-    """The mechanism that a certificate belongs to."""
+    """The mechanism that a certificate belongs to, and is from now on bound to."""
+    bound = replace(certificate, digest=certificate.binding(prior, total, sharpness, smoothing, unit))
     return Hellinger(
         prior=prior,
         total=total,
@@ -169,7 +174,7 @@ def with_certificate(
         smoothing=smoothing,
         calibration="certified",
         unit=unit,
-        certificate=certificate,
+        certificate=bound,
     )
 
 
@@ -195,6 +200,26 @@ def references(prior: Prior, total: int, around: Sequence[Sequence[int]] | None)
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(total, rng.dirichlet(np.maximum(prior, 1e-3), size=_REFERENCES))
     return [tuple(int(k) for k in table) for table in drawn]
+
+
+def expected_distance(prior: Prior, table: Table, exponent: float) -> float:
+    """E[H] ≈ (m/a + w)/(1 + w), w = |R|·e^{−a}/Z, Z = m!·V_m·(8/a²)^{m/2}·√(Πu/Σu) at least 1: near and far candidates.
+
+    Near the truth H is a norm, so the weights e^{−aH} have mass Z and mean distance m/a there. Far from it H is about
+    1, and all |R| candidates are as good. Once ln|R| exceeds a + ln Z, the release says nothing.
+
+    Symbols: a exponent, m = d − 1, V_m volume of the unit ball, u = α + c the posterior's parameters, R candidates.
+    Source: our approximation, docs/explanation/proofs/hellinger.md.
+    Adjacency: none, this is about one table.
+    """
+    axes = len(prior) - 1
+    own = np.add(prior, table)
+    log_ball = 0.5 * axes * math.log(math.pi) - math.lgamma(0.5 * axes + 1.0)
+    log_shape = 0.5 * (float(np.log(own).sum()) - math.log(float(own.sum())))
+    log_near = math.lgamma(axes + 1.0) + log_ball + 0.5 * axes * math.log(8.0) - axes * math.log(exponent) + log_shape
+    log_far = candidates.log_number(sum(table), len(prior)) - exponent
+    far = math.exp(min(log_far - max(log_near, 0.0), 700.0))
+    return (min(axes / exponent, 1.0) + far) / (1.0 + far)
 
 
 def _active_pairs(rows: Rows) -> list[tuple[Table, Table]]:

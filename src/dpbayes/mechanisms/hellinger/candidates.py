@@ -51,6 +51,11 @@ def check_unit(owner: str, unit: PrivacyUnit) -> None:
             f"{owner}: expected replace-one adjacency, got {unit.adjacency}. "
             "The list of candidates depends on the number of records, which add-remove keeps private."
         )
+    if not unit.fixed_size:
+        raise InvalidArgument(
+            f"{owner}: expected a unit without a person column. "
+            "The list of candidates depends on the number of records, which a person column keeps private."
+        )
     if unit.max_rows != 1:
         raise InvalidArgument(
             f"{owner}: expected one row per person, got max_rows={unit.max_rows}. "

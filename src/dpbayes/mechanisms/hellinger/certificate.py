@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.hellinger.laws import Laws, Table
 
 SLACK = 1e-8
 """Added to every certified ε: covers the rounding of distances and normalisers of small tables."""
+
+AGREE = 1e-7
+"""How near a certificate that is derived again must come."""
 
 LARGEST_WORK = 100_000_000
 """Candidates times neighbouring pairs: with the search around it, a calibration then takes about a minute."""
@@ -24,7 +31,8 @@ class Certificate:
     """What enumeration proved: ``epsilon`` pure, ``epsilon_at_delta`` at ``delta``, and where the worst case is.
 
     ``table`` and ``neighbour`` are the data sets and ``candidate`` the release at which the loss is largest. They
-    range over all possible data sets and say nothing about any real one.
+    range over all possible data sets and say nothing about any real one. ``digest`` ties these numbers to the
+    parameters of one mechanism; dpbayes 0.1.0 wrote none, and such a certificate is not relied upon.
     """
 
     epsilon: float
@@ -33,6 +41,7 @@ class Certificate:
     table: Table
     neighbour: Table
     candidate: Table
+    digest: str = ""
 
     def __post_init__(self) -> None:
         _checks.positive("Certificate", epsilon=self.epsilon, epsilon_at_delta=self.epsilon_at_delta)
@@ -40,15 +49,33 @@ class Certificate:
 
     def record(self) -> dict[str, object]:
         """JSON form."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        fields = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        return {key: value for key, value in fields.items() if key != "digest" or value}
 
     @classmethod
     def from_record(cls, record: object) -> Certificate:
         """Read the JSON form back."""
-        if not isinstance(record, dict) or set(record) != set(cls.__dataclass_fields__):
+        if not isinstance(record, dict) or set(record) | {"digest"} != set(cls.__dataclass_fields__):
             raise ReleaseError("Certificate: expected a record with " + ", ".join(cls.__dataclass_fields__) + ".")
         fields = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
-        return cls(**fields)  # type: ignore[arg-type]  # checked by an audit, which derives them again
+        return cls(**fields)  # type: ignore[arg-type]  # checked by ``confirm``, which derives them again
+
+    def binding(
+        self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, unit: PrivacyUnit
+    ) -> str:
+        """SHA-256 of these numbers with the parameters of the mechanism they hold for."""
+        parameters = {"prior": prior, "total": total, "sharpness": float(sharpness), "smoothing": float(smoothing)}
+        content = {**parameters, "unit": unit.record(), "certificate": replace(self, digest="").record()}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def confirm(self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float) -> None:
+        """Raise ReleaseError unless enumeration gives the same numbers; up to half the slack may be missing."""
+        derived = certify(prior, total, sharpness=sharpness, smoothing=smoothing, delta=self.delta)
+        stated, found = (self.epsilon, self.epsilon_at_delta), (derived.epsilon, derived.epsilon_at_delta)
+        if not all(-0.5 * SLACK <= one - other <= AGREE for one, other in zip(stated, found, strict=True)):
+            raise ReleaseError(
+                "Certificate: it is not the one that enumeration gives. Do not trust it; certify the mechanism again."
+            )
 
 
 def work(prior: tuple[float, ...], total: int) -> int:
@@ -68,6 +95,8 @@ def affordable(prior: tuple[float, ...], total: int) -> bool:
 def certify(prior: tuple[float, ...], total: int, *, sharpness: float, smoothing: float, delta: float) -> Certificate:
     """ε = max over neighbours c, c′ and candidates k of |ln P_c(k) − ln P_c′(k)|; and the smallest ε at δ.
 
+    It is kept for as long as the process runs, so that charging what was just certified costs nothing more.
+
     Symbols: P_c the law of the release for table c.
     Source: enumeration, with the symmetries of docs/explanation/proofs/hellinger.md.
     Adjacency: replace-one.
@@ -79,6 +108,11 @@ def certify(prior: tuple[float, ...], total: int, *, sharpness: float, smoothing
         raise InvalidArgument(
             "Certificate: too many candidates to enumerate within a minute. Use the calibration `proved`."
         )
+    return _certify(prior, total, sharpness, smoothing, delta)
+
+
+@lru_cache(maxsize=64)
+def _certify(prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, delta: float) -> Certificate:
     laws = Laws.of(prior, total, sharpness, smoothing)
     rows = laws.rows
     pairs = ((table, other) for table in rows.tables() for other in rows.neighbours(table))

@@ -16,7 +16,8 @@ from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.hellinger import candidates, envelope
 from dpbayes.mechanisms.hellinger.certificate import Certificate
-from dpbayes.mechanisms.hellinger.promise import NoPromise, Promise, SmoothTail
+from dpbayes.mechanisms.hellinger.promise import NoPromise, Promise, Proved, SmoothTail
+from dpbayes.mechanisms.hellinger.pure import pure_epsilon
 from dpbayes.mechanisms.hellinger.sampler import Sampler, score_sampler
 from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
 from dpbayes.mechanisms.stated import Stated
@@ -30,9 +31,10 @@ class Hellinger:
     """Releases the posterior Dir(α + k) with probability ∝ exp(−ε·H/(2S)), H its distance from Dir(α + counts).
 
     ``sharpness`` is the ε of the weights and ``smoothing`` the γ of the smooth sensitivity S: 0 calibrates to the
-    global sensitivity, infinity to the local one, which protects nobody and is there for experiments. What is
-    promised depends on ``calibration``: `proved` (our bound), `certified` (a stored enumeration), `published`
-    (the theorem as printed, with ``delta``; its proof has a gap), `none` (local sensitivity: no promise).
+    global sensitivity, infinity to the local one, as the papers did in experiments. What is promised depends on
+    ``calibration``: `proved` (the better of our two theorems), `certified` (a stored enumeration, bound to these
+    parameters by its digest; without one the theorems are stated instead), `published` (the theorem as printed, with
+    ``delta``; its proof has a gap), `none` (nothing).
     Make one by ``calibration.published``, ``proved``, ``certified``, ``with_global`` or ``with_local``.
 
     Source: [H-full] definition 3.
@@ -80,6 +82,10 @@ class Hellinger:
                 raise InvalidArgument(f"Hellinger: the published theorem needs smoothing <= {largest!r}.")
         if (self.certificate is not None) != (self.calibration == "certified"):
             raise InvalidArgument("Hellinger: expected a certificate with the calibration `certified`, and only there.")
+        if self.certificate is not None and self.certificate.digest not in ("", self._binding()):
+            raise InvalidArgument(
+                "Hellinger: the certificate belongs to other parameters, or was changed. Certify the mechanism again."
+            )
 
     @property
     def log_candidates(self) -> float:
@@ -91,18 +97,38 @@ class Hellinger:
         """What is known about the privacy of a draw."""
         if self.calibration == "none":
             return NoPromise()
-        if self.certificate is not None:
+        if self.certificate is not None and self.certificate.digest:
             return self._stated(self.certificate.epsilon, 0.0)
         if self.delta_published is not None:
             return self._stated(self.sharpness, self.delta_published)
         if self.smoothing == 0:
             return self._stated(self.sharpness, 0.0)
-        return SmoothTail(sharpness=self.sharpness, smoothing=self.smoothing, log_candidates=self.log_candidates)
+        return Proved(
+            pure=pure_epsilon(self.prior, self.total, self.sharpness, self.smoothing),
+            tail=SmoothTail(sharpness=self.sharpness, smoothing=self.smoothing, log_candidates=self.log_candidates),
+        )
 
     @property
     def exact(self) -> bool:
         """Whether the promise is a pair of laws, rather than a bound on the tail of the loss."""
-        return not isinstance(self.promise, SmoothTail)
+        promise = self.promise
+        return promise.exact if isinstance(promise, Proved) else True
+
+    def _binding(self) -> str:
+        """The digest that a certificate of this mechanism carries."""
+        if self.certificate is None:
+            return ""
+        return self.certificate.binding(self.prior, self.total, self.sharpness, self.smoothing, self.unit)
+
+    def confirm(self) -> None:
+        """Derive the certificate again, once per process, and raise ReleaseError if it is not what enumeration gives.
+
+        Whoever can write a certificate can also write its digest, so a ledger calls this before it charges, and
+        ``ledger verify`` and ``audit`` call it for what is stored. It takes up to a minute for the largest tables.
+        A certificate without digest is not relied upon, and there is nothing to confirm.
+        """
+        if self.certificate is not None and self.certificate.digest:
+            self.certificate.confirm(self.prior, self.total, self.sharpness, self.smoothing)
 
     def _stated(self, epsilon: float, delta: float) -> Stated:
         return Stated(epsilon_stated=epsilon, delta_stated=delta, unit=self.unit, what="posterior")
@@ -159,8 +185,8 @@ class Hellinger:
         """One release: the parameters α + k of a posterior."""
         if self.calibration == "none" and rng is None:
             raise InvalidArgument(
-                "Hellinger: calibrated to local sensitivity it is not private, a release is refused. "
-                "For an experiment hand in a generator."
+                "Hellinger: the calibration `none` promises nothing, so a release is refused. "
+                "Use calibration.proved; for an experiment hand in a generator."
             )
         return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
 

@@ -1,4 +1,4 @@
-"""What is known about the privacy of a posterior release, in every notion: nothing, a statement, or the proved tail."""
+"""What is known about the privacy of a posterior release: nothing, a statement, or the better of two theorems."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
 from dpbayes.privacy.pld import TAIL, Pld, from_profile, from_statement
 
 
@@ -102,9 +103,10 @@ class SmoothTail:
         Adjacency: replace-one.
         """
         _checks.non_negative("SmoothTail", epsilon=epsilon)
-        return float(self._profile(np.array([epsilon]))[0])
+        return float(self.profile(np.array([epsilon]))[0])
 
-    def _profile(self, epsilons: Floats) -> Floats:
+    def profile(self, epsilons: Floats) -> Floats:
+        """δ at many ε."""
         front = math.log(-math.expm1(-self.smoothing)) + self.log_candidates
         tail = np.exp(np.minimum(front - (epsilons - self.base) / self.growth, 0.0))
         return np.where(epsilons >= self.base, tail, 1.0)
@@ -144,4 +146,53 @@ class SmoothTail:
 
     def pld(self, interval: float) -> Pld:
         """A distribution that dominates every law with this profile."""
-        return from_profile(self._profile, interval, self.epsilon(TAIL))
+        return from_profile(self.profile, interval, self.epsilon(TAIL))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proved:
+    """The better of two theorems, in every notion: pure ε, and the tail, which wins only for little smoothing.
+
+    Source: our proof, docs/explanation/proofs/hellinger.md.
+    """
+
+    pure: float
+    tail: SmoothTail
+
+    @property
+    def exact(self) -> bool:
+        """Whether the pure theorem alone speaks, which is a pair of laws: the tail says nothing below its base."""
+        return self.tail.base >= self.pure
+
+    def renyi(self, order: float) -> float:
+        """The smaller of randomised response with the pure ε, and of the tail.
+
+        Source: our proof, docs/explanation/proofs/hellinger.md.
+        """
+        _checks.order("Proved", order)
+        return min(randomised_response_renyi(order, self.pure), self.tail.renyi(order))
+
+    def concentrated(self, omega: float) -> float:
+        """The smaller of ½ε² and of the tail.
+
+        Source: [BS16] proposition 1.4; our proof, docs/explanation/proofs/hellinger.md.
+        """
+        return min(0.5 * self.pure**2, self.tail.concentrated(omega))
+
+    def delta(self, epsilon: float) -> float:
+        """The smaller δ."""
+        return min(randomised_response(self.pure).delta(epsilon), self.tail.delta(epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """The smaller ε."""
+        return min(randomised_response(self.pure).epsilon(delta), self.tail.epsilon(delta))
+
+    def pld(self, interval: float) -> Pld:
+        """A distribution that dominates every law within both profiles."""
+        if self.exact:
+            return from_statement(self.pure, 0.0, interval)
+        return from_profile(self._profile, interval, self.pure)
+
+    def _profile(self, epsilons: Floats) -> Floats:
+        response = np.array([randomised_response(self.pure).delta(float(epsilon)) for epsilon in epsilons])
+        return np.asarray(np.minimum(response, self.tail.profile(epsilons)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -36,7 +36,7 @@ class Cell:
     """
 
     prior: float
-    count: int
+    count: int = field(repr=False)  # private
     total: int
     reach: float
 

@@ -1,0 +1,194 @@
+"""Keeping categories whose noisy count exceeds a threshold: what is published are the categories, never the counts."""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpbayes import _checks
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.mechanisms import noise
+from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.privacy.pld import Pld
+
+LARGEST = 2**50
+"""The largest threshold that is tried: no table has that many rows."""
+
+ROUND_UP = 1.0 + 1e-12
+"""Covers the rounding of an exponential whose argument is at most 745, the last before underflow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """The categories whose count plus discrete Laplace noise is above ``threshold``; one that nobody has is never kept.
+
+    A person has at most ``unit.max_rows`` rows, in as many categories. A category that only one person has betrays
+    them when it is kept: that is δ. All other categories cost what their noise costs.
+
+    Source: our proof, docs/explanation/proofs/discovery.md.
+
+    >>> from dpbayes import PrivacyUnit
+    >>> made = threshold_for(epsilon=1.0, delta=1e-6, unit=PrivacyUnit(adjacency="add-remove"))
+    >>> made.threshold, f"{made.least_delta:.3g}"
+    (14, '6.08e-07')
+    """
+
+    scale: float
+    threshold: int
+    unit: PrivacyUnit
+
+    def __post_init__(self) -> None:
+        _checks.positive("Threshold", scale=self.scale)
+        object.__setattr__(self, "scale", float(self.scale))
+        _checks.unit("Threshold", self.unit)
+        _checks.positive_integer("Threshold", threshold=self.threshold)
+        object.__setattr__(self, "threshold", int(self.threshold))
+        if not self.unit.max_rows <= self.threshold <= LARGEST:
+            raise InvalidArgument(
+                f"Threshold: expected a threshold of at least the {self.unit.max_rows} rows that one person can have "
+                f"and at most 2^50, got {self.threshold}."
+            )
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cost of the noise is exact: one row per person. The least δ is exact for any number of rows."""
+        return self._noise.exact
+
+    @property
+    def least_delta(self) -> float:
+        """The δ that no ε avoids: the chance that a person is betrayed by a category that nobody else has."""
+        return betrayal(scale=self.scale, threshold=self.threshold, rows=self.unit.max_rows)
+
+    @property
+    def noise_epsilon(self) -> float:
+        """The pure ε of the noise, Δ₁/scale, which holds together with the least δ."""
+        return self._noise.renyi(math.inf)
+
+    @property
+    def _noise(self) -> Laplace:
+        return Laplace(scale=self.scale, unit=self.unit)
+
+    def renyi(self, order: float) -> float:
+        """Infinite at every order: a category of one person is never kept without them."""
+        _checks.order("Threshold", order)
+        return math.inf
+
+    def concentrated(self, omega: float) -> float:
+        """Infinite, as every Rényi divergence is."""
+        _checks.order("Threshold", omega)
+        return math.inf
+
+    def delta(self, epsilon: float) -> float:
+        """δ(ε) = D + (1 − D)·δ_noise(ε)
+
+        Symbols: D least_delta, δ_noise that of discrete Laplace noise on the counts.
+        Source: our proof, docs/explanation/proofs/discovery.md.
+        Adjacency: enters through the noise; D is the same for both.
+        """
+        _checks.non_negative("Threshold", epsilon=epsilon)
+        least = self.least_delta
+        return least + (1.0 - least) * self._noise.delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest ε for this δ; infinite below the least δ."""
+        _checks.probability("Threshold", delta=delta)
+        least = self.least_delta
+        if delta < least:
+            return math.inf
+        rest = (delta - least) / (1.0 - least) if least < 1.0 else 0.0
+        return self._noise.epsilon(rest) if rest > 0.0 else self.noise_epsilon
+
+    def pld(self, interval: float) -> Pld:
+        """Privacy loss distribution on multiples of ``interval``: that of the noise, and the least δ at infinity."""
+        return self._noise._loss().pld(interval, betrayed=self.least_delta)
+
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.bool_]:
+        """Which categories are kept. Only the kept ones may be published, in an order that tells nothing."""
+        table = _checks.counts("Threshold", counts)
+        kept: NDArray[np.bool_] = (noise.laplace(table, self.scale, rng) > self.threshold) & (table > 0)
+        return kept
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {
+            "mechanism": "laplace-threshold-1",
+            "scale": self.scale,
+            "threshold": self.threshold,
+            "unit": self.unit.record(),
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> Threshold:
+        """Read the JSON form back."""
+        return cls(
+            scale=record["scale"],  # type: ignore[arg-type]  # checked in __post_init__
+            threshold=record["threshold"],  # type: ignore[arg-type]
+            unit=PrivacyUnit.from_record(record["unit"]),
+        )
+
+
+def threshold_for(*, epsilon: float, delta: float, unit: PrivacyUnit) -> Threshold:
+    """The least noise for this ε, and with it the smallest threshold for this δ."""
+    _checks.positive("Threshold", epsilon=epsilon)
+    _checks.probability("Threshold", delta=delta)
+    scale = math.nextafter(unit.sensitivity.l1 / epsilon, math.inf)  # so that Δ₁/scale is not above ε
+    tried = range(unit.max_rows, LARGEST + 1)
+    found = bisect_left(tried, True, key=lambda at: betrayal(scale=scale, threshold=at, rows=unit.max_rows) <= delta)
+    if found == len(tried):
+        raise TargetUnreachable(f"Threshold: no threshold meets delta = {delta} at epsilon = {epsilon}. Raise epsilon.")
+    return Threshold(scale=scale, threshold=tried[found], unit=unit)
+
+
+def betrayal(*, scale: float, threshold: int, rows: int) -> float:
+    """D = max(p(m), 1 − (1 − p(1))^m), the chance that some category of one person alone is kept
+
+    Symbols: m rows, p(c) the chance to keep a category of count c, above the threshold T.
+    Source: our proof, docs/explanation/proofs/discovery.md.
+    Adjacency: both, and the same for both.
+    """
+    alone, spread = _kept(rows, scale, threshold), _kept(1, scale, threshold)
+    spread = -math.expm1(rows * math.log1p(-spread)) if spread < 1.0 else 1.0
+    return min(max(alone, spread, sys.float_info.min) * ROUND_UP, 1.0)
+
+
+def _kept(count: int, scale: float, threshold: int) -> float:
+    """P[c + Z > T] = q^{T−c+1}/(1+q) for c ≤ T, else 1 − q^{c−T}/(1+q), q = e^{−1/scale}
+
+    Symbols: c count, T threshold, Z the noise, P[Z = k] ∝ q^|k|.
+    Source: the geometric series; docs/explanation/proofs/discovery.md.
+    Adjacency: none.
+    """
+    share = 1.0 / (1.0 + math.exp(-1.0 / scale))
+    if count <= threshold:
+        return math.exp(-(threshold - count + 1) / scale) * share
+    return 1.0 - math.exp(-(count - threshold) / scale) * share
+
+
+def delta_of_first_version(*, epsilon: float, delta: float, unit: PrivacyUnit) -> float:
+    """The true δ of a discovery of categories that dpbayes 0.1.0 recorded as stated (ε, δ).
+
+    It kept counts of T or more, with noise of scale Δ₁/ε, and stated δ = 1 − (1 − P[Z > T − m])^Δ₁: the price of
+    counts above T. T follows from δ, as it is a whole number.
+
+    Symbols: m unit.max_rows, Δ₁ sensitivity.l1, Z the noise.
+    Source: our proof, docs/explanation/proofs/discovery.md.
+    Adjacency: both.
+
+    >>> unit = PrivacyUnit(adjacency="add-remove")
+    >>> f"{delta_of_first_version(epsilon=0.999999999, delta=6.078962119e-07, unit=unit):.3g}"
+    '1.65e-06'
+    """
+    _checks.positive("delta_of_first_version", epsilon=epsilon)
+    _checks.probability("delta_of_first_version", delta=delta)
+    moved = unit.sensitivity.l1
+    scale = moved / epsilon
+    beyond = -math.expm1(math.log1p(-delta) / moved)  # P[Z ≥ k] = q^k/(1+q), k = T − m + 1
+    steps = round(-scale * math.log(beyond * (1.0 + math.exp(-1.0 / scale))))
+    return betrayal(scale=scale, threshold=steps + unit.max_rows - 2, rows=unit.max_rows)
