@@ -8,7 +8,9 @@
     ├── LedgerError          a ledger that is locked, damaged or too new
     ├── SchemaError          a schema that cannot be used
     ├── TableError           a table that cannot be read
+    ├── Unfinished           a release that is paid for and can be completed
     ├── ReleaseError         a release file that cannot be read or does not verify
+    ├── NoiseError           the samplers of noise fail their self-test
     └── MissingExtra         an optional library is not installed
 
 Messages name the owner, what was expected, what came and what to do. They never contain counts,
@@ -69,5 +71,17 @@ class ReleaseError(DpbayesError):
     """A release file cannot be read, or its claims do not verify."""
 
 
+class Unfinished(DpbayesError):  # noqa: N818 - see InvalidArgument
+    """A release was paid for and could not be completed now. Nothing is lost: ``dpbayes finish`` goes on with it."""
+
+
+class NoiseError(DpbayesError):
+    """The samplers of noise fail their self-test: nothing drawn with them may be published."""
+
+
 class MissingExtra(DpbayesError):  # noqa: N818 - see InvalidArgument
     """An optional library is needed; the message says what to install."""
+
+
+class MeaninglessBudget(UserWarning):
+    """So little budget is left for each table that noise hides all records."""

@@ -9,7 +9,8 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
-from dpbayes.domain.values import is_missing, number_in, plain, text_of
+from dpbayes.domain import display
+from dpbayes.domain.values import is_missing, number_in, number_of, plain, text_of
 from dpbayes.errors import SchemaError
 
 OTHER = "other"
@@ -20,7 +21,7 @@ _UNKNOWN_GOES = {"other": OTHER, "drop": DROPPED}
 _MISSING_GOES = {"other": OTHER, "category": MISSING, "drop": DROPPED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Attribute:
     """A column with declared categories, or a number cut at declared edges into bins [a, b).
 
@@ -53,6 +54,12 @@ class Attribute:
         self._check_distinct()
         self._check_rule("unknown", self.unknown, _UNKNOWN_GOES)
         self._check_rule("missing", self.missing, _MISSING_GOES)
+
+    def __repr__(self) -> str:
+        return display.shortened(f"Attribute({self.name!r}: {display.listed(self.levels)})")
+
+    def _repr_html_(self) -> str:
+        return display.as_html(f"Attribute {self.name!r}", [("levels", display.listed(self.levels))])
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -113,15 +120,13 @@ class Attribute:
 
     def _position(self, value: object) -> int | None:
         if isinstance(value, (float, Decimal)):
-            numbers = [number_in(category) for category in self.categories]
-            return numbers.index(float(value)) if float(value) in numbers else None
+            number, numbers = number_of(value), [number_in(category) for category in self.categories]
+            return numbers.index(number) if number is not None and number in numbers else None
         text = text_of(value)
         return self.categories.index(text) if text in self.categories else None
 
     def _bin(self, value: object) -> int | None:
-        if isinstance(value, bool):
-            return None
-        number = number_in(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+        number = number_of(value)
         if number is None or not math.isfinite(number) or not self.edges[0] <= number < self.edges[-1]:
             return None
         return sum(number >= edge for edge in self.edges) - 1

@@ -52,6 +52,11 @@ class Marginal:
             )
         return cls(_split(form["of"]), _split(form["given"] or ""))
 
+    @classmethod
+    def of_text(cls, marginal: str | Marginal) -> Marginal:
+        """A marginal, or the text of one."""
+        return cls.parse(marginal) if isinstance(marginal, str) else marginal
+
     @property
     def names(self) -> tuple[str, ...]:
         """Attribute names in axis order."""

@@ -33,6 +33,8 @@ class Prior:
         Marginal(self.of)
         if not self.shares or not all(math.isfinite(share) and share > 0 for share in self.shares):
             raise SchemaError("Prior: expected every share > 0 and finite. A cell that may be empty needs a small one.")
+        object.__setattr__(self, "of", tuple(self.of))
+        object.__setattr__(self, "shares", tuple(float(share) for share in self.shares))
 
     @classmethod
     def from_csv(cls, text: str, schema: Schema) -> Prior:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from dpbayes.domain import toml
+from dpbayes.domain import codec, display, toml
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.keys import checked_table, text_list
 from dpbayes.domain.unit import PrivacyUnit
@@ -38,13 +37,13 @@ class Margin:
         return {"of": list(self.of), "totals": list(self.totals)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Schema:
     """Ordered attributes with declared levels, the privacy unit, and the totals that are public.
 
     ``person`` names a column that identifies people; engines then keep at most ``unit.max_rows`` rows of
-    each, so the unit is enforced rather than promised. ``records`` is the number of records: public knowledge
-    under replace-one, and not to be declared under add-remove.
+    each, so the unit is enforced rather than promised; it becomes part of the unit. ``records`` is the number of
+    records: public knowledge under replace-one, and not to be declared under add-remove.
 
     >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"),
     ...                 attributes=(Attribute(name="sex", categories=("F", "M")),
@@ -89,14 +88,24 @@ class Schema:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON record: equal exactly when two schemas are equal."""
-        canonical = json.dumps(self.record(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return codec.digest(codec.canonical(self.record()))
 
     def __getitem__(self, name: str) -> Attribute:
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
         raise SchemaError(f"Schema: there is no attribute {name!r}. It has {', '.join(self.names)}.")
+
+    def _facts(self) -> tuple[str, list[tuple[str, str]]]:
+        size = f", {self.records:,} records" if self.records is not None else ""
+        levels = [(each.name, display.listed(each.levels)) for each in self.attributes]
+        return f"Schema {self.id!r}: {self.unit}{size}", levels
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._facts())
 
     def project(self, names: Iterable[str]) -> Schema:
         """The same data set seen through these attributes, in this order; other margins are left out."""
@@ -107,7 +116,7 @@ class Schema:
 
     def table(self) -> dict[str, object]:
         """The schema as plain values, with the keys of the TOML file."""
-        optional = {"person": self.person, "records": self.records}
+        optional = {"records": self.records}
         return {
             "format": FORMAT,
             "id": self.id,
@@ -153,6 +162,19 @@ class Schema:
     def from_toml(cls, text: str) -> Schema:
         """Read the text of a schema file."""
         return cls.from_record(toml.loads(text))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SchemaError(
+                f"Schema: there is no file {str(path)!r}. `dpbayes schema init TABLE` writes a first one."
+            ) from None
+        except (OSError, ValueError):
+            raise SchemaError(f"Schema: {str(path)!r} cannot be read as UTF-8 text. Check the file.") from None
+        return cls.from_toml(text)
 
     @classmethod
     def from_public_data(
@@ -201,6 +223,8 @@ class Schema:
 
     def _check_person(self) -> None:
         if self.person is None:
+            object.__setattr__(self, "person", self.unit.person)
+        if self.person is None:
             return
         if not isinstance(self.person, str) or not self.person:
             raise SchemaError(f"Schema: expected person to be the name of a column, got {self.person!r}.")
@@ -211,6 +235,10 @@ class Schema:
                 "Schema: with a person column and max_rows above 1, replacing a person can change the number "
                 "of records. Set max_rows = 1, or adjacency = 'add-remove'."
             )
+        try:
+            object.__setattr__(self, "unit", replace(self.unit, person=self.person))
+        except InvalidArgument as error:
+            raise SchemaError(str(error).replace("PrivacyUnit", "Schema", 1)) from None
 
     def _check_public_totals(self) -> None:
         if (self.records is not None or self.margins) and not self.unit.replaces:

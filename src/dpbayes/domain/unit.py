@@ -13,7 +13,7 @@ class Adjacency(StrEnum):
     """Which data sets are neighbours."""
 
     REPLACE_ONE = "replace-one"
-    """The records of one person are replaced by others: the number of records is public."""
+    """The records of one person are replaced by others: the number of records is public, unless people are named."""
 
     ADD_REMOVE = "add-remove"
     """The records of one person are added or deleted: the number of records is private."""
@@ -35,12 +35,16 @@ class Sensitivity:
 class PrivacyUnit:
     """One person: an adjacency, and the largest number of rows a person has in the table.
 
+    ``person`` names the column that identifies people, where engines hold them to that number. Without it a person is
+    whoever owns a row, by the owner's word: the two are different promises, and no ledger adds them up.
+
     >>> PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=2).sensitivity
     Sensitivity(l1=4, l2_squared=8, linf=2)
     """
 
     adjacency: Adjacency
     max_rows: int = 1
+    person: str | None = None
 
     def __post_init__(self) -> None:
         if self.adjacency not in tuple(Adjacency):
@@ -48,11 +52,21 @@ class PrivacyUnit:
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
         _checks.positive_integer("PrivacyUnit", max_rows=self.max_rows)
         object.__setattr__(self, "max_rows", int(self.max_rows))
+        if self.person is not None and not (isinstance(self.person, str) and self.person and self.person.isprintable()):
+            raise InvalidArgument("PrivacyUnit: expected person to be the name of a column.")
 
     @property
     def replaces(self) -> bool:
-        """Whether the number of records is the same for all neighbours."""
+        """Whether neighbours have the records of one person replaced, rather than added or removed."""
         return self.adjacency is Adjacency.REPLACE_ONE
+
+    @property
+    def fixed_size(self) -> bool:
+        """Whether all neighbours have the same number of records, so that it is public.
+
+        With a person column they need not: the rows that replace a person's may lack the person, and do not count.
+        """
+        return self.replaces and self.person is None
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -63,11 +77,19 @@ class PrivacyUnit:
 
     def record(self) -> dict[str, str | int]:
         """JSON form."""
-        return {"adjacency": str(self.adjacency), "max_rows": self.max_rows}
+        fixed: dict[str, str | int] = {"adjacency": str(self.adjacency), "max_rows": self.max_rows}
+        return fixed if self.person is None else fixed | {"person": self.person}
 
     @classmethod
     def from_record(cls, record: object) -> PrivacyUnit:
         """Read the JSON form back."""
-        if not isinstance(record, dict) or set(record) != {"adjacency", "max_rows"}:
-            raise InvalidArgument("PrivacyUnit: expected a record with adjacency and max_rows.")
-        return cls(adjacency=record["adjacency"], max_rows=record["max_rows"])
+        if not isinstance(record, dict) or set(record) - {"person"} != {"adjacency", "max_rows"}:
+            raise InvalidArgument("PrivacyUnit: expected a record with adjacency and max_rows, and perhaps a person.")
+        if record.get("person", "") is None:
+            raise InvalidArgument("PrivacyUnit: expected person to be the name of a column.")
+        return cls(**record)
+
+    def __str__(self) -> str:
+        rows = "one row" if self.max_rows == 1 else f"{self.max_rows} rows"
+        whose = "by the owner's word" if self.person is None else f"held to it by the column {self.person!r}"
+        return f"{self.adjacency}, at most {rows} per person, {whose}"

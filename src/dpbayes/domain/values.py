@@ -12,6 +12,9 @@ import math
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from numbers import Real
+
+import numpy as np
 
 DECIMAL_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """Text that denotes a number; anything else in a numeric column is unknown."""
@@ -21,7 +24,7 @@ _DECIMAL_NUMBER = re.compile(DECIMAL_NUMBER, re.ASCII)
 
 def plain(value: object) -> object:
     """The Python value inside a NumPy scalar."""
-    return value.item() if hasattr(value, "item") and not isinstance(value, str) else value
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, str) else value
 
 
 def is_missing(value: object) -> bool:
@@ -43,6 +46,22 @@ def number_in(text: str) -> float | None:
     return float(stripped) if _DECIMAL_NUMBER.fullmatch(stripped) else None
 
 
+def number_of(value: object) -> float | None:
+    """The number that a value denotes, or None: what is no number is never quoted in an error, it is unknown.
+
+    >>> number_of(Decimal("1.5")), number_of("1.5"), number_of(b"1.5"), number_of(10**400), number_of(date(2026, 1, 31))
+    (1.5, 1.5, None, None, None)
+    """
+    if isinstance(value, str):
+        return number_in(value)
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
 def text_of(value: object) -> str:
     """The text of a value that is not missing.
 
@@ -50,15 +69,25 @@ def text_of(value: object) -> str:
     ('7', '7', 'true', '2026-01-31')
     """
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        clock = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        clock = _in_utc(value)
         text = clock.isoformat(sep=" ")
         return text.rstrip("0") if clock.microsecond else text
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, (float, Decimal)):
         return str(int(value)) if math.isfinite(value) and value == int(value) else repr(float(value))
-    return str(value)
+    try:
+        return str(value)
+    except Exception:  # whatever it says may quote the value: too many digits, or an object of the caller's own
+        return f"({type(value).__name__})"
+
+
+def _in_utc(clock: datetime) -> datetime:
+    try:
+        return clock.astimezone(UTC).replace(tzinfo=None) if clock.tzinfo else clock
+    except (OverflowError, ValueError):  # at the ends of the calendar
+        return clock.replace(tzinfo=None)

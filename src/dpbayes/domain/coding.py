@@ -1,0 +1,98 @@
+"""Columns of any kind as positions among declared levels, by the one rule of ``Attribute.level``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.values import is_missing, plain
+from dpbayes.errors import InvalidArgument, SchemaError
+
+Codes = NDArray[np.int64]
+
+_LOOKED_UP = 2**16
+"""Integers that span less than this are coded by a table."""
+
+
+def coded(schema: Schema, rows: object, names: Sequence[str], who: str) -> dict[str, Codes]:
+    """The levels of some columns of a mapping, a frame or an Arrow table."""
+    found = getattr(rows, "column_names", getattr(rows, "columns", rows))
+    if not (isinstance(found, Iterable) and hasattr(rows, "__getitem__")) or isinstance(found, (str, bytes)):
+        raise InvalidArgument(f"{who}: expected records as columns by name, or as a frame.")
+    here = {str(name) for name in found}
+    for name in names:
+        if name not in here:
+            raise SchemaError(f"{who}: there is no column {name!r}. The model needs {', '.join(names)}.")
+    return {name: codes(schema[name], rows[name]) for name in names}
+
+
+def codes(attribute: Attribute, column: object) -> Codes:
+    """The level of every value of a column; values that were not declared follow the attribute's rule.
+
+    >>> codes(Attribute(name="sex", categories=("F", "M")), ["M", "F", None, "?"]).tolist()
+    [1, 0, 2, 2]
+    """
+    values = _one_dimensional(column)
+    if values.dtype.kind in "iub" and values.size:
+        return _integer_codes(attribute, values)
+    if values.dtype.kind == "f" and attribute.edges:
+        return _binned(attribute, values)
+    distinct: dict[tuple[type, object], int] = {}
+    found = np.empty(len(values), dtype=np.int64)
+    for position, value in enumerate(values.tolist()):
+        key = None if is_missing(value) else value
+        level = _remembered(distinct, key)
+        if level is None:
+            level = attribute.level(plain(value))
+            with suppress(Exception):  # a value without a hash is looked up every time
+                distinct[type(key), key] = level
+        found[position] = level
+    return found
+
+
+def _one_dimensional(column: object) -> np.ndarray:
+    """The values of a column; lists and the like among them stay values."""
+    try:
+        values = np.asarray(column)
+    except ValueError:  # of different lengths, or bytes among texts
+        values = np.empty((), dtype=object)
+    if values.ndim != 1 and isinstance(column, Sized):
+        values = np.fromiter(cast("Iterable[object]", column), dtype=object, count=len(column))
+    if values.dtype.kind == "f":
+        return values.astype(np.float64, copy=False)
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in {"ns", "ps", "fs", "as"}:
+        return values.astype("datetime64[us]")  # finer ones become plain integers in Python
+    return values
+
+
+def _remembered(distinct: Mapping[tuple[type, object], int], key: object) -> int | None:
+    """Whatever goes wrong while a value is compared, what it says may quote the value."""
+    try:
+        return distinct.get((type(key), key))
+    except Exception:
+        return None
+
+
+def _integer_codes(attribute: Attribute, values: np.ndarray) -> Codes:
+    low, high = int(values.min()), int(values.max())
+    if high - low < _LOOKED_UP:
+        kind = bool if values.dtype.kind == "b" else int
+        table = np.array([attribute.level(kind(value)) for value in range(low, high + 1)], dtype=np.int64)
+        return table[values.astype(np.int64) - low]
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return np.array([attribute.level(value) for value in distinct.tolist()], dtype=np.int64)[inverse]
+
+
+def _binned(attribute: Attribute, values: np.ndarray) -> Codes:
+    edges = np.asarray(attribute.edges)
+    found = np.searchsorted(edges, values, side="right") - 1
+    outside = ~np.isfinite(values) | (values < edges[0]) | (values >= edges[-1])
+    found[outside] = attribute.level(np.inf)
+    found[np.isnan(values)] = attribute.level(None)
+    return found.astype(np.int64)

@@ -1,0 +1,45 @@
+"""HTML that cannot be injected into: whatever is not made by ``tag`` is text, and is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: str, **attributes: object) -> Html:
+    """One element. Plain children are escaped; an attribute's final underscore is dropped, others become hyphens.
+
+    >>> tag("th", "<b>", tag("i", "x"), class_="name", aria_hidden="true")
+    '<th class="name" aria-hidden="true">&lt;b&gt;<i>x</i></th>'
+    """
+    listed = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{listed}>{joined(children)}</{name}>")
+
+
+def joined(parts: Iterable[str]) -> Html:
+    """The parts one after the other, plain ones escaped."""
+    return Html("".join(part if isinstance(part, Html) else escape(part) for part in parts))
+
+
+def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], *, heads: int = 1, **of: object) -> Html:
+    """A table whose first ``heads`` columns name the row."""
+    names = (tag("th", name, scope="col", class_="name" if at < heads else None) for at, name in enumerate(columns))
+    head = tag("thead", tag("tr", *names))
+    body = tag("tbody", *(_row(list(row), heads) for row in rows))
+    scrolling = {"class_": "scroll", "tabindex": 0, "role": "region", "aria_label": caption}
+    return tag("div", tag("table", tag("caption", caption), head, body, **of), **scrolling)
+
+
+def _row(cells: list[str], heads: int) -> Html:
+    named = (tag("th", cell, scope="row", dir="auto") for cell in cells[:heads])
+    return tag("tr", *named, *(tag("td", cell) for cell in cells[heads:]))
