@@ -202,6 +202,34 @@ class EngineContract(ABC):
         ]
         self.check(schema_of(*cut), [Marginal(attribute.name) for attribute in cut], table)
 
+    @pytest.mark.parametrize("rest", [[], [1.0, 2.5], [1.0, None, float("inf"), -float("inf")]])
+    def test_nan_is_missing_whatever_else_is_in_the_column(self, rest, tmp_path):
+        """Files keep the least and the largest value of a column, without NaN, and planners believe them."""
+        numbers = [float("nan"), *rest, float("nan")]
+        if self.typed:
+            kinds = {"double": pa.float64(), "single": pa.float32()}
+            table = pa.table({name: pa.array(numbers, kind, from_pandas=False) for name, kind in kinds.items()})
+            attributes = [
+                Attribute(name=name, missing="category", **values)
+                for name in kinds
+                for values in ({"categories": ("1", "2.5", "nan")}, {"edges": (-float("inf"), 0, 2, float("inf"))})
+            ]
+        else:
+            texts = [None if number is None else f"{number}" for number in numbers]
+            table = of_texts({"double": [*texts, "NaN", " nan "]})
+            attributes = [Attribute(name="double", edges=(-float("inf"), 0, 2, float("inf")), missing="category")]
+        engine = self.open(table, tmp_path)
+        for attribute in attributes:
+            (counts,) = engine.count(schema_of(attribute), [Marginal(attribute.name)])
+            assert (
+                counts.array.tolist()
+                == reference.count(schema_of(attribute), counts.marginal, self.rows(table)).tolist()
+            )
+            missing = 2 + rest.count(None) + 2 * (not self.typed)
+            assert counts.array[attribute.levels.index("missing")] == missing
+        if self.typed:
+            assert "nan" not in {text.lower() for text in engine.values("double", REPLACE_ONE)}
+
     def test_many_categories_and_edges_follow_the_same_rule(self, tmp_path):
         table = of_texts(
             {

@@ -10,11 +10,7 @@ from tests.tables.contract import schema_of
 
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Margin
-from dpbayes.errors import TableError
-from dpbayes.tables.engine import check_public_totals
 from dpbayes.tables.packing import PACKED_CELLS, add_rows, pack, unpack
-from dpbayes.tables.sources import open_table
 
 
 def schema_with(*sizes):
@@ -61,19 +57,3 @@ def test_keys_at_the_edge_of_their_type_are_exact(sizes):
     counted = cells.reshape(table.shape)
     assert counted.sum() == len(corners)
     assert all(counted[tuple(code - 1 for code in corner)] == 1 for corner in corners)
-
-
-def test_declared_totals_are_compared_with_the_counts():
-    sex = Attribute(name="sex", categories=("F", "M"))
-    age = Attribute(name="age", categories=("young", "old"))
-    engine = open_table({"sex": ["F", "M", "F"], "age": ["young", "old", "old"]})
-    right = {"records": 3, "margins": (Margin(of=("age", "sex"), totals=(1, 0, 0, 1, 1, 0, 0, 0, 0)),)}
-    wrong = [{"records": 4}, {"margins": (Margin(of=("sex",), totals=(1, 2, 0)),)}]
-    for declared in (right, *wrong):
-        schema = schema_of(sex, age, **declared)
-        (counts,) = engine.count(schema, [Marginal("sex", "age")])
-        if declared is right:
-            check_public_totals(schema, counts)
-        else:
-            with pytest.raises(TableError, match="that the schema declares"):
-                check_public_totals(schema, counts)

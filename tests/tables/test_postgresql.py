@@ -12,10 +12,10 @@ from sqlalchemy import create_engine
 from tests.commands import dpbayes
 from tests.tables.contract import EngineContract, of_texts, schema_of
 
-from dpbayes import Curator, Ledger, Marginal, PureDP, Request
+from dpbayes import Curator, Ledger, Marginal, PureDP, Tables, finish
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import MissingExtra, TableError
+from dpbayes.errors import MissingExtra, TableError, Unfinished
 from dpbayes.tables.engine import Kind
 from dpbayes.tables.sources import open_table
 
@@ -197,13 +197,13 @@ def test_what_a_server_refuses_is_told_in_one_sentence_without_the_password(serv
 def curator_of(address, path, schema):
     ledger = Ledger(path)
     ledger.open(schema.id, PureDP(epsilon=1.0), schema.unit)
-    return Curator(engine=open_table(address), schema=schema, ledger=ledger), ledger
+    return Curator(address, schema, ledger=ledger), ledger
 
 
 def test_a_release_from_a_server_holds_no_password_anywhere(server, people, tmp_path):
     schema = schema_of(SEX)
     curator, ledger = curator_of(people, tmp_path / "x.ledger", schema)
-    released = curator.release(Request(marginals=(Marginal("sex"),), target=PureDP(epsilon=0.5), mechanism="laplace"))
+    released = curator.release(Tables("sex", mechanism="laplace"), PureDP(epsilon=0.5))
     written = released.to_json() + repr(ledger.account(schema.id)) + repr(vars(curator))
     assert released.records == 3
     assert "correct-horse" not in written
@@ -221,30 +221,32 @@ def test_the_command_line_shows_no_password(people, tmp_path):
         assert secret not in made.out + made.err + refused.err + out.read_text()
 
 
-def test_a_database_stopped_during_the_query_voids_the_charge(server, people, tmp_path):
+def test_a_database_stopped_during_the_query_keeps_the_charge_and_is_finished_when_it_is_back(server, people, tmp_path):
     table = people.split("?table=")[1]
     server.execute(f"CREATE VIEW slow{table} AS SELECT sex FROM {table}, (SELECT pg_sleep(600)) AS pause")
     schema = schema_of(SEX)
     curator, ledger = curator_of(f"{server.url()}?table=slow{table}", tmp_path / "x.ledger", schema)
     stop = threading.Timer(2.0, server.stop, args=("immediate",))
     stop.start()
-    request = Request(marginals=(Marginal("sex"),), target=PureDP(epsilon=0.5), mechanism="laplace")
     try:
-        with pytest.raises(TableError, match=r"database (was stopped|stopped answering)"):
-            curator.release(request)
+        with pytest.raises(Unfinished, match=r"database (was stopped|stopped answering)"):
+            curator.release(Tables("sex", mechanism="laplace"), PureDP(epsilon=0.5))
     finally:
         stop.join()
         server.start()
+    assert [charge.state for charge in ledger.account(schema.id).charges.values()] == ["charged"]
+    (made,) = finish(ledger, table=people)
     account = ledger.account(schema.id)
-    assert len(account.entries) == 3  # opened, charged, voided: nothing was drawn
-    assert account.left() == 1.0
+    assert [charge.state for charge in account.charges.values()] == ["drawn"]
+    assert account.left() == pytest.approx(0.5)
+    assert made.verify(ledger=ledger).ok
 
 
 def test_nothing_is_charged_for_a_column_that_is_not_there(people, tmp_path):
     schema = schema_of(Attribute(name="age", categories=("1",)))
     curator, ledger = curator_of(people, tmp_path / "x.ledger", schema)
     with pytest.raises(TableError, match="no column 'age'"):
-        curator.release(Request(marginals=(Marginal("age"),), target=PureDP(epsilon=0.5)))
+        curator.release(Tables("age"), PureDP(epsilon=0.5))
     assert len(ledger.account(schema.id).entries) == 1
 
 

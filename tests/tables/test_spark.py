@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.tables import reference
 from tests.tables.contract import EngineContract, of_texts, schema_of, text_tables
 
-from dpbayes import ApproxDP, Curator, Ledger, Marginal, Request
+from dpbayes import ApproxDP, Curator, Ledger, Marginal, Tables
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import BudgetExceeded, MissingExtra, TableError
@@ -122,7 +122,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_refused_in_one_sentence_without_its_content(name, session, tmp_path):
+def test_a_bad_file_is_refused_in_one_sentence_without_its_content(name, session, spark_cluster, tmp_path):
     content, words = BAD[name]
     if content is not None:
         (tmp_path / name).write_bytes(content)
@@ -130,6 +130,9 @@ def test_a_bad_file_is_refused_in_one_sentence_without_its_content(name, session
         open_table((session, str(tmp_path / name))).count(schema_of(SEX), [Marginal("sex")])
     assert SECRET not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    logs = list(spark_cluster.folder.glob("worker*/app-*/*/std*"))
+    assert logs  # of executors, which serve a session of ours
+    assert not any(SECRET in log.read_text(errors="replace") for log in logs)
 
 
 def test_files_whose_types_differ_are_refused_before_anything_is_charged(session, tmp_path):
@@ -167,16 +170,16 @@ def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(sessio
     ledger = Ledger(url)
     ledger.open(schema.id, budget, schema.unit)
     pa.parquet.write_table(of_texts({"sex": ["F", "M", "F"] * 100}), path)
-    request = Request(marginals=(Marginal("sex"),), target=ApproxDP(epsilon=0.1, delta=1e-7), mechanism="gaussian")
+    job, target = Tables("sex", mechanism="gaussian"), ApproxDP(epsilon=0.1, delta=1e-7)
     engines = [open_table((session, str(path))) for _ in range(3)] + [open_table(str(path)) for _ in range(11)]
-    cost = Curator(engine=engines[0], schema=schema, ledger=None).propose(request).cost
+    cost = Curator(engines[0], schema).plan(job, target).cost
     fitting = max(k for k in range(1, 17) if budget.gap(cost * k) <= 1e-9)
     ends = []
 
     def release(engine):
         try:
-            made = Curator(engine=engine, schema=schema, ledger=Ledger(url)).release(request)
-            ends.append(made.ledger.receipt["hash"])
+            made = Curator(engine, schema, ledger=Ledger(url)).release(job, target)
+            ends.append(made.spending.hash)
         except BudgetExceeded:
             ends.append("refused")
 
@@ -192,7 +195,7 @@ def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(sessio
     for driver in drivers:
         out, problem = driver.communicate(timeout=300)
         assert driver.returncode == 0 or "would fit" in problem, problem
-        ends.append(json.loads(out)["ledger"]["receipt"]["hash"] if driver.returncode == 0 else "refused")
+        ends.append(json.loads(out)["spending"]["hash"] if driver.returncode == 0 else "refused")
         assert "correct-horse" not in out + problem
     assert 1 < fitting < 11
     assert ends.count("refused") == 16 - fitting

@@ -1,12 +1,15 @@
-"""An engine over columns in memory that are positions among declared levels already."""
+"""An engine over columns in memory, each turned into levels when it is first asked for and never before."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from dpbayes._checks import Ints
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.coding import codes
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
@@ -14,30 +17,48 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.tables.engine import Column, Kind
 
+_KINDS = {"i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.NUMBER, "b": Kind.BOOLEAN, "M": Kind.TIMESTAMP}
+_KINDS |= {"O": Kind.NUMBER}  # suits every attribute, and what is no number counts as unknown
+
 
 class CodedTable:
-    """Columns of codes by name. They cannot be discovered or fingerprinted: their texts are gone."""
+    """Columns by name: arrays of values, or functions that return the levels of every record.
 
-    def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
+    They cannot be discovered or fingerprinted.
+    """
+
+    def __init__(self, columns: Mapping[str, np.ndarray | Callable[[], Ints]]) -> None:
         self._columns = columns
+        self._coded: dict[Attribute, Ints] = {}
 
     def columns(self) -> tuple[Column, ...]:
-        """Names and types."""
-        return tuple(Column(name, Kind.INTEGER) for name in self._columns)
+        """Names and types; columns of Python objects may hold anything that an attribute asks for."""
+        kinds = {name: getattr(getattr(column, "dtype", None), "kind", "i") for name, column in self._columns.items()}
+        return tuple(Column(name, _KINDS.get(kind, Kind.TEXT)) for name, kind in kinds.items())
 
     def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
         """Exact tables for all marginals."""
         return tuple(self._counted(schema, marginal) for marginal in marginals)
 
+    def codes(self, schema: Schema, names: Sequence[str]) -> Iterator[dict[str, Ints]]:
+        """All records at once."""
+        yield {name: self._levels(schema[name]) for name in names}
+
     def _counted(self, schema: Schema, marginal: Marginal) -> Counts:
         shape = marginal.shape(schema)
-        key = np.ravel_multi_index([self._columns[name] for name in marginal.names], shape)
+        key = np.ravel_multi_index([self._levels(axis) for axis in marginal.axes(schema)], shape)
         return Counts(marginal, marginal.axes(schema), np.bincount(key, minlength=math.prod(shape)).reshape(shape))
 
+    def _levels(self, attribute: Attribute) -> Ints:
+        if attribute not in self._coded:
+            column = self._columns[attribute.name]
+            self._coded[attribute] = column() if callable(column) else codes(attribute, column)
+        return self._coded[attribute]
+
     def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:  # noqa: ARG002 - Engine
-        """Codes have no texts."""
-        raise InvalidArgument("CodedTable: codes have no texts to discover.")
+        """Columns in memory are not discovered."""
+        raise InvalidArgument("CodedTable: a table in memory has no texts to discover here. Hand in a frame.")
 
     def fingerprint(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - Engine
-        """Codes in memory are not fingerprinted."""
+        """Columns in memory are not fingerprinted."""
         raise InvalidArgument("CodedTable: a table in memory has no fingerprint.")

@@ -38,6 +38,14 @@ def _duckdb_text(column: str, column_type: str) -> str:
     return f"CAST({in_utc} AS VARCHAR)"
 
 
+def _duckdb_without_nan(double: str) -> str:
+    """Neither a comparison with NaN nor ``isnan`` will do: DuckDB answers both from the statistics of a Parquet file.
+
+    Parquet files leave NaN out of the largest value, and DuckDB takes NaN to be the largest (its issue 25521).
+    """
+    return f"CASE WHEN isfinite({double}) THEN {double} WHEN isinf({double}) THEN {double} END"
+
+
 def _duckdb_listed(value: str, items: Sequence[str], item_type: str, attribute: Attribute) -> str:
     """``least`` skips NULL, so that what is not found gets the last code; a NULL in the list finds NULL."""
     last = len(attribute.level_of_code)
@@ -63,6 +71,7 @@ DUCKDB = Dialect(
     literal=quoted,
     double_of=lambda column, _: f"CAST({column} AS DOUBLE)",
     text_of=_duckdb_text,
+    without_nan=_duckdb_without_nan,
     matches=lambda text, pattern: f"regexp_full_match({text}, {pattern})",
     double_in=lambda text: f"TRY_CAST({text} AS DOUBLE)",
     listed=_duckdb_listed,
@@ -140,6 +149,7 @@ POSTGRESQL = Dialect(
     literal=_postgresql_literal,
     double_of=_postgresql_double,
     text_of=_postgresql_text,
+    without_nan=lambda double: f"nullif({double}, CAST('NaN' AS double precision))",  # the server has no isnan
     matches=lambda text, pattern: f"{text} ~ ('^(' || {pattern} || ')$')",
     double_in=_postgresql_double_in,
     listed=cases,
@@ -156,12 +166,17 @@ def _spark_literal(text: str) -> str:
     return f"'{text}'" if plain else f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
+_MICROSECONDS_PER_DAY = 86_400_000_000
+
+
 def _spark_text(column: str, column_type: str) -> str:
     if column_type == "string":
         return column
     if column_type == "timestamp":  # a cast would write it in the time zone of the session
-        seconds = f"CAST(unix_micros({column}) AS DECIMAL(20, 0)) / 1000000"
-        column = f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, CAST({seconds} AS DECIMAL(18, 6)))"
+        since = f"unix_micros({column})"
+        days = f"CAST({since} div {_MICROSECONDS_PER_DAY}L AS INT)"
+        seconds = f"CAST(CAST({since} % {_MICROSECONDS_PER_DAY}L AS DECIMAL(20, 0)) / 1000000 AS DECIMAL(18, 6))"
+        column = f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval({days}, 0, 0, {seconds})"
     return f"CAST({column} AS STRING)" + (" COLLATE UTF8_BINARY" if "collate" in column_type else "")
 
 
@@ -187,6 +202,7 @@ SPARK = Dialect(
     literal=_spark_literal,
     double_of=lambda column, _: f"CAST({column} AS DOUBLE)",
     text_of=_spark_text,
+    without_nan=lambda double: f"CASE WHEN NOT isnan({double}) THEN {double} END",
     matches=lambda text, pattern: f"{text} RLIKE concat('^(', {pattern}, ')', {_spark_literal(chr(92) + 'z')})",
     double_in=lambda text: f"try_cast({text} AS DOUBLE)",
     listed=_spark_listed,

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import secrets
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
 import duckdb
@@ -17,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpbayes._checks import Ints
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.marginal import Marginal
@@ -28,6 +32,7 @@ from dpbayes.tables.dialects import DUCKDB
 from dpbayes.tables.encoding import identifier
 from dpbayes.tables.engine import Column, check_column, check_names, check_schema, needed
 from dpbayes.tables.packing import add_rows, pack, unpack
+from dpbayes.tables.scratch import private_folder, room
 from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source, one_table, parquet_names
 
 _BATCH_ROWS = 2**17
@@ -91,7 +96,11 @@ class DuckDBEngine:
 
     @classmethod
     def of_connection(cls, connection: duckdb.DuckDBPyConnection, table: str) -> DuckDBEngine:
-        """A table or view of an open connection; ``schema.table`` where the name alone is not enough."""
+        """A table or view of an open connection; ``schema.table`` where the name alone is not enough.
+
+        If the connection has DuckDB's own setting for the folder it spills to, it gets a private one instead.
+        """
+        _spill_privately(connection)
         with _own_words():
             known = connection.execute(
                 "SELECT DISTINCT table_schema, table_name FROM information_schema.tables"
@@ -135,16 +144,23 @@ class DuckDBEngine:
 
     def occupied(self, schema: Schema, marginal: Marginal) -> SparseCounts:
         """The occupied cells of a marginal whose table may be far too wide to list."""
-        axes, shape = marginal.axes(schema), marginal.shape(schema)
-        check_schema(schema, self.columns(), marginal.names)
+        shape = marginal.shape(schema)
+        with closing(self.codes(schema, marginal.names)) as batches:
+            rows = (np.stack([levels[name] for name in marginal.names], axis=1) for levels in batches)
+            return SparseCounts.total((SparseCounts.of_rows(shape, levels) for levels in rows), shape)
+
+    def codes(self, schema: Schema, names: Sequence[str]) -> Generator[dict[str, Ints]]:
+        """Batches of records, for each attribute the positions among its levels."""
+        check_schema(schema, self.columns(), names)
+        axes = [schema[name] for name in names]
         level_of = [np.array((0, *axis.level_of_code), dtype=np.int64) for axis in axes]  # codes count from one
         read = self._batches_of_rows if schema.person is None else self._batches_of_people
         with closing(read(schema, axes)) as batches:
-            rows = (
-                np.stack([table[_codes(batch.column(number))] for number, table in enumerate(level_of)], axis=1)
-                for batch in batches
-            )
-            return SparseCounts.total((SparseCounts.of_rows(shape, levels) for levels in rows), shape)
+            for batch in batches:
+                yield {
+                    name: table[_codes(batch.column(number))]
+                    for number, (name, table) in enumerate(zip(names, level_of, strict=True))
+                }
 
     def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
         """The texts in a column that are not missing, and their rows."""
@@ -260,10 +276,40 @@ def _codes(column: pa.Array) -> NDArray[np.unsignedinteger]:
 
 
 def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
-    """A connection of our own: rows in any order, nothing printed, and a file is never written to."""
+    """A connection of our own: rows in any order, nothing printed, spilled to a private folder; files are only read."""
+    in_memory = path == ":memory:"
+    # Connections to one file share their settings, so they must agree on the folder; others must not share it.
+    name = secrets.token_hex(8) if in_memory else hashlib.sha256(os.fsencode(Path(path).resolve())).hexdigest()[:16]
+    settings = {"temp_directory": str(private_folder() / f"duckdb-{name}"), "max_temp_directory_size": f"{room()}B"}
     with _own_words():
-        connection = duckdb.connect(path, read_only=path != ":memory:")
+        try:
+            connection = duckdb.connect(path, read_only=not in_memory, config=settings)
+        except duckdb.ConnectionException:
+            raise TableError(
+                "Table: this process has the database open already. Pass the open one, as in (connection, 'people')."
+            ) from None
     return connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+
+
+def _spill_privately(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let a caller's connection spill to a private folder, unless the caller chose one.
+
+    DuckDB's own choice is a folder next to the database, or in the current folder, that everyone can read. It cannot be
+    changed once something was spilled, nor changed back.
+    """
+    with _own_words():
+        chosen = connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0]
+        paths = connection.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL").fetchall()
+    if chosen not in {".tmp", *(f"{path}.tmp" for (path,) in paths)}:
+        return
+    folder = private_folder() / f"duckdb-{secrets.token_hex(8)}"
+    try:
+        connection.execute(f"SET GLOBAL temp_directory = {DUCKDB.literal(str(folder))}")
+    except duckdb.Error:
+        raise TableError(
+            "Table: this connection spills rows to a folder that others may read, and that cannot be changed any more. "
+            "Set its temp_directory to a private folder right after opening it."
+        ) from None
 
 
 def _described(connection: duckdb.DuckDBPyConnection, relation: str) -> list[_Field]:

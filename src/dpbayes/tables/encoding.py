@@ -34,6 +34,9 @@ class Dialect:
     text_of: Callable[[str, str], str]
     """The text of a column that holds no fractions, given its type."""
 
+    without_nan: Callable[[str], str]
+    """A double, with NULL in place of NaN."""
+
     matches: Callable[[str, str], str]
     """Whether a whole text matches a pattern, given as a quoted text."""
 
@@ -62,9 +65,10 @@ class Dialect:
         if self.kind(column_type) is not Kind.NUMBER:
             return self.text_of(column, column_type)
         number = self._number(column, column_type)
+        small = f"CASE WHEN abs({number}) < 1e15 THEN {number} END"  # elsewhere a database may refuse to round it
         return (
-            f"CASE WHEN {number} = floor({number}) AND abs({number}) < 1e15 "
-            f"THEN CAST(CAST({number} AS BIGINT) AS {self.text_type}) ELSE CAST({number} AS {self.text_type}) END"
+            f"CASE WHEN {small} = floor({small}) THEN CAST(CAST({small} AS BIGINT) AS {self.text_type}) "
+            f"ELSE CAST({number} AS {self.text_type}) END"
         )
 
     def value(self, column: str, column_type: str, attribute: Attribute) -> str:
@@ -95,7 +99,7 @@ class Dialect:
         return self.listed(value, [self.literal(text) for text in attribute.categories], self.text_type, attribute)
 
     def _number(self, column: str, column_type: str) -> str:
-        return f"nullif({self.double_of(column, column_type)}, {self.double(math.nan)})"
+        return self.without_nan(self.double_of(column, column_type))
 
     def _compared(self, value: str, attribute: Attribute) -> str:
         last, edges = len(attribute.level_of_code), attribute.edges

@@ -8,15 +8,17 @@ them out into the tables asked for. So no engine decides where unknown, missing 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from dpbayes._checks import Ints
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
+from dpbayes.domain.sparse import SparseCounts
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import SchemaError, TableError
 
@@ -55,6 +57,22 @@ class Engine(Protocol):
 
     def fingerprint(self, columns: Sequence[str]) -> str:
         """A digest of these columns, whatever the order of rows. Sensitive: kept with the ledger only."""
+
+
+@runtime_checkable
+class ListingEngine(Engine, Protocol):
+    """An engine that can list the occupied cells of a domain too wide for a table."""
+
+    def occupied(self, schema: Schema, marginal: Marginal) -> SparseCounts:
+        """The occupied cells of one marginal. Sensitive, and as large as the number of different rows."""
+
+
+@runtime_checkable
+class CodingEngine(Engine, Protocol):
+    """An engine that can hand out records one by one, as positions among declared levels."""
+
+    def codes(self, schema: Schema, names: Sequence[str]) -> Iterator[dict[str, Ints]]:
+        """Batches of records, for each attribute their levels. Sensitive: only the choice of a temperature uses it."""
 
 
 _FITS = {
@@ -112,23 +130,6 @@ def _hint(name: str, known: Mapping[str, Kind]) -> str:
     if near is not None:
         return f"Did you mean {near!r}?"
     return "Check the name; in a CSV file also the delimiter, and that the first line names the columns."
-
-
-def check_public_totals(schema: Schema, counts: Counts) -> None:
-    """Compare counts with declared records and margins: public, so the answer tells nothing private."""
-    if schema.records is not None and int(counts.array.sum()) != schema.records:
-        raise TableError("Table: it does not have the number of records that the schema declares. Correct one.")
-    for margin in schema.margins:
-        if set(margin.of) <= set(counts.names):
-            others = tuple(axis for axis, name in enumerate(counts.names) if name not in margin.of)
-            table = counts.array.sum(axis=others)
-            left = [name for name in counts.names if name in margin.of]
-            totals = table.transpose([left.index(name) for name in margin.of]).ravel()
-            if tuple(int(total) for total in totals) != margin.totals:
-                raise TableError(
-                    "Table: it does not have the totals that the schema declares for "
-                    f"{', '.join(margin.of)}. Correct one."
-                )
 
 
 def needed(schema: Schema, marginals: Sequence[Marginal]) -> tuple[Attribute, ...]:

@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
 from dpbayes.domain.values import is_missing, plain, text_of
@@ -50,8 +50,10 @@ def open_table(source: object, *, engine: str | None = None) -> Engine:
     ``data.csv``, ``data.csv?delimiter=;``, ``parts/*.parquet``, ``file.duckdb?table=people``,
     ``postgresql://user@host/db?table=people``, ``spark://host:7077?path=/data/people.parquet``; Arrow, pandas, polars
     and Spark tables; a pair of an open DuckDB, psycopg or SQLAlchemy connection, or of a Spark session, and a
-    table's name.
+    table's name; or an engine itself.
     """
+    if engine is None and hasattr(source, "count") and hasattr(source, "fingerprint"):
+        return cast(Engine, source)
     word = engine or _engine_of(source)
     if word not in ENGINES:
         raise TableError(f"Table: there is no engine {word!r}. Choose one of {', '.join(ENGINES)}.")
@@ -67,6 +69,8 @@ def open_table(source: object, *, engine: str | None = None) -> Engine:
 
 
 def _engine_of(source: object) -> str:
+    if isinstance(source, PurePath):
+        return "duckdb"
     if isinstance(source, str):
         scheme = source.split("://", 1)[0] if _REMOTE.match(source) else ""
         return _ENGINE_OF_SCHEME.get(scheme, "duckdb")
@@ -192,6 +196,18 @@ def _parquet_types(file: str) -> list[tuple[str, object]]:
 
 def arrow_table(table: object, columns: Sequence[str] | None = None, *, rows: bool = True) -> pyarrow.Table:
     """A table in memory as Arrow, with these columns only; without rows it tells names and types."""
+    try:
+        arrow = _converted(table, columns, rows)
+    except Exception:  # whatever objects, lazy frames and other libraries say when they are converted may quote a value
+        raise TableError(
+            f"Table: a {type(table).__name__} is not a table that can be read. Expected a path, or an Arrow, "
+            "pandas or polars table."
+        ) from None
+    arrow = arrow if rows else arrow.slice(0, 0)
+    return arrow if columns is None else arrow.select(list(columns))
+
+
+def _converted(table: Any, columns: Sequence[str] | None, rows: bool) -> pyarrow.Table:
     import pyarrow as pa
 
     library = type(table).__module__.split(".")[0]
@@ -199,15 +215,7 @@ def arrow_table(table: object, columns: Sequence[str] | None = None, *, rows: bo
         return _from_pandas(table if rows else table.iloc[:0], columns)
     if library == "polars" and hasattr(table, "collect_schema"):
         table = _from_polars(table, columns, rows)
-    try:
-        arrow = table if isinstance(table, pa.Table) else pa.table(table)
-    except (TypeError, ValueError, pa.ArrowException):
-        raise TableError(
-            f"Table: a {type(table).__name__} is not a table that can be read. Expected a path, or an Arrow, "
-            "pandas or polars table."
-        ) from None
-    arrow = arrow if rows else arrow.slice(0, 0)
-    return arrow if columns is None else arrow.select(list(columns))
+    return table if isinstance(table, pa.Table) else pa.table(table)
 
 
 def _from_polars(frame: Any, columns: Sequence[str] | None, rows: bool) -> object:
@@ -233,9 +241,10 @@ def _from_series(series: Any) -> pyarrow.Array:
         return pa.array(series, from_pandas=True)
     try:
         return pa.array(series, pa.string(), from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError):
+    except Exception:  # it holds something else than texts
         values = (plain(value) for value in series)
-        return pa.array([None if is_missing(value) else text_of(value) for value in values], pa.string())
+        texts = (None if is_missing(value) else text_of(value) for value in values)
+        return pa.array([text and text.encode(errors="backslashreplace").decode() for text in texts], pa.string())
 
 
 def _check_files(source: FileSource) -> None:
@@ -253,8 +262,10 @@ def _first_record(file: str, delimiter: str) -> tuple[str, ...]:
         raise TableError(f"Table: expected a delimiter of one character, got {delimiter!r}.")
     try:
         opener = gzip.open if file.endswith(".gz") else open
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as lines:
+        # What follows the header is not looked at, even where it comes in the same block.
+        with opener(file, "rt", encoding="utf-8-sig", newline="", errors="surrogateescape") as lines:
             header = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
+        "".join(header).encode()
     except (OSError, EOFError, zlib.error):
         raise TableError(f"Table: {file!r} cannot be read. Check its permissions and that it is complete.") from None
     except (UnicodeError, csv.Error):

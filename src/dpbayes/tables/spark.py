@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
 import numpy as np
+import pyarrow as pa
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -36,7 +37,9 @@ from dpbayes.tables.dialects import SEARCHED, SPARK
 from dpbayes.tables.encoding import key_expressions, missing_code
 from dpbayes.tables.engine import Column, Kind, check_column, check_names, check_schema, needed
 from dpbayes.tables.packing import PackedTable, pack, split, unpack
+from dpbayes.tables.scratch import private_folder
 from dpbayes.tables.sources import FileSource, csv_header, file_source, parquet_names
+from dpbayes.tables.spark_log import silence
 
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # none is used here
 
@@ -46,9 +49,11 @@ PATIENCE = 10
 _NO_LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_NO_LOG}",
+    "spark.executor.syncLogLevel.enabled": "true",
+    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""For sessions of our own: logs and bars would break the sentences we print, and logs may quote rows."""
+"""For sessions of our own: logs and bars would break the sentences we print, and logs and pages may quote rows."""
 
 
 class SparkEngine:
@@ -101,7 +106,7 @@ class SparkEngine:
         check_schema(schema, self.columns(), [attribute.name for attribute in attributes])
         tables = pack(schema, marginals)
         codes = {attribute.name: f"c{number}" for number, attribute in enumerate(attributes)}
-        with _own_words():
+        with _own_words(self._frame.sparkSession):
             rows = self._coded(attributes, schema.person)
             if schema.person is not None:
                 rows = _bounded(rows, list(codes.values()), schema.unit)
@@ -115,7 +120,7 @@ class SparkEngine:
         if person is not None:
             check_column(person, self.columns(), "person")
             selected.append(f"{self._person(person)} AS p")
-        with _own_words():
+        with _own_words(self._frame.sparkSession):
             rows = self._frame.selectExpr(*selected)
             kept = rows if person is None else _bounded(rows, ["c0"], unit)
             found = kept.where("c0 IS NOT NULL").groupBy("c0").count().toArrow()
@@ -127,7 +132,7 @@ class SparkEngine:
             check_column(column, self.columns())
         hashed = ", ".join(f"{self._column[column]}, isnull({self._column[column]})" for column in columns)
         total = f"CAST(sum(CAST(xxhash64({hashed}) AS DECIMAL(38, 0))) AS STRING)"
-        with _own_words():
+        with _own_words(self._frame.sparkSession):
             found = [tuple(row) for row in self._frame.selectExpr("count(*)", total).collect()]
         return f"spark-{pyspark.__version__}:{hashlib.sha256(repr((list(columns), found)).encode()).hexdigest()}"
 
@@ -180,12 +185,14 @@ def _counted(rows: DataFrame, tables: Sequence[PackedTable], codes: Mapping[str,
 
 def open_source(source: object) -> SparkEngine:
     """The engine for an address, a path, a DataFrame, or a pair of a session and a table's name or path."""
-    with _own_words():
-        if isinstance(source, (str, PathLike)):
+    if isinstance(source, (str, PathLike)):
+        with _own_words():
             return _of_address(str(source))
-        if isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "createDataFrame"):
+    if isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "createDataFrame"):
+        with _own_words(source[0]):
             return _of_name(source[0], str(source[1]))
-        if hasattr(source, "sparkSession"):
+    if hasattr(source, "sparkSession"):
+        with _own_words(source.sparkSession):
             return SparkEngine(source)
     raise TableError("Table: Spark counts a path, a DataFrame, or a pair (session, 'table or path').")
 
@@ -222,9 +229,12 @@ def _session(master: str | None, options: Mapping[str, str]) -> SparkSession:
     if master is not None:
         _check_reachable(master)
     builder = SparkSession.builder.appName("dpbayes")
-    for name, value in {**_QUIET, **options}.items():
+    private = {"spark.local.dir": str(private_folder() / "spark")}
+    for name, value in {**_QUIET, **private, **options}.items():
         builder = builder.config(name, value)
-    return (builder if master is None else builder.master(master)).getOrCreate()
+    session = (builder if master is None else builder.master(master)).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")  # of executors too, now and when they join
+    return session
 
 
 def _check_reachable(master: str) -> None:
@@ -250,11 +260,13 @@ _FAULTS = {
 
 
 @contextmanager
-def _own_words() -> Iterator[None]:
-    """Replace messages of Spark, which quote rows, by a sentence for each kind of error."""
-    try:
-        yield
-    except (PySparkException, Py4JError, ConnectionError, EOFError) as problem:
-        said = str(problem)
-        told = (text for pattern, text in _FAULTS.items() if re.search(pattern, said, re.IGNORECASE))
-        raise TableError(f"Table: {next(told, 'Spark could not count it. Check that it can be read there.')}") from None
+def _own_words(session: SparkSession | None = None) -> Iterator[None]:
+    """Replace messages of Spark, which quote rows, by a sentence for each kind of error; its logs say nothing."""
+    with silence(session):  # also while we look at the error, which asks Java for its text
+        try:
+            yield
+        except (PySparkException, Py4JError, ConnectionError, EOFError, pa.ArrowException) as problem:
+            said = str(problem)
+            told = (text for pattern, text in _FAULTS.items() if re.search(pattern, said, re.IGNORECASE))
+            otherwise = "Spark could not count it. Check that it can be read there."
+            raise TableError(f"Table: {next(told, otherwise)}") from None
