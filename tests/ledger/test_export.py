@@ -97,7 +97,7 @@ def test_a_rewritten_chain_that_makes_no_sense_is_refused_and_the_entry_named(
 
 @pytest.mark.parametrize(
     ("place", "changes"),
-    [(0, {"format": 2}), (1, {"releases": [{"mechanism": {"mechanism": "laplace-2"}, "times": 1}]})],
+    [(0, {"format": 3}), (1, {"releases": [{"mechanism": {"mechanism": "laplace-2"}, "times": 1}]})],
 )
 def test_an_entry_of_a_newer_version_asks_for_an_upgrade(
     place: int, changes: dict[str, object], lines: list[str]
@@ -129,5 +129,5 @@ def test_deep_nesting_is_refused() -> None:
 def test_an_export_holds_nothing_but_entries(lines: list[str], path: Path) -> None:
     assert {key for line in lines[:-1] for key in json.loads(line)} == {
         *("dataset", "serial", "previous", "kind", "time", "about"),
-        *("format", "budget", "unit", "releases", "lock", "charge", "key"),
+        *("format", "budget", "unit", "releases", "lock", "charge", "key", "schema", "software"),
     }

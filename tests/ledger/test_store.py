@@ -101,7 +101,7 @@ def test_names_with_odd_letters_are_names(tmp_path: Path, unit: PrivacyUnit) -> 
 
 
 def test_a_newer_ledger_asks_for_an_upgrade(used: Ledger, path: Path, unit: PrivacyUnit) -> None:
-    execute(path, "UPDATE dpbayes_ledger SET format = 2")
+    execute(path, "UPDATE dpbayes_ledger SET format = 3")
     with pytest.raises(LedgerError, match="Upgrade"):
         used.account("census")
     with pytest.raises(LedgerError, match="Upgrade"):
@@ -121,7 +121,7 @@ def test_a_locked_ledger_is_waited_for_then_refused(
 
 
 def test_a_read_only_ledger_can_be_read_but_not_charged(used: Ledger, unit: PrivacyUnit, public_folder: Path) -> None:
-    copy = shutil.copy(used._store._path, public_folder / "copy.ledger")
+    copy = shutil.copy(used._store.path, public_folder / "copy.ledger")
     copy.chmod(0o444)
     public_folder.chmod(0o555)
     with as_somebody_else():
@@ -131,7 +131,7 @@ def test_a_read_only_ledger_can_be_read_but_not_charged(used: Ledger, unit: Priv
 
 
 def test_a_ledger_without_permission_cannot_be_opened(used: Ledger, public_folder: Path) -> None:
-    copy = shutil.copy(used._store._path, public_folder / "copy.ledger")
+    copy = shutil.copy(used._store.path, public_folder / "copy.ledger")
     copy.chmod(0o000)
     with as_somebody_else(), pytest.raises(LedgerError, match="cannot be opened"):
         Ledger(copy).account("census")

@@ -6,53 +6,35 @@ nothing but these texts, one a line, and anyone can check the chain with a hash 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dpbayes.domain.codec import canonical, digest
 from dpbayes.errors import InvalidArgument, LedgerError
 
-FORMAT = 1
-"""Version of the texts and of the tables that hold them; a reader refuses a higher one."""
+FORMAT = 2
+"""Version of the texts and of the tables that hold them; a reader refuses a higher one, and reads lower ones.
+
+Format 2 added the schema and the software to charges, entries that accept a schema, and limits that hold whatever an
+analyst adapts to.
+"""
 
 LONGEST_TEXT = 1000
 
 GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
 
-FIELDS = {
-    "budget": {"format", "budget", "unit"},
-    "charge": {"releases", "lock"},
-    "drawn": {"charge", "digest"},
-    "void": {"charge", "key"},
+FIELDS: dict[str, tuple[set[str], ...]] = {
+    "budget": ({"format", "budget", "unit"}, {"format", "budget", "unit", "schema"}),
+    "charge": ({"releases", "lock"}, {"releases", "lock", "schema", "software"}),
+    "schema": ({"schema"},),
+    "drawn": ({"charge", "digest"},),
+    "void": ({"charge", "key"},),
 }
-"""The kinds of entries, and what each says beyond data set, serial, previous, kind, time and about."""
+"""The kinds of entries, and what each says beyond data set, serial, previous, kind, time and about: format 1 first."""
 
 COMMON = {"dataset", "serial", "previous", "kind", "time", "about"}
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def canonical(value: object) -> str:
-    """The one JSON text of a value: ASCII, sorted keys, no spaces, no NaN.
-
-    >>> canonical({"b": 0.5, "a": "x"})
-    '{"a":"x","b":0.5}'
-    """
-    try:
-        return _ENCODER.encode(value)
-    except (TypeError, ValueError) as problem:
-        raise InvalidArgument(
-            "Ledger: expected text and finite numbers in a record. For an infinite order ask for PureDP, "
-            "for an infinite omega for ZCDP."
-        ) from problem
-
-
-def digest(text: str) -> str:
-    """SHA-256 in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +52,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """``budget``, ``charge``, ``drawn`` or ``void``."""
+        """``budget``, ``charge``, ``schema``, ``drawn`` or ``void``."""
         return str(self.body["kind"])
 
     @classmethod
@@ -99,7 +81,7 @@ class Entry:
         body = parsed(text)
         if body is None:
             raise broken(dataset, serial, "is not the text that dpbayes wrote")
-        if set(body) != COMMON | FIELDS.get(str(body.get("kind")), set()):
+        if set(body) not in [COMMON | fields for fields in FIELDS.get(str(body.get("kind")), ())]:
             raise broken(dataset, serial, "is of no known form")
         if body["previous"] != (GENESIS if after is None else after.hash):
             raise broken(dataset, serial, "does not follow from the entry before it")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dpbayes.domain.codec import canonical
 from dpbayes.errors import LedgerError
 from dpbayes.ledger.account import Account
-from dpbayes.ledger.entry import broken, canonical, parsed
+from dpbayes.ledger.entry import broken, parsed
 from dpbayes.ledger.replay import replay
 
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sqlalchemy import Connection
 
 from dpbayes import _checks
+from dpbayes.domain import display
+from dpbayes.domain.codec import digest
+from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger import export, tables
-from dpbayes.ledger.account import Account, mechanism
-from dpbayes.ledger.entry import FORMAT, Entry, digest
+from dpbayes.ledger.account import Account, Spending, mechanism
+from dpbayes.ledger.entry import FORMAT, Entry
+from dpbayes.ledger.kept import Kept
 from dpbayes.ledger.replay import release
 from dpbayes.ledger.store import Store
+from dpbayes.mechanisms.base import confirm
+from dpbayes.mechanisms.randomness import software
+from dpbayes.privacy.adaptive import AdaptiveDP, Rule
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit
 
 
 @runtime_checkable
@@ -37,6 +44,8 @@ class Receipt:
     serial: int
     hash: str
     key: str = field(repr=False)
+    spending: Spending | None = None
+    """Where the charge stands."""
 
     def record(self) -> dict[str, str | int]:
         """JSON form, public: without the key."""
@@ -63,9 +72,46 @@ class Ledger:
     def __init__(self, where: str | Path) -> None:
         self._store = Store(where)
 
-    def open(self, dataset: str, budget: Guarantee, unit: PrivacyUnit, *, about: str = "") -> None:
-        """Add a data set with its budget; the ledger itself is created where there is none."""
-        details = {"format": FORMAT, "budget": budget.record(), "unit": unit.record()}
+    @property
+    def name(self) -> str:
+        """Its file, or its address without the password."""
+        return self._store.name
+
+    @property
+    def kept(self) -> Kept:
+        """The releases under way, and the draws that were paid for."""
+        return Kept.of(self._store.path, self._store.name)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return display.as_html(repr(self), [("data set", name) for name in self.datasets()])
+
+    def open(
+        self,
+        dataset: str | Schema,
+        budget: Limit,
+        unit: PrivacyUnit | None = None,
+        *,
+        schema: str = "",
+        rule: Rule = "gaussian",
+        slack: float | None = None,
+        about: str = "",
+    ) -> None:
+        """Add a data set with its budget; the ledger itself is created where there is none.
+
+        An (ε, δ) budget is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
+        A ``Schema`` gives id, unit and digest of the data set; without it, ``schema`` is the digest of the schema that
+        releases must use, or else the first that is charged is taken.
+        """
+        if isinstance(dataset, Schema):
+            declared = dataset
+            dataset, unit, schema = declared.id, declared.unit, declared.digest
+        if unit is None:
+            raise InvalidArgument("Ledger: expected a Schema, or the name of a data set with its privacy unit.")
+        limit = _lasting(budget, rule, slack)
+        details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
         with self._store.writing(create=True) as connection:
             if tables.exists(connection, dataset):
@@ -74,12 +120,59 @@ class Ledger:
                 )
             tables.append(connection, first)
 
-    def change_budget(self, dataset: str, budget: Guarantee, *, about: str) -> None:
-        """Replace the limit, the data owner's decision, with the reason; the unit stays."""
+    def change_budget(
+        self, dataset: str, budget: Limit, *, about: str, rule: Rule | None = None, slack: float | None = None
+    ) -> None:
+        """Replace the limit, the data owner's decision, with the reason; the unit stays, and so does the rule.
+
+        For an (ε, δ) limit of format 1 see ``convert``.
+        """
         with self._store.writing() as connection:
             account = tables.account(connection, dataset, lock=True)
-            details = {"format": FORMAT, "budget": budget.record(), "unit": account.unit.record()}
-            _append(connection, account, "budget", about, **details)
+            _refuse_old(account)
+            kept: Rule = account.budget.rule if isinstance(account.budget, AdaptiveDP) else "gaussian"
+            limit = _lasting(budget, kept if rule is None else rule, slack)
+            self._set_budget(connection, account, limit, account.unit, about)
+
+    def convert(
+        self,
+        dataset: str,
+        *,
+        about: str,
+        rule: Rule = "gaussian",
+        slack: float | None = None,
+        person: str | None = None,
+    ) -> None:
+        """Carry a data set of format 1 on, with the owner's reason: the same limit, kept by a rule that lasts.
+
+        All charges are priced again by the rule, which may show more spent than the limit. ``person`` names the column
+        by which all earlier releases held people to their rows, if they did: format 1 did not say.
+        """
+        with self._store.writing() as connection:
+            account = tables.account(connection, dataset, lock=True)
+            if account.format >= FORMAT:
+                raise LedgerError(f"Ledger: {dataset!r} needs no conversion; its limit holds as it is.")
+            unit = account.unit if person is None else replace(account.unit, person=person)
+            self._set_budget(connection, account, _lasting(account.budget, rule, slack), unit, about)
+
+    def accept(self, dataset: str, schema: str, *, about: str) -> None:
+        """Let releases use another schema too, given by its digest: the data owner's decision, with the reason."""
+        if not schema or not about.strip():
+            raise InvalidArgument("Ledger: expected the digest of a schema, and the reason why it is accepted.")
+        with self._store.writing() as connection:
+            account = tables.account(connection, dataset, lock=True)
+            if schema in account.schemas:
+                raise LedgerError(f"Ledger: {dataset!r} accepts this schema already.")
+            _refuse_old(account)
+            _append(connection, account, "schema", about, schema=schema)
+
+    def _set_budget(
+        self, connection: Connection, account: Account, budget: Limit, unit: PrivacyUnit, about: str
+    ) -> None:
+        if not about.strip():
+            raise InvalidArgument("Ledger: expected the reason for the change.")
+        details = {"format": FORMAT, "budget": budget.record(), "unit": unit.record(), "schema": ""}
+        _append(connection, account, "budget", about, **details)
 
     def datasets(self) -> list[str]:
         """The data sets of the ledger."""
@@ -91,25 +184,58 @@ class Ledger:
         with self._store.reading() as connection:
             return tables.account(connection, dataset)
 
-    def charge(self, dataset: str, cost: Cost, *, about: str = "") -> Receipt:
-        """Charge a cost durably, or refuse it with BudgetExceeded and leave the ledger unchanged."""
+    def charge(self, dataset: str, cost: Cost, *, about: str = "", schema: str = "", key: str = "") -> Receipt:
+        """Charge a cost durably, or refuse it with BudgetExceeded and leave the ledger unchanged.
+
+        What is charged together is a series: a list fixed now, at the price of its composition. It may be drawn later,
+        in one go or in parts. ``schema`` is the digest of the schema through which the table is read. Whoever knows the
+        ``key`` can find the charge again and settle it.
+        """
         releases = [_written(mechanism, times) for mechanism, times in cost.entries]
         cost = _read_back(releases)
         account = self.account(dataset)
-        if account.unit != cost.unit:
-            raise UnitMismatch(
-                f"Ledger: {dataset!r} protects {account.unit.adjacency} with max_rows={account.unit.max_rows}, "
-                f"this charge {cost.unit.adjacency} with max_rows={cost.unit.max_rows}. "
-                "Make the schema say what the ledger was opened with, or open a new data set."
-            )
-        if account.affords(cost):  # priced before the lock is taken, so that others wait only if they come between
+        self._check(account, cost, schema)
+        if account.affords(cost):  # priced before the lock is taken: under it only charges that came between are
             with self._store.writing() as connection:
                 account = tables.account(connection, dataset, lock=True, known=account)
+                self._check(account, cost, schema)
                 if account.affords(cost):
-                    key = secrets.token_hex(32)
-                    entry = _append(connection, account, "charge", about, releases=releases, lock=digest(key))
-                    return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key)
+                    key = key or secrets.token_hex(32)
+                    details = {"releases": releases, "lock": digest(key), "schema": schema, "software": software()}
+                    entry = _append(connection, account, "charge", about, **details)
+                    placed = account.with_charge(entry, cost).spending(entry.serial)
+                    return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
         raise account.refusal(cost)
+
+    def receipt(self, key: str) -> Receipt | None:
+        """The receipt of the charge that was made with this key, if one was and was not taken back."""
+        lock = digest(key)
+        for dataset in self.datasets():
+            account = self.account(dataset)
+            for serial, charge in account.charges.items():
+                if charge.lock == lock and charge.state != "void":
+                    placed = account.spending(serial)
+                    return Receipt(dataset=dataset, serial=serial, hash=charge.entry.hash, key=key, spending=placed)
+        return None
+
+    def _check(self, account: Account, cost: Cost, schema: str) -> None:
+        """Refuse what is not about the price."""
+        _refuse_old(account)
+        if account.unit != cost.unit:
+            raise UnitMismatch(
+                f"Ledger: {account.dataset!r} protects this unit: {account.unit}. This charge protects another: "
+                f"{cost.unit}. Make the schema say what the ledger was opened with, or open a new data set."
+            )
+        if schema and account.schemas and schema not in account.schemas:
+            raise LedgerError(
+                f"Ledger: releases of {account.dataset!r} use another schema: this one has other attributes, levels, "
+                "unit or public totals. Use the schema that was registered, or let the data owner accept this one "
+                "with `dpbayes ledger accept`."
+            )
+
+    def priced(self, dataset: str, target: Guarantee) -> Guarantee:
+        """A target as the rule of this ledger prices it; calibrate to it what will be charged here."""
+        return self.account(dataset).priced(target)
 
     def confirm(self, receipt: Receipt, *, digest: str = "") -> None:
         """Note that the release was drawn, with a digest of its values, which ties a published file to the charge.
@@ -119,10 +245,9 @@ class Ledger:
         self._settle(receipt, "drawn", "", digest=digest)
 
     def void(self, receipt: Receipt, *, about: str) -> None:
-        """Take back a charge, with the reason: only where it is certain that nothing of the table was read for it.
+        """Take back a charge, with the reason: only where it is certain that no row of the table was read for it.
 
-        The key is in the memory of the process that charged and nowhere else: when that process dies, the
-        charge stays for ever.
+        The key is in the memory of the process that charged, and in the draft of its release.
         """
         self._settle(receipt, "void", about, key=receipt.key)
 
@@ -139,17 +264,32 @@ class Ledger:
     def remember_fingerprint(self, dataset: str, value: str, *, of: str = "") -> bool:
         """Keep a fingerprint of the table, and say whether another one was kept before: the table has changed.
 
-        ``of`` says what it covers, such as some columns; only fingerprints of the same are compared. It is
-        private, kept as a digest outside the chain, and never exported.
+        The answer is private, a fact about the rows without noise: it is for the data owner. ``of`` says what the
+        fingerprint covers, such as some columns; only fingerprints of the same are compared. Both are kept outside the
+        chain under a secret key of the data set, and never exported.
         """
         with self._store.writing() as connection:
             tables.account(connection, dataset, lock=True)
-            before = tables.swap_fingerprint(connection, dataset, digest(of), digest(value))
-            return before not in (None, digest(value))
+            return tables.fingerprint_changed(connection, dataset, of, value)
 
     def export(self, dataset: str) -> list[str]:
         """The entries as lines of JSON, all public; ``dpbayes.ledger.export.read`` checks and prices them."""
         return export.lines(self.account(dataset))
+
+
+def _lasting(budget: Limit, rule: Rule, slack: float | None) -> Limit:
+    """An (ε, δ) limit as one that adaptivity cannot break; other limits are sums, and last as they are."""
+    if not isinstance(budget, ApproxDP):
+        return budget
+    return AdaptiveDP(epsilon=budget.epsilon, delta=budget.delta, rule=rule, slack=slack)
+
+
+def _refuse_old(account: Account) -> None:
+    if isinstance(account.budget, ApproxDP):
+        raise LedgerError(
+            f"Ledger: the (ε, δ) limit of {account.dataset!r} was set by dpbayes 0.1. It does not hold when releases "
+            "are chosen after seeing earlier ones. The data owner can carry it on with `dpbayes ledger convert`."
+        )
 
 
 def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:
@@ -162,6 +302,7 @@ def _written(mechanism: object, times: int) -> dict[str, object]:
     _checks.positive_integer("Ledger", times=times)
     if not isinstance(mechanism, Recorded):
         raise InvalidArgument(f"Ledger: expected mechanisms that can be recorded, got {type(mechanism).__name__}.")
+    confirm(mechanism)
     return {"mechanism": mechanism.record(), "times": int(times)}
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dpbayes import _checks
+from dpbayes.domain.codec import canonical, digest
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger.account import Account, Charge, mechanism
-from dpbayes.ledger.entry import FORMAT, Entry, broken, canonical, digest
+from dpbayes.ledger.entry import FORMAT, Entry, broken
 from dpbayes.mechanisms.records import KINDS
-from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
+from dpbayes.privacy.guarantee import ApproxDP, Limit, guarantee_from_record
 
 MOST_TIMES = 10**9
 
@@ -34,7 +35,15 @@ def replay(dataset: str, texts: Iterable[str]) -> Account:
         entries.append(entry)
     if state.unit is None or state.budget is None:
         raise broken(dataset, 0, "is missing")
-    return Account(dataset=dataset, unit=state.unit, budget=state.budget, entries=tuple(entries), charges=state.charges)
+    return Account(
+        dataset=dataset,
+        unit=state.unit,
+        budget=state.budget,
+        entries=tuple(entries),
+        charges=state.charges,
+        format=state.format,
+        schemas=tuple(state.schemas),
+    )
 
 
 def release(record: object) -> tuple[str, int]:
@@ -50,16 +59,27 @@ class _State:
     """What the entries so far amount to."""
 
     unit: PrivacyUnit | None = None
-    budget: Guarantee | None = None
+    budget: Limit | None = None
     charges: dict[int, Charge] = field(default_factory=dict)
+    format: int = 0
+    _converted: bool = False
+    schemas: list[str] = field(default_factory=list)
 
     def apply(self, entry: Entry) -> None:
         match entry.body:
             case {"kind": "budget", "format": version, "budget": budget, "unit": unit}:
-                self._set_budget(version, guarantee_from_record(budget), PrivacyUnit.from_record(unit))
+                self._set_format(version, "schema" in entry.body)
+                self._set_budget(guarantee_from_record(budget), PrivacyUnit.from_record(unit))
+                self._accept(entry.body.get("schema", ""))
             case {"kind": "charge", "releases": [_, *_] as releases, "lock": str(lock)} if self.unit:
                 parts = tuple(self._release(one) for one in releases)
+                digest_of_schema = entry.body.get("schema", "")
+                if digest_of_schema and self.schemas and digest_of_schema not in self.schemas:
+                    raise InvalidArgument("Ledger: a charge names a schema that was not accepted.")
+                self._accept(digest_of_schema)
                 self.charges[entry.serial] = Charge(entry=entry, releases=parts, lock=lock)
+            case {"kind": "schema", "schema": str(accepted)} if self.unit and accepted:
+                self._accept(accepted)
             case {"kind": "drawn", "charge": int(serial), "digest": str(digest_of_values)}:
                 self._settle(serial, "drawn", digest_of_values)
             case {"kind": "void", "charge": int(serial), "key": str(key)}:
@@ -69,13 +89,30 @@ class _State:
             case _:
                 raise InvalidArgument("Ledger: expected an entry that follows from the others.")
 
-    def _set_budget(self, version: object, budget: Guarantee, unit: PrivacyUnit) -> None:
+    def _set_format(self, version: object, names_schema: bool) -> None:
         _checks.positive_integer("Ledger", format=version)
         if version > FORMAT:  # type: ignore[operator]  # checked the line before
             raise too_new()
-        if self.unit not in (None, unit):
+        if version < max(self.format, 2 if names_schema else 1):  # type: ignore[operator]
+            raise InvalidArgument("Ledger: a budget is not of the format that it says.")
+        self._converted = 0 < self.format < version  # type: ignore[operator]
+        self.format = int(version)  # type: ignore[call-overload]
+
+    def _set_budget(self, budget: Limit, unit: PrivacyUnit) -> None:
+        """The unit stays; only the entry that converts a ledger of format 1 may name the person column it left out."""
+        before = replace(self.unit, person=unit.person) if self.unit and self._converted else self.unit
+        if before not in (None, unit):
             raise UnitMismatch("Ledger: the unit of a data set is fixed when its ledger is opened.")
+        if self.format > 1 and isinstance(budget, ApproxDP):
+            raise InvalidArgument("Ledger: an (ε, δ) limit says by which rule it is kept.")
         self.budget, self.unit = budget, unit
+
+    def _accept(self, schema: object) -> None:
+        """A schema that the owner registered or, where there was none, the first that was charged."""
+        if not isinstance(schema, str):
+            raise InvalidArgument("Ledger: expected the digest of a schema.")
+        if schema and schema not in self.schemas:
+            self.schemas.append(schema)
 
     def _release(self, record: object) -> tuple[str, int]:
         match record:

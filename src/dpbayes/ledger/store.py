@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, insert, inspect, make_url, select
+from sqlalchemy import URL, Connection, Engine, create_engine, insert, inspect, make_url, select, update
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
@@ -39,18 +39,18 @@ class Store:
     def __init__(self, where: str | Path) -> None:
         url = _url(where)
         if url is None:
-            self._path: Path | None = Path(where).absolute()
-            self._engine = _file(self._path)
+            self.path: Path | None = Path(where).absolute()
+            self._engine = _file(self.path)
             self.name = str(where)
         else:
-            self._path = None
+            self.path = None
             self._engine = _server(url)
             self.name = f"postgresql://{url.host or ''}/{url.database or ''}"
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One consistent look at the tables, without a write lock."""
-        begin = "BEGIN" if self._path else "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        begin = "BEGIN" if self.path else "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
         with self._transaction(begin) as connection:
             self._check_format(connection)
             yield connection
@@ -58,18 +58,19 @@ class Store:
     @contextmanager
     def writing(self, *, create: bool = False) -> Iterator[Connection]:
         """A transaction that is on disk when the block ends, or leaves no trace; it may make the tables first."""
-        if self._path and create:
+        if self.path and create:
             with told(self.name):  # a new file is its owner's only: the fingerprints in it are private
-                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         with self._transaction(*self._begin_writing()) as connection:
             if create:
                 self._create(connection)
-            self._check_format(connection)
+            if self._check_format(connection) < FORMAT:  # from now on older programs would misread what is written
+                connection.execute(update(LEDGER).values(format=FORMAT))
             yield connection
             connection.commit()
 
     def _begin_writing(self) -> tuple[str, ...]:
-        if self._path:
+        if self.path:
             return ("BEGIN IMMEDIATE",)
         return (
             "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",  # after waiting for a lock, look afresh
@@ -80,7 +81,7 @@ class Store:
     @contextmanager
     def _transaction(self, *begin: str) -> Iterator[Connection]:
         with told(self.name):
-            if self._path and not self._path.is_file():
+            if self.path and not self.path.is_file():
                 raise LedgerError(f"Ledger: {self.name} is not there. Create it with `dpbayes ledger init`.")
             with self._engine.connect() as connection:
                 for statement in begin:
@@ -88,18 +89,19 @@ class Store:
                 yield connection
 
     def _create(self, connection: Connection) -> None:
-        if not self._path:
+        if not self.path:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({CREATION})")
         if not inspect(connection).has_table(LEDGER.name):
             META.create_all(connection)
             connection.execute(insert(LEDGER).values(format=FORMAT))
 
-    def _check_format(self, connection: Connection) -> None:
+    def _check_format(self, connection: Connection) -> int:
         versions = connection.scalars(select(LEDGER.c.format)).all()
         if len(versions) != 1 or not isinstance(versions[0], int) or versions[0] < 1:
             raise LedgerError(f"Ledger: {self.name} {NO_LEDGER}")
         if versions[0] > FORMAT:
             raise too_new()
+        return versions[0]
 
 
 def _url(where: str | Path) -> URL | None:

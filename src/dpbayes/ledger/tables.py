@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hmac
+import secrets
 from collections.abc import Iterator
 
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, Text, insert, select, update
 
+from dpbayes.domain.codec import digest
 from dpbayes.errors import LedgerError
 from dpbayes.ledger.account import Account
-from dpbayes.ledger.entry import Entry, broken, digest
+from dpbayes.ledger.entry import Entry, broken
 from dpbayes.ledger.replay import replay
+
+KEY = "key"
 
 META = MetaData()
 
@@ -20,7 +25,7 @@ DATASETS = Table(
     META,
     Column("dataset", String, primary_key=True),
     Column("head", String, nullable=False),  # hash of the last entry: shows when entries at the end are missing
-    Column("fingerprint", String),  # lines of part and digest of the private table; never exported
+    Column("fingerprint", String),  # a secret key, and lines of part and keyed digest of the table; never exported
 )
 
 ENTRIES = Table(
@@ -85,13 +90,20 @@ def append(connection: Connection, entry: Entry) -> None:
         connection.execute(update(DATASETS).where(DATASETS.c.dataset == dataset).values(head=entry.hash))
 
 
-def swap_fingerprint(connection: Connection, dataset: str, of: str, value: str) -> str | None:
-    """Keep this fingerprint and return the one kept before for the same part of the table."""
+def fingerprint_changed(connection: Connection, dataset: str, of: str, value: str) -> bool:
+    """Keep this fingerprint under the data set's secret key, and say whether another was kept for the same part.
+
+    What format 1 kept had no key: it is forgotten.
+    """
     mine = DATASETS.c.dataset == dataset
     stored = connection.scalar(select(DATASETS.c.fingerprint).where(mine).with_for_update())
     lines = [line.split(" ") for line in (stored or "").splitlines()]
     kept = {line[0]: line[1] for line in lines if len(line) == 2}
-    before = kept.get(of)
-    text = "\n".join(f"{part} {digest}" for part, digest in sorted((kept | {of: value}).items()))
+    if KEY not in kept:
+        kept = {KEY: secrets.token_hex(32)}
+    key = bytes.fromhex(kept[KEY])
+    part, keyed = (hmac.new(key, text.encode(), "sha256").hexdigest() for text in (f"part {of}", f"value {value}"))
+    before = kept.get(part)
+    text = "\n".join(f"{name} {text}" for name, text in sorted((kept | {part: keyed}).items()))
     connection.execute(update(DATASETS).where(mine).values(fingerprint=text))
-    return before
+    return before not in (None, keyed)
