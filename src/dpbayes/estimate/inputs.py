@@ -75,7 +75,7 @@ def unnormalised(owner: str, table: Floats, noise: Noise, totals: Floats | float
     concentration = np.broadcast_to(noise.concentration, table.shape).sum(axis=-1)
     target = noise.weight * np.asarray(totals) + concentration
     scaled = table * (target / np.maximum(table.sum(axis=-1), 1e-300))[..., None]
-    return scaled, replace(noise, normalised=False)
+    return scaled, replace(noise, normalised=False, floor=0.0)
 
 
 def row_records(owner: str, records: ArrayLike, rows: int) -> Floats:

@@ -8,7 +8,7 @@ and the cell's answer is the same weighted mean of their answers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def representatives(values: Floats, shares: Floats, noise: Noise) -> Representat
     rest, third = np.divmod(found, axes[2][0].size)
     first, second = np.divmod(rest, axes[1][0].size)
     if isinstance(noise, GammaNoise):
-        noise = GammaNoise(weight=noise.weight, concentration=axes[2][0][third])
+        noise = replace(noise, concentration=axes[2][0][third])
     return Representatives(
         values=noise.released(axes[0][0][first]),
         shares=axes[1][0][second],

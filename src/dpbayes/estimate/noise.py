@@ -7,18 +7,26 @@ depend on the count, and continues the likelihood smoothly between whole counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammainc, gammaln
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.privacy.loggamma import log1p_deficit, log1p_excess
 
 SMALLEST_DRAW = 1e-300
 """A gamma draw that was rounded to zero is read as this; its logarithm is finite."""
+
+LARGE_SHAPE = 1e6
+"""From this shape on the terms of a gamma density are so large that their difference would lose digits."""
 
 
 class Noise(Protocol):
@@ -51,6 +59,9 @@ class Noise(Protocol):
     def reshaped(self, shape: tuple[int, ...]) -> Noise:
         """The noise of a table that is given another shape."""
 
+    def transposed(self, order: Sequence[int]) -> Noise:
+        """The noise of a table whose axes are put into another order."""
+
     def pooled(self, axis: int, shape: tuple[int, ...]) -> Noise:
         """The noise of the sums of a table along an axis."""
 
@@ -77,6 +88,10 @@ class _AdditiveNoise:
         return self
 
     def reshaped(self, shape: tuple[int, ...]) -> Self:  # noqa: ARG002 - Noise
+        """All cells are alike."""
+        return self
+
+    def transposed(self, order: Sequence[int]) -> Self:  # noqa: ARG002 - Noise
         """All cells are alike."""
         return self
 
@@ -154,14 +169,19 @@ class GammaNoise:
 
     ``normalised`` says that only y = z/Σz was released, the Dirichlet draw. Then Σc must be public. Given Σc the
     likelihood of y is that of z up to a constant, whatever the lost factor Σz was, so that nothing is lost.
+
+    ``floor`` is the smallest value that is published, one step of the grid: it stands for everything below 1½ steps.
+    The rest of the rounding is so fine that the density describes it.
     """
 
     weight: float
     concentration: float | Floats
     normalised: bool = False
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         _checks.positive("GammaNoise", weight=self.weight)
+        _checks.non_negative("GammaNoise", floor=self.floor)
         try:
             concentration = np.asarray(self.concentration, dtype=np.float64)
         except (TypeError, ValueError):
@@ -183,9 +203,16 @@ class GammaNoise:
         return np.sqrt(self.weight * counts + self.concentration) / self.weight
 
     def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
-        """(r·c + α) ln z − lnΓ(r·c + α) − z."""
+        """s·ln z − lnΓ(s) − z, s = r·c + α, for large s as a height and a depth, which keep their digits.
+
+        At the floor f it is the logarithm of P[z ≤ 1½ f] instead.
+        """
         shape = self.weight * counts + np.asarray(self.concentration)[..., None]
-        return np.asarray(shape * np.log(values)[..., None] - gammaln(shape) - values[..., None])
+        found = _log_density(shape, np.broadcast_to(values[..., None], shape.shape))
+        lowest = values <= self.floor
+        if lowest.any():
+            found[lowest] = _log_below(np.broadcast_to(shape, found.shape)[lowest], 1.5 * self.floor)
+        return found
 
     def released(self, centers: Floats) -> Floats:
         """r·c + α."""
@@ -213,6 +240,59 @@ class GammaNoise:
             return self
         return replace(self, concentration=self.concentration.reshape(shape))
 
+    def transposed(self, order: Sequence[int]) -> GammaNoise:
+        """Concentrations go along."""
+        if isinstance(self.concentration, float):
+            return self
+        return replace(self, concentration=self.concentration.transpose(order))
+
     def pooled(self, axis: int, shape: tuple[int, ...]) -> GammaNoise:
         """Gammas add: a sum of draws is the draw of the summed counts with the summed concentration."""
-        return replace(self, concentration=np.broadcast_to(self.concentration, shape).sum(axis=axis))
+        alpha = self.concentration
+        summed = alpha * shape[axis] if isinstance(alpha, float) else np.broadcast_to(alpha, shape).sum(axis=axis)
+        return replace(self, concentration=summed, floor=self.floor if shape[axis] == 1 else 0.0)
+
+
+def _log_below(shape: Floats, x: float) -> Floats:
+    """The logarithm of P[z ≤ x] for gammas z; where that underflows, of the first terms of its series."""
+    with np.errstate(divide="ignore"):
+        found = np.log(gammainc(shape, x))
+    series = shape * math.log(x) - x - gammaln(shape + 1.0) + np.log1p(x / (shape + 1.0) * (1.0 + x / (shape + 2.0)))
+    return np.asarray(np.where(found > -600.0, found, series))
+
+
+def _log_density(shape: Floats, z: Floats) -> Floats:
+    """s·ln z − lnΓ(s) − z."""
+    if shape.max(initial=0.0) < LARGE_SHAPE:
+        return np.asarray(shape * np.log(z) - gammaln(shape) - z)
+    return np.asarray(_log_height(shape) - _below_mode(shape, z))
+
+
+def _log_height(shape: Floats) -> Floats:
+    """s·ln s − lnΓ(s) − s, by Stirling's series where s is large."""
+    large = np.maximum(shape, LARGE_SHAPE)
+    series = 0.5 * np.log(large / (2.0 * math.pi)) - 1.0 / (12.0 * large)
+    small = np.minimum(shape, LARGE_SHAPE)
+    return np.where(shape > LARGE_SHAPE, series, small * np.log(small) - gammaln(small) - small)
+
+
+def _below_mode(shape: Floats, z: Floats) -> Floats:
+    """How far z lies below the mode, z − s − s·ln(z/s), without cancellation where z is near s."""
+    far = (z < 0.5 * shape) | (z > 2.0 * shape)
+    near = np.where(far, shape, z)
+    above = shape * log1p_deficit(np.maximum(near - shape, 0.0) / shape)
+    below = near * log1p_excess(np.maximum(shape - near, 0.0) / near)
+    return np.where(far, z - shape - shape * (np.log(z) - np.log(shape)), above + below)
+
+
+def noise_of(mechanism: object) -> Noise:
+    """The public description of a mechanism's noise, from which an estimate is made."""
+    match mechanism:
+        case Dirichlet(weight=weight, concentration=alpha, grid=grid):
+            concentration = np.array(alpha) if isinstance(alpha, tuple) else alpha
+            return GammaNoise(weight=weight, concentration=concentration, floor=grid)
+        case Gaussian(sigma=sigma):
+            return GaussianNoise(sigma=sigma)
+        case Laplace(scale=scale):
+            return LaplaceNoise(scale=scale)
+    raise InvalidArgument(f"estimate: tables drawn by {type(mechanism).__name__} have no estimate.")

@@ -1,0 +1,24 @@
+"""One posterior for everything published about a private table: pure functions of noisy tables."""
+
+from dpbayes.inference.ask import Answer
+from dpbayes.inference.design import Split, best_split
+from dpbayes.inference.law import LinearLaw, NotEstimable
+from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.numbers import Estimate, TableEstimate
+from dpbayes.inference.posterior import Posterior
+
+__all__ = [
+    "Answer",
+    "Estimate",
+    "Exact",
+    "GammaNoise",
+    "GaussianNoise",
+    "LaplaceNoise",
+    "LinearLaw",
+    "Measurement",
+    "NotEstimable",
+    "Posterior",
+    "Split",
+    "TableEstimate",
+    "best_split",
+]

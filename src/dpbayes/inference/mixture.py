@@ -1,0 +1,151 @@
+"""The prior of a table's cells: each count is Poisson around a shape times a factor, and the factors are learned.
+
+    c_k ~ Poisson(e_k·g_k),   g_k ~ Σ_j w_j δ(g_j),   ĉ_k ~ Normal(c_k, v_k)
+
+The shape e is what the margins say (or a public guess); the law w of the factors is estimated from the cells
+themselves by maximum likelihood, so a table that follows its shape is drawn to it and one that does not is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from dpbayes._checks import Floats
+
+STEP = 0.25
+"""Factors lie so far apart in logarithm; a component is as wide, so that together they are a smooth law."""
+
+FACTORS = np.concatenate([[0.0], np.exp(np.arange(np.log(1e-3), np.log(1e3) + STEP / 2, STEP))])
+"""From cells that are empty to cells with a thousand times what their margins suggest."""
+
+WHOLE = 64
+"""Where counts below this matter and the noise does not hide that they are whole, they are summed one by one."""
+
+FINE_VARIANCE = 10.0
+"""Below this variance of the noise whole numbers are told apart."""
+
+POOLED_STEPS, TABLE_STEPS = 60, 30
+"""Steps of expectation and maximisation, for all tables of an order and then for each table."""
+
+BASE_CELLS = 1.0
+"""A law in which all factors are alike counts like one cell, so that a few cells do not settle it."""
+
+POOLED_CELLS = 10.0
+"""The law of all tables of an order counts in each of them like so many cells."""
+
+MOST_POOLED = 20_000
+"""Cells that the common law is learned from; more are thinned evenly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """The cells of a table under each factor: its likelihood, and the posterior mean and mean square of the count."""
+
+    shape: Floats
+    center: Floats
+    variance: Floats
+    likelihood: Floats
+    """Of each factor, relative to the best one."""
+    log_best: Floats
+    """Logarithm of the likelihood of the best factor."""
+    mean: Floats
+    square: Floats
+
+    @classmethod
+    def of(cls, shape: Floats, center: Floats, variance: Floats, most: float = math.inf) -> Cells:
+        """Normal components of variance e·g + (h·e·g)², or exact sums over whole counts where these can be seen.
+
+        Factors that expect more than ``most`` records in a cell, the number of all, are ruled out.
+        """
+        level = shape[:, None] * FACTORS
+        prior = level + (STEP * level) ** 2
+        total = np.maximum(prior + variance[:, None], 1e-12)
+        gap = center[:, None] - level
+        log_likelihood = -0.5 * (gap**2 / total + np.log(total))
+        mean = np.maximum(level + gap * prior / total, 0.0)
+        square = mean**2 + prior * variance[:, None] / total
+        fine = (variance > 0) & (variance < FINE_VARIANCE) & (center + 6 * np.sqrt(variance) < WHOLE)
+        if fine.any():
+            found = _whole(shape[fine], center[fine], variance[fine])
+            log_likelihood[fine], mean[fine], square[fine] = found
+        log_likelihood[level > np.maximum(most, shape)[:, None]] = -math.inf
+        best = log_likelihood.max(axis=1)
+        log_likelihood -= best[:, None]
+        return cls(
+            shape=shape,
+            center=center,
+            variance=variance,
+            likelihood=np.exp(log_likelihood, out=log_likelihood),
+            log_best=best,
+            mean=mean,
+            square=square,
+        )
+
+    def log_evidence(self, weights: Floats) -> float:
+        """Logarithm of the likelihood of all cells under a law of factors."""
+        return float((np.log(self.likelihood @ weights) + self.log_best).sum())
+
+    def moments(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Posterior mean and variance of the counts, and posterior mean of the level e·g that they came from.
+
+        Within a component the level is a gamma of mean e·g_j and relative width h. Given the count c it is then
+
+            E[level | c] = e·g_j + (c − e·g_j)·h²·e·g_j/(1 + h²·e·g_j),
+
+        so a large count speaks for itself, however coarse the grid of factors is.
+        """
+        posterior = self.likelihood * weights
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        mean = np.einsum("kj,kj->k", posterior, self.mean)
+        variance = np.einsum("kj,kj->k", posterior, self.square) - mean**2
+        center = self.shape[:, None] * FACTORS
+        width = STEP**2 * center
+        level = np.einsum("kj,kj->k", posterior, center + (self.mean - center) * width / (1 + width))
+        return mean, np.maximum(variance, 0.0), level
+
+
+def learned(likelihood: Floats, start: Floats, steps: int, prior: Floats | float = 0.0) -> Floats:
+    """The law of factors that makes the cells most likely, by expectation and maximisation."""
+    weights = start
+    for _ in range(steps):
+        weights = weights * (likelihood.T @ (1 / (likelihood @ weights))) + prior
+        weights = weights / weights.sum()
+    return weights
+
+
+def common_law(tables: list[Cells]) -> Floats:
+    """The law of factors of all tables of an order together."""
+    stacked = np.concatenate([table.likelihood for table in tables])
+    thinned = stacked[:: max(1, -(-stacked.shape[0] // MOST_POOLED))]
+    even = np.full(FACTORS.size, 1 / FACTORS.size)
+    return learned(thinned, even, POOLED_STEPS, prior=BASE_CELLS * even)
+
+
+def own_law(table: Cells, common: Floats) -> Floats:
+    """The law of factors of one table, helped by the common one."""
+    smooth = 0.99 * common + 0.01 / FACTORS.size
+    return learned(table.likelihood, smooth, TABLE_STEPS, prior=POOLED_CELLS * smooth)
+
+
+def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+    """The same by sums over whole counts; cells of nearly the same shape share one table of Poisson laws."""
+    counts = np.arange(WHOLE, dtype=np.float64)
+    near = np.exp(-0.5 * (center[:, None] - counts) ** 2 / variance[:, None])
+    bins = np.round(np.log(np.maximum(shape, 1e-9)) / 0.05).astype(np.int64)
+    log_likelihood, mean, square = (np.empty((shape.size, FACTORS.size)) for _ in range(3))
+    for each in np.unique(bins):
+        own = bins == each
+        level = np.exp(each * 0.05) * FACTORS[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_law = np.where(level > 0, counts * np.log(level) - level - gammaln(counts + 1), -np.inf)
+        log_law[:, 0] = -level[:, 0]
+        law = np.exp(log_law)
+        total = np.maximum(near[own] @ law.T, 1e-300)
+        log_likelihood[own] = np.log(total) - 0.5 * np.log(variance[own])[:, None]
+        mean[own] = (near[own] * counts) @ law.T / total
+        square[own] = (near[own] * counts**2) @ law.T / total
+    return log_likelihood, mean, square

@@ -1,0 +1,145 @@
+"""The numbers of one table: agreeing estimates with the intervals of the linear law."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpbayes._checks import Floats
+from dpbayes.inference.cut import Settled
+from dpbayes.inference.intervals import Spread, assisted, ratio, symmetric
+from dpbayes.inference.law import Bools, LinearLaw
+from dpbayes.inference.residuals import Axes, widened, without
+
+ROUNDING = 1e-6
+"""A number so near to a whole one is that one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimate:
+    """Numbers with intervals, in the shape of a table."""
+
+    values: Floats
+    lower: Floats
+    upper: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableEstimate:
+    """One table: counts, shares of these records, and shares of the population that they come from.
+
+    Axes come in the order given first, then of. Shares are within each combination of the given axes.
+    """
+
+    axes: Axes
+    given: Axes
+    level: float
+    counts: Estimate
+    records: Estimate
+    """Shares of these records."""
+    population: Estimate
+    """Shares of the population behind them."""
+    swallowed: Bools
+    """Cells whose count, or in a conditional table whose whole row, noise alone could explain."""
+
+
+class Numbers:
+    """The numbers of one table, in the agreed order of axes."""
+
+    def __init__(
+        self, law: LinearLaw, settled: Settled, axes: Axes, *, known: bool, level: float, prior_assisted: bool
+    ) -> None:
+        self.law, self.settled, self.known = law, settled, known
+        self.axes, self.level, self.prior_assisted = axes, level, prior_assisted
+        self.total = float(settled.counts[()])
+        self.mean, self.variance = self.law.mean(axes), self.law.variance(axes)
+        self.impossible = self.law.zeros.get(axes, np.zeros(self.mean.shape, dtype=bool))
+
+    def counts(self) -> Estimate:
+        """Counts, with ends rounded outward to whole numbers."""
+        lower, upper = self._ends(sampled=False)
+        lower, upper = np.floor(lower + ROUNDING), np.ceil(upper - ROUNDING)
+        return _holding(self.settled.counts[self.axes], lower, upper, self.impossible)
+
+    def records(self, counts: Estimate) -> Estimate:
+        """Shares of the records."""
+        whole = max(self.total, 1e-300)
+        return Estimate(
+            values=self._shares(counts.values, self.axes),
+            lower=np.minimum(counts.lower / whole, 1.0) if self.total > 0 else np.zeros(counts.lower.shape),
+            upper=np.minimum(counts.upper / whole, 1.0) if self.total > 0 else np.ones(counts.upper.shape),
+        )
+
+    def _shares(self, table: Floats, axes: Axes) -> Floats:
+        """A table of counts as shares; without records, even ones."""
+        if self.total > 0:
+            return table / self.total
+        possible = ~self.law.zeros.get(axes, np.zeros(table.shape, dtype=bool))
+        return possible / max(int(possible.sum()), 1)
+
+    def population(self) -> Estimate:
+        """Shares of the population."""
+        whole = max(self.total, 1e-300)
+        lower, upper = self._ends(sampled=True)
+        return _holding(
+            self._shares(self.settled.levels[self.axes], self.axes), lower / whole, upper / whole, self.impossible
+        )
+
+    def conditional(self, rows: Axes, sampled: bool) -> Estimate:
+        """Shares within rows, by Fieller's theorem."""
+        tables = self.settled.levels if sampled else self.settled.counts
+        seen = widened(tables[rows], rows, self.axes)
+        within = without(self.axes, rows)
+        shared = widened(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
+        values = np.where(seen > 0, tables[self.axes] / np.where(seen > 0, seen, 1.0), shared)
+        lower, upper = ratio(
+            self.mean,
+            widened(self.law.mean(rows), rows, self.axes),
+            self.variance,
+            self.law.covariance_with_margin(self.axes, rows),
+            widened(self.law.variance(rows), rows, self.axes),
+            self.level,
+            sampled=widened(self.settled.counts[rows], rows, self.axes) if sampled else 0.0,
+        )
+        return _holding(values, lower, upper, self.impossible)
+
+    def swallowed(self) -> Bools:
+        """Cells that noise alone could explain."""
+        z = float(ndtri(0.5 + self.level / 2))
+        return np.asarray(self.settled.counts[self.axes] <= z * np.sqrt(self.variance))
+
+    def swallowed_rows(self, rows: Axes) -> Bools:
+        """Cells whose row noise alone could explain."""
+        z = float(ndtri(0.5 + self.level / 2))
+        hidden = self.law.mean(rows) <= z * np.sqrt(self.law.variance(rows))
+        return np.broadcast_to(widened(hidden.astype(np.float64), rows, self.axes), self.mean.shape) > 0
+
+    def _ends(self, sampled: bool) -> tuple[Floats, Floats]:
+        """Of counts, or of N times the shares of the population, within what is possible."""
+        slope = self.law.slope(self.axes)
+        mean = self.mean.ravel()
+        spread = Spread(
+            constant=self.variance.ravel() - slope * np.maximum(mean, 0.0),
+            linear=slope + (1.0 if sampled else 0.0),
+            square=1 / max(self.total, 1.0) if sampled else 0.0,
+        )
+        lower, upper = symmetric(mean, spread, self.level)
+        if self.prior_assisted:
+            open_cells = ~self.impossible.ravel()
+            own = Spread(constant=spread.constant[open_cells], linear=spread.linear, square=spread.square)
+            cells, law = self.settled.cells[self.axes], self.settled.laws[self.axes]
+            lower[open_cells], upper[open_cells] = assisted(cells, law, own, self.level)
+        top = self.total if self.known else math.inf
+        alone = np.asarray(spread.end(np.zeros_like(mean), float(ndtri(1 - self.level))))
+        upper = np.where(upper < 0, alone, upper)  # no count explains the estimate: say what noise alone allows
+        lower, upper = np.clip(lower, 0.0, top), np.clip(upper, 0.0, top)
+        return lower.reshape(self.mean.shape), upper.reshape(self.mean.shape)
+
+
+def _holding(values: Floats, lower: Floats, upper: Floats, impossible: Bools) -> Estimate:
+    """Intervals that hold the printed estimate; what is impossible is zero."""
+    lower, upper = np.minimum(lower, values), np.maximum(upper, values)
+    return Estimate(values=values, lower=np.where(impossible, 0.0, lower), upper=np.where(impossible, 0.0, upper))

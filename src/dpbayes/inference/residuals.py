@@ -1,0 +1,120 @@
+"""The residual basis: a table is the sum of parts, one for each subset of its axes, that know nothing of each other.
+
+The part of a table that belongs to the axes C is its margin on C, centred along every axis of C. Centred parts of
+different sets are orthogonal, whatever table they come from, and a table is put together again from them:
+
+    c_A = Σ_{C⊆A} u_C / n_{A∖C},   u_C = P_C (margin of c on C),   P_C = ⊗_{i∈C} (I − 11ᵀ/n_i).
+
+Axes are named; a set of axes is a tuple of names in one agreed order. Arrays may carry leading batch axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbayes._checks import Floats
+
+Axes = tuple[str, ...]
+Sizes = Mapping[str, int]
+Parts = dict[Axes, Floats]
+
+
+def subsets(axes: Axes) -> Iterator[Axes]:
+    """All subsets, smallest first, each in the order of ``axes``."""
+    for size in range(len(axes) + 1):
+        yield from combinations(axes, size)
+
+
+def closure(tables: Sequence[Axes]) -> list[Axes]:
+    """All tables and all their margins, smallest first, without repetition."""
+    found: dict[Axes, None] = {}
+    for axes in tables:
+        found.update(dict.fromkeys(subsets(axes)))
+    return sorted(found, key=len)
+
+
+def cells(axes: Sequence[str], sizes: Sizes) -> int:
+    """n_A, the number of cells of a table."""
+    return math.prod(sizes[name] for name in axes)
+
+
+def without(axes: Axes, removed: Axes) -> Axes:
+    """A∖C."""
+    return tuple(name for name in axes if name not in removed)
+
+
+def split(table: Floats, axes: Axes) -> Parts:
+    """The residuals u_C of a table for all C ⊆ axes; batch axes lead.
+
+    >>> parts = split(np.array([[1.0, 2.0], [3.0, 6.0]]), ("a", "b"))
+    >>> float(parts[()]), parts[("a",)].tolist(), parts[("a", "b")].tolist()
+    (12.0, [-3.0, 3.0], [[0.5, -0.5], [-0.5, 0.5]])
+    """
+    lead = table.ndim - len(axes)
+    parts: Parts = {(): table}
+    for position in reversed(range(len(axes))):
+        halves: Parts = {}
+        for kept, part in parts.items():
+            total = part.sum(axis=lead + position)
+            halves[kept] = total
+            halves[(axes[position], *kept)] = part - np.expand_dims(
+                total / part.shape[lead + position], lead + position
+            )
+        parts = halves
+    return parts
+
+
+def centred(table: Floats, axis: int) -> Floats:
+    """The table less its mean along an axis."""
+    return np.asarray(table - table.mean(axis=axis, keepdims=True))
+
+
+def assemble(parts: Parts, axes: Axes, sizes: Sizes) -> Floats:
+    """The table Σ_{C⊆axes} u_C / n_{axes∖C}; residuals that are not there are zero. Batch axes lead.
+
+    >>> parts = split(np.array([[1.0, 2.0], [3.0, 6.0]]), ("a", "b"))
+    >>> assemble(parts, ("b",), {"a": 2, "b": 2}).tolist()
+    [4.0, 8.0]
+    """
+    current: dict[Axes, Floats | None] = {kept: parts.get(kept) for kept in subsets(axes)}
+    lead = next((part.ndim - len(kept) for kept, part in current.items() if part is not None), 0)
+    for position, name in enumerate(axes):
+        joined: dict[Axes, Floats | None] = {}
+        for kept in subsets(axes[position + 1 :]):
+            with_axis, without_axis = current[(name, *kept)], current[kept]
+            if without_axis is not None:
+                mean = np.expand_dims(without_axis / sizes[name], lead + position)
+                if with_axis is None:
+                    joined[kept] = np.repeat(mean, sizes[name], axis=lead + position)
+                else:
+                    joined[kept] = with_axis + mean
+            else:
+                joined[kept] = with_axis
+        current = joined
+    found = current[()]
+    return np.zeros([sizes[name] for name in axes]) if found is None else found
+
+
+def inner(batch: Parts, parts: Parts, number: int) -> Floats:
+    """Σ_C ⟨batch_C, parts_C⟩: one number per row of the batch, or a matrix if ``parts`` is a batch too."""
+    found: Floats | float = 0.0
+    for part, value in batch.items():
+        if part in parts:
+            flat = value.reshape(number, -1)
+            other = parts[part]
+            wide = other.reshape(-1, flat.shape[1])
+            found = found + (flat @ wide.T if other.ndim > len(part) else flat @ wide[0])
+    return np.asarray(found)
+
+
+def widened(table: NDArray[Any], axes: Axes, into: Axes) -> NDArray[Any]:
+    """A table, with any batch axes leading, shaped so that it broadcasts along the axes that it lacks."""
+    lead = table.ndim - len(axes)
+    index = (slice(None),) * lead + tuple(slice(None) if name in axes else None for name in into)
+    return table[index]

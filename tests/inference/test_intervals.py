@@ -1,0 +1,80 @@
+"""Intervals cover at every true value, whatever the prior; ratios agree with a search over all shares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dpbayes.inference.intervals import Spread, assisted, ratio, symmetric
+from dpbayes.inference.mixture import FACTORS, Cells
+
+
+def law(*peaks):
+    """A law of factors that believes in a few values only, and in nothing else."""
+    weights = np.full(FACTORS.size, 1e-9)
+    for peak in peaks:
+        weights[np.abs(FACTORS - peak).argmin()] = 1.0
+    return weights / weights.sum()
+
+
+PRIORS = {"empty": law(0.0), "as the shape": law(1.0), "two kinds": law(0.0, 30.0), "anything": law(*FACTORS)}
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("truth", [0.0, 3.0, 20.0, 55.0, 400.0])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_assisted_intervals_cover_at_every_true_count_even_if_the_prior_is_absurd(prior, truth, sampled):
+    rng = np.random.default_rng(1)
+    spread = Spread(constant=np.full(4000, 100.0), linear=float(sampled), square=1e-4 * sampled)
+    y = rng.normal(truth, np.sqrt(spread.at(np.full(4000, truth))))
+    cells = Cells.of(np.full(4000, 12.0), y, np.full(4000, 100.0))
+    lower, upper = assisted(cells, PRIORS[prior], spread, 0.95)
+    covered = np.mean((np.maximum(lower, 0) <= truth) & (truth <= np.maximum(upper, 0)))
+    assert covered > 0.955 - 3.5 * np.sqrt(0.955 * 0.045 / 4000)
+
+
+def test_assisted_intervals_are_shorter_where_the_prior_is_right_and_bounded_below():
+    rng = np.random.default_rng(2)
+    y = rng.normal(0.0, 10.0, 3000)
+    spread = Spread(constant=np.full(3000, 100.0))
+    cells = Cells.of(np.full(3000, 12.0), y, np.full(3000, 100.0))
+    widths = {}
+    for name, prior in PRIORS.items():
+        lower, upper = assisted(cells, prior, spread, 0.95)
+        widths[name] = np.mean(np.maximum(upper, 0) - np.maximum(lower, 0))
+    lower, upper = symmetric(y, spread, 0.95)
+    plain = np.mean(np.maximum(upper, 0) - np.maximum(lower, 0))
+    assert widths["empty"] < 0.93 * plain
+    assert widths["empty"] > 0.8 * plain
+    assert widths["anything"] < 1.1 * plain
+
+
+def test_plain_intervals_solve_for_the_truth():
+    spread = Spread(constant=np.array([40.0, 9.0]), linear=1.3, square=0.01)
+    y = np.array([12.0, -4.0])
+    lower, upper = symmetric(y, spread, 0.9)
+    z = norm.ppf(0.95)
+    np.testing.assert_allclose(np.abs(y - upper), z * np.sqrt(spread.at(upper)), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(y - lower), z * np.sqrt(spread.at(lower)), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("sampled", [0.0, 80.0])
+def test_ratios_hold_the_shares_that_a_search_keeps(sampled):
+    rng = np.random.default_rng(3)
+    grid = np.linspace(0, 1, 200_001)
+    z = norm.ppf(0.975)
+    for _ in range(20):
+        whole, share = rng.uniform(40, 200), rng.uniform(0, 1)
+        root = rng.normal(0, 6, (2, 2))
+        (v, cov), (_, w) = root @ root.T
+        part = whole * share
+        kept = (part - grid * whole) ** 2 <= z**2 * (v - 2 * grid * cov + grid**2 * w + sampled * grid * (1 - grid))
+        lower, upper = ratio(
+            *(np.array([each]) for each in (part, whole, v, cov, w)), 0.95, sampled=np.array([sampled])
+        )
+        if whole**2 > z**2 * w:
+            assert lower[0] == pytest.approx(grid[kept].min(), abs=1e-5)
+            assert upper[0] == pytest.approx(grid[kept].max(), abs=1e-5)
+        else:
+            assert (lower[0], upper[0]) == (0.0, 1.0)
