@@ -1,4 +1,4 @@
-"""Publish what a sensitive table of categories says, without betraying anyone in it."""
+"""Publish what a sensitive table of categories says, without exposing anyone in it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpbayes.curator import Curator, Request
+    from dpbayes.curator import Curator, finish
     from dpbayes.domain.attribute import Attribute
     from dpbayes.domain.marginal import Marginal
+    from dpbayes.domain.prior import Prior
     from dpbayes.domain.schema import Schema
     from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
+    from dpbayes.jobs.base import Plan
+    from dpbayes.jobs.categories import Categories
+    from dpbayes.jobs.edges import Edges, Quantiles
+    from dpbayes.jobs.model import Fit
+    from dpbayes.jobs.posterior import DirichletPosterior
+    from dpbayes.jobs.tables import Tables
+    from dpbayes.jobs.wide import Wide, WideDistribution
     from dpbayes.ledger.ledger import Ledger
     from dpbayes.mechanisms.dirichlet import Dirichlet
     from dpbayes.mechanisms.gaussian import Gaussian
@@ -18,66 +26,107 @@ if TYPE_CHECKING:
     from dpbayes.mechanisms.laplace import Laplace
     from dpbayes.mechanisms.stated import Stated
     from dpbayes.mechanisms.tuning import ConcentrationCurve
+    from dpbayes.mechanisms.urn import PseudoRecords
+    from dpbayes.models.bayes_net import BayesNet
+    from dpbayes.models.histogram import Histogram
+    from dpbayes.models.naive_bayes import NaiveBayes
+    from dpbayes.privacy.adaptive import AdaptiveDP
     from dpbayes.privacy.calibrate import Family, calibrate
     from dpbayes.privacy.cost import Cost
     from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, PureDP
-    from dpbayes.release import Release
+    from dpbayes.release.format import Release
+    from dpbayes.release.posterior import Posterior
+    from dpbayes.release.verify import verify
     from dpbayes.tables.sources import open_table
 
 _HOME = {
+    "AdaptiveDP": "privacy.adaptive",
     "Adjacency": "domain.unit",
     "ApproxDP": "privacy.guarantee",
     "Attribute": "domain.attribute",
+    "BayesNet": "models.bayes_net",
+    "Categories": "jobs.categories",
     "ConcentrationCurve": "mechanisms.tuning",
     "Cost": "privacy.cost",
     "Curator": "curator",
     "Dirichlet": "mechanisms.dirichlet",
+    "DirichletPosterior": "jobs.posterior",
+    "Edges": "jobs.edges",
     "Family": "privacy.calibrate",
+    "Fit": "jobs.model",
     "Gaussian": "mechanisms.gaussian",
     "Hellinger": "mechanisms.hellinger.mechanism",
+    "Histogram": "models.histogram",
     "Laplace": "mechanisms.laplace",
     "Ledger": "ledger.ledger",
     "Marginal": "domain.marginal",
+    "NaiveBayes": "models.naive_bayes",
+    "Plan": "jobs.base",
+    "Posterior": "release.posterior",
+    "Prior": "domain.prior",
     "PrivacyUnit": "domain.unit",
+    "PseudoRecords": "mechanisms.urn",
     "PureDP": "privacy.guarantee",
+    "Quantiles": "jobs.edges",
     "RDP": "privacy.guarantee",
-    "Release": "release",
-    "Request": "curator",
+    "Release": "release.format",
     "Schema": "domain.schema",
     "Sensitivity": "domain.unit",
     "Stated": "mechanisms.stated",
     "TCDP": "privacy.guarantee",
+    "Tables": "jobs.tables",
+    "Wide": "jobs.wide",
+    "WideDistribution": "jobs.wide",
     "ZCDP": "privacy.guarantee",
     "calibrate": "privacy.calibrate",
+    "finish": "curator",
     "open_table": "tables.sources",
+    "verify": "release.verify",
 }
 
 __all__ = [
     "RDP",
     "TCDP",
     "ZCDP",
+    "AdaptiveDP",
     "Adjacency",
     "ApproxDP",
     "Attribute",
+    "BayesNet",
+    "Categories",
     "ConcentrationCurve",
     "Cost",
     "Curator",
     "Dirichlet",
+    "DirichletPosterior",
+    "Edges",
     "Family",
+    "Fit",
     "Gaussian",
     "Hellinger",
+    "Histogram",
     "Laplace",
     "Ledger",
     "Marginal",
+    "NaiveBayes",
+    "Plan",
+    "Posterior",
+    "Prior",
     "PrivacyUnit",
+    "PseudoRecords",
     "PureDP",
+    "Quantiles",
     "Release",
-    "Request",
     "Schema",
     "Sensitivity",
     "Stated",
+    "Tables",
+    "Wide",
+    "WideDistribution",
     "calibrate",
+    "finish",
     "open_table",
+    "verify",
 ]
 
 

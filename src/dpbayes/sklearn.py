@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
 
 import numpy as np
 
+from dpbayes.curator import Curator
 from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.coding import codes
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import text_of
 from dpbayes.errors import InvalidArgument, MissingExtra, SchemaError
-from dpbayes.fitting import Accounting, Split, Wish, fit
+from dpbayes.jobs.edges import Quantiles
+from dpbayes.jobs.mechanisms import Wish
+from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.mechanisms.stated import Stated
-from dpbayes.models.coding import codes
+from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
-from dpbayes.quantiles import PrivateQuantiles, quantile_cost
-from dpbayes.release import Release
+from dpbayes.release.format import Release
 from dpbayes.tables.coded import CodedTable
-from dpbayes.temperature import fit_tempered
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -67,7 +69,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         order: Rényi order, for an RDP guarantee instead of (ε, δ).
         categories: one entry for each column: a list of categories or an ``Attribute``; or a mapping
             from column names. None bins numeric columns at ``DEFAULT_EDGES`` and refuses texts.
-        edges: bin edges of numeric columns, as a list or mapping like ``categories``; a ``PrivateQuantiles`` entry buys
+        edges: bin edges of numeric columns, as a list or mapping like ``categories``; a ``Quantiles`` entry buys
             them with a tenth of the budget.
         classes: the declared classes; records of others are dropped. None takes them from ``y`` and warns: then the set
             of classes is not protected.
@@ -108,7 +110,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         missing: str = "category",
         mechanism: Wish = "auto",
         accounting: Accounting = "exact",
-        split: Split = "optimal",
+        split: Literal["optimal", "equal"] = "optimal",
         estimate: Estimate = "posterior",
         tempered: bool = True,
         ledger: Ledger | str | None = None,
@@ -143,10 +145,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         goal = self._goal()
         columns = self._columns(X, reset=True)
-        labels, positions = self._labels(y)
+        y = self._one_column(y, rows=len(next(iter(columns.values()))))
+        labels = self._labels(y)
         schema = self._schema(columns, labels, framed=hasattr(X, "columns"))
-        seed = _seed(self.random_state)
-        ledger = Ledger(self.ledger) if isinstance(self.ledger, str) else self.ledger
         again: list[Release] = list(getattr(self, "releases_", ()))
         if again:
             warnings.warn(
@@ -155,47 +156,23 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 stacklevel=2,
             )
         spec = NaiveBayes(target=self._target_name(schema), features=tuple(columns), estimate=self.estimate)
-        coded: dict[str, np.ndarray] = {}
-
-        def prepare() -> tuple[CodedTable, Schema]:
-            """Buy the bin edges that are to be bought, then code all columns."""
-            bought = {
-                name: Attribute(name=name, edges=wish.edges(columns[name], alongside[0]), missing=self.missing)
-                for name, wish in wishes.items()
-            }
-            final = replace(schema, attributes=tuple(bought.get(each.name, each) for each in schema.attributes))
-            coded.update({name: codes(final[name], column) for name, column in columns.items()})
-            coded[spec.target] = positions
-            return CodedTable(coded), final
-
-        wishes = self._wishes(columns)
-        selections = sum(wish.selections for wish in wishes.values())
-        alongside: tuple[Stated, ...] = ()
-        if selections:
-            alongside = (quantile_cost(goal, schema.unit, selections),) * selections
-        else:
-            prepare()
-        options: dict[str, Any] = {
-            "engine": CodedTable(dict.fromkeys((*columns, spec.target), positions))
-            if selections
-            else CodedTable(coded),
-            "prepare": prepare if selections else None,
-            "alongside": alongside,
-            "schema": schema,
-            "target": goal,
-            "ledger": ledger,
-            "mechanism": self.mechanism,
-            "accounting": self.accounting,
-            "split": self.split,
-            "expected_records": len(positions) if schema.unit.replaces else None,
-            "seed": seed,
-        }
         tempered = self.tempered and not spec.draws and self.mechanism != "dirichlet" and self.accounting == "exact"
-        model = fit_tempered(spec, coded=coded, **options) if tempered else fit(spec, **options)
+        job = Fit(
+            model=spec,
+            mechanism=self.mechanism,
+            accounting=self.accounting,
+            split=self.split,
+            expected_records=len(y) if schema.unit.fixed_size else None,
+            tempered=tempered,
+            edges=self._wishes(columns),
+        )
+        table = CodedTable({**columns, spec.target: lambda: self._positions(y, labels)})
+        curator = Curator(table, schema, ledger=self.ledger, seed=_seed(self.random_state))
+        release = curator.release(job, goal, estimates=False)  # a model needs the draw only
         self.classes_ = labels
-        self.model_: NaiveBayesModel = model
-        self.guarantee_ = None if model.published.seeded else goal
-        self.releases_ = [*again, model.published.release()]
+        self.model_: NaiveBayesModel = spec.build(release)
+        self.guarantee_ = None if release.seeded else goal
+        self.releases_ = [*again, release]
         return self
 
     @available_if(_never)  # type: ignore[untyped-decorator]
@@ -244,37 +221,53 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
 
     def _columns(self, X: Any, *, reset: bool) -> dict[str, np.ndarray]:
-        frame = X
-        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        checked = _checked(validate_data, self, X, reset=reset, dtype=None, ensure_all_finite=False)
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return {f"x{position}": checked[:, position] for position in range(checked.shape[1])}
-        if hasattr(frame, "columns"):  # a frame keeps the type of every column
-            return {str(name): np.asarray(frame[name]) for name in names}
+        if hasattr(X, "columns"):  # a frame keeps the type of every column
+            return {str(name): np.asarray(X[name]) for name in names}
         return {str(name): checked[:, position] for position, name in enumerate(names)}
 
-    def _labels(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
+    def _one_column(self, y: Any, *, rows: int) -> np.ndarray:
+        """The classes as one column, as long as X; its values are not looked at."""
+        if y is None:
+            raise InvalidArgument(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        column = np.asarray(_checked(column_or_1d, y, warn=True))
+        if len(column) != rows:
+            raise InvalidArgument(f"{type(self).__name__}: expected y to be as long as X.")
+        return column
+
+    def _labels(self, y: np.ndarray) -> np.ndarray:
+        """The classes that are declared; only where none are, those in ``y``."""
         if self.schema is not None:
             attribute = self.schema[self.target]
-            known = np.array(attribute.levels[: len(attribute.levels) - attribute.drops])
-            return known, codes(attribute, y)
+            return np.array(attribute.levels[: len(attribute.levels) - attribute.drops])
         if self.classes is None:
             warnings.warn(
                 f"{type(self).__name__}: the set of classes was taken from y and is not protected. Declare classes=.",
                 AssumedPublic,
                 stacklevel=3,
             )
-            known, positions = np.unique(y, return_inverse=True)
-        else:
-            known = np.unique(np.asarray(self.classes))
-            positions = np.minimum(np.searchsorted(known, y), len(known) - 1)
-            positions = np.where(known[positions] == y, positions, len(known))  # others are dropped, and nobody is told
+            _check_classes(y)
+        known = np.asarray(_checked(np.unique, y if self.classes is None else np.asarray(self.classes)))
         if len(known) < 2:
             raise InvalidArgument(f"{type(self).__name__}: expected two classes or more, got one class only.")
-        return known, positions
+        return known
+
+    def _positions(self, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The position of every class among those declared; others are dropped, and nobody is told."""
+        _check_classes(y)
+        if self.schema is not None:
+            return codes(self.schema[self.target], y)
+        place = {label: position for position, label in enumerate(labels.tolist())}
+
+        def position(value: object) -> int:
+            with suppress(Exception):  # a value that cannot be compared is none of the classes
+                return place.get(value, len(labels))
+            return len(labels)
+
+        return np.fromiter(map(position, y.tolist()), dtype=np.int64, count=len(y))
 
     def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray, *, framed: bool) -> Schema:
         if self.schema is not None:
@@ -290,12 +283,12 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             id=self.dataset, unit=PrivacyUnit(adjacency=Adjacency(self.adjacency)), attributes=(*attributes, target)
         )
 
-    def _wishes(self, columns: Mapping[str, np.ndarray]) -> dict[str, PrivateQuantiles]:
+    def _wishes(self, columns: Mapping[str, np.ndarray]) -> dict[str, Quantiles]:
         """Columns whose edges are to be bought."""
         if self.schema is not None:
             return {}
         entries = {name: _entry(self.edges, position, name) for position, name in enumerate(columns)}
-        return {name: entry for name, entry in entries.items() if isinstance(entry, PrivateQuantiles)}
+        return {name: entry for name, entry in entries.items() if isinstance(entry, Quantiles)}
 
     def _target_name(self, schema: Schema) -> str:
         return self.target if self.schema is not None else schema.names[-1]
@@ -317,13 +310,13 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 missing=self.missing,
             )
         if cut is not None:
-            edges = cut.provisional if isinstance(cut, PrivateQuantiles) else tuple(cut)
+            edges = (cut.lower, cut.upper) if isinstance(cut, Quantiles) else tuple(cut)
             return Attribute(name=name, edges=edges, missing=self.missing)
         # By type alone, never by values: a refusal that depended on one value would tell it.
         if column.dtype.kind in "US" or (column.dtype.kind == "O" and framed):
             raise SchemaError(
                 f"{type(self).__name__}: column {name!r} holds texts and declares no categories. Reading them off the "
-                "rows would betray them: pass categories=."
+                "rows would publish them: pass categories=."
             )
         return Attribute(name=name, edges=DEFAULT_EDGES, missing=self.missing)
 
@@ -340,9 +333,37 @@ def _entry(declared: Sequence[Any] | Mapping[str, Any] | None, position: int, na
     return declared[position]
 
 
+_HARMLESS = re.compile(
+    r"(The feature names should match|X has \d+ features|Found array with|Sparse data was passed).*"
+    r"|Expected 2D array, got \w+ array instead|Complex data not supported"
+    r"|Input y contains (NaN|infinity)|Unknown label type: [\w-]+",
+    re.DOTALL,
+)
+"""What scikit-learn says without quoting a row; of messages that go on with rows, the beginning."""
+
+
+def _checked(check: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The result of a check by scikit-learn or NumPy. Of what it says, only what quotes no row is passed on."""
+    try:
+        return check(*arguments, **options)
+    except Exception as problem:
+        said = _HARMLESS.match(str(problem))
+    if said is None:
+        raise InvalidArgument("PrivateCategoricalNB: expected X as a table of records, and y as one column of classes.")
+    shape = " Reshape your data: one row for each record, one column for each value."
+    raise InvalidArgument(said[0].rstrip(".") + "." + (shape if said[0].startswith("Expected") else ""))
+
+
+def _check_classes(y: np.ndarray) -> None:
+    """Refuse what is no set of classes, such as NaN and fractions."""
+    _checked(assert_all_finite, y, input_name="y")
+    _checked(check_classification_targets, y)
+
+
 def _distinct_texts(labels: np.ndarray) -> list[str]:
-    texts = [text_of(value) for value in labels.tolist()]
-    return texts if len(set(texts)) == len(texts) else [f"class {position}" for position in range(len(texts))]
+    with suppress(SchemaError):  # where two have the same text, or one cannot be stored
+        return list(Attribute(name=CLASS, categories=tuple(map(text_of, labels.tolist()))).categories)
+    return [f"class {position}" for position in range(len(labels))]
 
 
 def _free_name(columns: Mapping[str, object]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
-from dpbayes import Adjacency, PrivacyUnit
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.schema import Schema
+from dpbayes import Adjacency, Attribute, Curator, Fit, PrivacyUnit, Release, Schema, Tables
+from dpbayes.privacy.guarantee import Guarantee
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -36,4 +36,19 @@ def weather_schema(unit: PrivacyUnit = REPLACE) -> Schema:
             Attribute(name="umbrella", categories=("none", "carried", "open", "lost")),
             Attribute(name="day", categories=tuple(f"d{day}" for day in range(7))),
         ),
+    )
+
+
+def fitted(spec, target: Guarantee, *, schema: Schema | None = None, rows: int = 2000, seed=7, ledger=None, **options):
+    """A release of a model of the weather."""
+    curator = Curator(pa.table(weather(rows)), schema or weather_schema(), ledger=ledger, seed=seed)
+    return curator.release(Fit(model=spec, **options), target, estimates=False)
+
+
+def tables(
+    *asked: str, target: Guarantee, schema: Schema | None = None, rows: int = 2000, seed=7, **options
+) -> Release:
+    """A release of tables of the weather."""
+    return Curator(pa.table(weather(rows)), schema or weather_schema(), seed=seed).release(
+        Tables(*asked, **options), target
     )

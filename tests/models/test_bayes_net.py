@@ -8,30 +8,22 @@ import pytest
 
 from dpbayes import RDP, ApproxDP
 from dpbayes.errors import InvalidArgument, SchemaError
-from dpbayes.fitting import fit, plan_fit
+from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.interchange import from_bif, from_pgmpy, query, to_bif, to_pgmpy
 from dpbayes.models.network import Network, parents_of
-from dpbayes.tables.sources import open_table
 
-from .examples import ADD, REPLACE, weather, weather_schema
+from .examples import ADD, REPLACE, tables, weather, weather_schema
+from .examples import fitted as released
 
 EDGES = (("rain", "street"), ("rain", "umbrella"), ("street", "umbrella"))
 CLEAR = ApproxDP(epsilon=200.0, delta=1e-6)
 
 
 def fitted(target=CLEAR, *, spec=None, schema=None, rows=5000, **options):
-    import pyarrow as pa
-
     options.setdefault("seed", 5)
-    return fit(
-        spec or BayesNet(edges=EDGES, nodes=("day",)),
-        engine=open_table(pa.table(weather(rows))),
-        schema=schema or weather_schema(),
-        target=target,
-        **options,
-    )
+    return released(spec or BayesNet(edges=EDGES, nodes=("day",)), target, schema=schema, rows=rows, **options).build()
 
 
 def test_the_graph_is_read_from_lists_json_and_networkx():
@@ -67,9 +59,22 @@ def test_a_refused_network_is_not_charged(tmp_path):
 
 def test_all_tables_together_meet_the_target():
     target = RDP(order=5, epsilon=0.3)
-    plan = plan_fit(BayesNet(edges=EDGES), weather_schema(), target)
+    plan = Fit(model=BayesNet(edges=EDGES)).plan(weather_schema(), target)
     assert -1e-9 < target.gap(plan.cost) <= 0
-    assert len(plan.mechanisms) == 3
+    assert len(plan.tables) == len(plan.places) == 3
+
+
+def test_a_network_is_built_from_tables_that_are_published_already():
+    release = tables("rain", "street|rain", "rain,street,umbrella", "day", target=CLEAR, rows=5000)
+    network = release.build(BayesNet(edges=EDGES, nodes=("day",))).network
+    data = weather(5000)
+    there = (data["rain"] == "yes") & (data["street"] == "wet")
+    assert network.tables["umbrella"].reshape(3, 3, 5)[1, 1, 2] == pytest.approx(
+        (data["umbrella"][there] == "open").mean(), abs=0.02
+    )
+    assert network.tables["street"][1, 1] == pytest.approx(
+        (data["street"][data["rain"] == "yes"] == "wet").mean(), abs=0.02
+    )
 
 
 def test_tables_cover_the_declared_product_without_holes():

@@ -1,26 +1,23 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 from scipy import stats
 
-from dpbayes import ApproxDP
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.schema import Schema
+from dpbayes import ApproxDP, Attribute, Curator, Release, Schema
 from dpbayes.errors import InvalidArgument, ReleaseError
-from dpbayes.fitting import fit
-from dpbayes.models import files
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.models.sampling import pick
 from dpbayes.models.synthetic import synthetic_table, write_table
-from dpbayes.tables.sources import open_table
 
-from .examples import REPLACE, weather, weather_schema
+from .examples import REPLACE, fitted, weather
 
 CLEAR = ApproxDP(epsilon=200.0, delta=1e-6)
 SPECS = {
@@ -30,8 +27,12 @@ SPECS = {
 }
 
 
+def release_of(kind: str, target=CLEAR) -> Release:
+    return fitted(SPECS[kind], target, rows=5000, seed=1)
+
+
 def model_of(kind: str, target=CLEAR):
-    return fit(SPECS[kind], engine=open_table(pa.table(weather(5000))), schema=weather_schema(), target=target, seed=1)
+    return release_of(kind, target).build()
 
 
 @pytest.mark.parametrize("kind", SPECS)
@@ -53,28 +54,29 @@ def test_every_model_gives_records_that_follow_the_data(kind):
 
 @pytest.mark.parametrize("kind", SPECS)
 def test_every_model_survives_its_file(kind, tmp_path):
-    model = model_of(kind)
-    files.save(model, tmp_path / "model.json")
-    again = files.load(tmp_path / "model.json")
+    release = release_of(kind)
+    model = release.build()
+    release.save(tmp_path / "model")
+    again = Release.load(tmp_path / "model").build()
     assert again.kind == kind
     assert again.published.statement() == model.published.statement()
     one, two = (each.sample(1000, np.random.default_rng(3)) for each in (model, again))
     assert all((one[name] == two[name]).all() for name in one)
 
 
-def test_damaged_model_files_are_refused_in_one_sentence(tmp_path):
-    text = files.to_json(model_of("naive-bayes"))
-    for broken in (
-        "",
-        "[]",
-        text[:-50],
-        text.replace('"version": 1', '"version": 9', 1),
-        text.replace('"class_shares"', '"x"'),
-    ):
-        with pytest.raises(ReleaseError, match="Model"):
-            files.from_json(broken)
+def test_damaged_models_are_refused_in_one_sentence(tmp_path):
+    release = release_of("naive-bayes")
+    text = release.to_json()
+    for broken in ("", "[]", text[:-50], text.replace('"version": 2', '"version": 9', 1)):
+        with pytest.raises(ReleaseError, match="Release"):
+            Release.from_json(broken)
     with pytest.raises(ReleaseError, match="cannot read"):
-        files.load(tmp_path / "none.json")
+        Release.load(tmp_path / "none.json")
+    for model in ({"kind": "oracle"}, {"kind": "naive-bayes"}, {"kind": "naive-bayes", "target": 7}, {}, None, []):
+        record = json.loads(text)
+        record["job"]["model"] = model
+        with pytest.raises((ReleaseError, InvalidArgument)):
+            Release.from_record(record).build()
 
 
 def test_types_follow_the_schema(tmp_path):
@@ -98,7 +100,7 @@ def test_types_follow_the_schema(tmp_path):
         }
     )
     spec = BayesNet(edges=(("age", "height"),), nodes=("children", "sex"))
-    model = fit(spec, engine=open_table(data), schema=schema, target=CLEAR, seed=0)
+    model = Curator(data, schema, seed=0).release(spec, CLEAR).build()
     table = synthetic_table(model, 20_000, rng=rng)
     assert table.schema.field("age").type == pa.int64()
     assert table.schema.field("height").type == pa.float64()

@@ -1,40 +1,52 @@
-"""What a model is: a specification that names the tables it needs, and what it makes of them once they are published.
+"""What a model is: a specification that names the tables it needs, and what it makes of releases that have them.
 
-Nothing here can reach a private table: a model is built from ``Published`` numbers alone, so building, predicting and
-sampling are post-processing and cost nothing.
+Nothing here can reach a private table: a model is built from releases alone, so building, predicting and sampling are
+post-processing and cost nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from importlib.metadata import version
-from typing import Any, ClassVar, Protocol, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
 from dpbayes._checks import Floats
+from dpbayes.domain import display
+from dpbayes.domain.codec import READERS, Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import ReleaseError
-from dpbayes.estimate.noise import GammaNoise, GaussianNoise, LaplaceNoise, Noise
-from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release import Axis, Release, Spending, Table, now
+from dpbayes.models.network import Network
+from dpbayes.release.format import Release, Table
+from dpbayes.release.posterior import NOISY, Posterior, measured_noise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST_SHARE = 1e-9
+"""No value is impossible to a model, only rare: a logarithm stays finite."""
+
+KINDS = {
+    "bayes-net": "dpbayes.models.bayes_net:BayesNet",
+    "histogram": "dpbayes.models.histogram:Histogram",
+    "naive-bayes": "dpbayes.models.naive_bayes:NaiveBayes",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NoisyTable:
-    """One published table as an array: gammas, or counts plus whole-number noise."""
+    """One published table as an array, with unbiased counts and the variance of their noise."""
 
     marginal: Marginal
+    drawn: bool
+    """Whether it holds gammas, which make a posterior draw."""
     values: Floats
-    mechanism: dict[str, Any]
-    grid: float | None = None
-
-    @property
-    def noise(self) -> Noise:
-        """The law of the noise, from the published record of the mechanism."""
-        return noise_of_record(self.mechanism)
+    counts: Floats
+    variance: Floats
 
     @property
     def rows(self) -> Floats:
@@ -42,98 +54,111 @@ class NoisyTable:
         given = int(np.prod(self.values.shape[: len(self.marginal.given)]))
         return self.values.reshape(given, -1)
 
-    def to_table(self, schema: Schema) -> Table:
-        """The entry of a release file."""
-        gammas = isinstance(self.noise, GammaNoise)
-        values = self.values.ravel()
-        return Table(
-            marginal=self.marginal.record(),
-            axes=[Axis(name=axis.name, levels=list(axis.levels)) for axis in self.marginal.axes(schema)],
-            mechanism=self.mechanism,
-            kind="gammas" if gammas else "noisy-counts",
-            values=values.tolist() if gammas else values.astype(np.int64).tolist(),
-            grid=self.grid,
+    def seen_as(self, marginal: Marginal) -> NoisyTable:
+        """The same numbers with the axes of another marginal; axes that it lacks are summed over, with their noise."""
+        names = self.marginal.names
+        lacking = tuple(place for place, name in enumerate(names) if name not in marginal.names)
+        left = [name for name in names if name in marginal.names]
+        order = [left.index(name) for name in marginal.names]
+        values, counts, variance = (
+            part.sum(axis=lacking).transpose(order) for part in (self.values, self.counts, self.variance)
         )
+        return NoisyTable(marginal=marginal, drawn=self.drawn, values=values, counts=counts, variance=variance)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Published:
-    """All that a model may see: noisy tables, how they were made, and what they promise together."""
+    """All that a model may see: releases of one data set under one schema."""
 
-    schema: Schema
-    guarantee: Guarantee
-    accounting: str
-    choice: str
-    records: int | None
-    seeded: bool
-    tables: tuple[NoisyTable, ...]
-    created: str = ""
-    spending: Spending | None = None
+    releases: tuple[Release, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "created", self.created or now())
+    def __getstate__(self) -> dict[str, object]:
+        """Only the releases: what follows from them is computed again."""
+        return {"releases": self.releases}
 
-    @property
-    def unit(self) -> PrivacyUnit:
-        """Whom the guarantee protects."""
-        return self.schema.unit
-
-    def __getitem__(self, marginal: Marginal) -> NoisyTable:
-        for table in self.tables:
-            if table.marginal == marginal:
-                return table
-        raise ReleaseError(f"Model: the release has no table {marginal}. Fit the model again.")
-
-    def statement(self) -> str:
-        """The promise in one English sentence."""
-        return Release.model_construct(
-            unit=dict(self.unit.record()), guarantee=dict(self.guarantee.record()), seeded=self.seeded,
-            tables=list(self.tables),  # only their number matters here
-        ).statement()  # fmt: skip
-
-    def release(self) -> Release:
-        """The release file: the numbers themselves, from which anyone can build the model again."""
-        return self._release([table.to_table(self.schema) for table in self.tables])
+    @cached_property
+    def posterior(self) -> Posterior:
+        """What they say together about the table behind them."""
+        return Posterior(self.releases)
 
     @classmethod
-    def of(cls, release: Release, schema: Schema) -> Published:
-        """Read a release file back; the schema says what its axes mean."""
-        tables = []
-        for table in release.tables:
-            expected = [axis.levels for axis in table.asked.axes(schema)]
-            if [tuple(axis.levels) for axis in table.axes] != [tuple(levels) for levels in expected]:
-                raise ReleaseError(
-                    "Model: the release has other levels than the schema. Use the schema it was made with."
-                )
-            tables.append(NoisyTable(
-                marginal=table.asked, values=table.array(), mechanism=table.mechanism, grid=table.grid
-            ))  # fmt: skip
-        return cls(
-            schema=replace(schema, unit=release.privacy_unit),
-            guarantee=release.promise,
-            accounting=release.accounting,
-            choice=release.choice,
-            records=release.records,
-            seeded=release.seeded,
-            tables=tuple(tables),
-            created=release.created,
-            spending=release.ledger,
-        )
+    def of(cls, releases: Release | Published | Iterable[Release]) -> Published:
+        """One release or several."""
+        if isinstance(releases, Published):
+            return releases
+        return cls((releases,) if isinstance(releases, Release) else tuple(releases))
 
-    def _release(self, tables: list[Table]) -> Release:
-        return Release(
-            dpbayes=version("dpbayes"),
-            created=self.created,
-            dataset=self.schema.id,
-            unit=dict(self.unit.record()),
-            guarantee=dict(self.guarantee.record()),
-            accounting=self.accounting,
-            choice=self.choice,
-            records=self.records,
-            seeded=self.seeded,
-            tables=tables,
-            ledger=self.spending,
-        )
+    @property
+    def schema(self) -> Schema:
+        """What is public about the data set."""
+        return self.posterior.schema
+
+    def shares(self, of: Sequence[str], given: Sequence[str] = ()) -> Floats:
+        """Shares of the population, for every combination of what is given, none of them zero: rows × cells."""
+        self._contained(Marginal(tuple(of), tuple(given)))
+        found = self.posterior.joint.estimate(of, given).population.values
+        rows = np.maximum(found.reshape(int(np.prod(found.shape[: len(given)])), -1), LEAST_SHARE)
+        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+    @property
+    def records(self) -> int | None:
+        """The number of records, where it is public."""
+        return next((release.records for release in self.releases if release.records is not None), None)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the draws could be repeated: then nothing is promised."""
+        return self.releases[0].seeded
+
+    @property
+    def tables(self) -> tuple[NoisyTable, ...]:
+        """Every table with noise that can be described."""
+        return tuple(_noisy(release, table) for release, table in self._described())
+
+    def statement(self) -> str:
+        """What the releases promise, a sentence each."""
+        return " ".join(release.statement() for release in self.releases)
+
+    def __repr__(self) -> str:
+        return f"Published({display.listed(self.releases, most=3)})"
+
+    def __contains__(self, marginal: Marginal) -> bool:
+        """Whether the table of these attributes is published, or can be summed out of one that is."""
+        return bool(self._fitting(marginal))
+
+    def __getitem__(self, marginal: Marginal) -> NoisyTable:
+        """The table of these attributes: asked for as such, in another order, or summed out of a larger one.
+
+        Of several, it is the smallest one, and of equally large ones that with the least noise.
+        """
+        fitting = self._contained(marginal)
+        size = min(len(table.values) for _, table in fitting)
+        views = [_noisy(release, table) for release, table in fitting if len(table.values) == size]
+        return min(views, key=lambda view: float(view.variance.mean())).seen_as(marginal)
+
+    def _described(self) -> list[tuple[Release, Table]]:
+        return [(release, table) for release in self.releases for table in release.tables if table.kind in NOISY]
+
+    def _contained(self, marginal: Marginal) -> list[tuple[Release, Table]]:
+        """Tables with all these attributes; refused where there are none."""
+        if fitting := self._fitting(marginal):
+            return fitting
+        raise ReleaseError(f"Model: no release has the table {marginal}, nor one that contains it. Release it first.")
+
+    def _fitting(self, marginal: Marginal) -> list[tuple[Release, Table]]:
+        return [
+            (release, table) for release, table in self._described() if set(table.marginal.names) >= set(marginal.names)
+        ]
+
+
+def _noisy(release: Release, table: Table) -> NoisyTable:
+    values = release.array(table)
+    noise = measured_noise(release.paid[table.by].mechanism, values.shape)
+    counts = noise.center(values)
+    variance = noise.variance(np.maximum(counts, 0.0))
+    return NoisyTable(
+        marginal=table.marginal, drawn=table.kind == "gammas", values=values, counts=counts, variance=variance
+    )
 
 
 class Model(Protocol):
@@ -145,21 +170,50 @@ class Model(Protocol):
     def published(self) -> Published:
         """What it was built from."""
 
+    @property
+    def network(self) -> Network:
+        """Its graph and tables; refused where it has none."""
+
+    def synthesise(self, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
+        """Synthetic records as an Arrow table, any number of them, at no cost."""
+
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, np.ndarray]:
         """Records drawn from the model: for each attribute the positions among its levels.
 
         They are independent, or else spread as evenly as the model's shares allow.
         """
 
-    def record(self) -> dict[str, Any]:
-        """JSON form without the release."""
+
+class Built:
+    """What every built model offers besides: synthetic records, and a short description of itself."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    spec: ModelSpec[Any]
+    published: Published
+
+    def synthesise(self, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
+        """Synthetic records with the schema's types, as many as you like, at no cost: see ``synthetic_table``."""
+        from dpbayes.models.synthetic import synthetic_table
+
+        return synthetic_table(cast(Model, self), rows, rng=rng, even=even)
+
+    def _facts(self) -> tuple[str, list[tuple[str, str]]]:
+        asked = [(key, str(value)) for key, value in self.spec.record().items() if key != "kind" and value]
+        return f"{self.kind} of {self.published.schema.id!r}", [*asked, ("promise", self.published.statement())]
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._facts())
 
 
 M_co = TypeVar("M_co", bound=Model, covariant=True)
 
 
 class ModelSpec(Protocol[M_co]):
-    """What a model needs, and how it is built. ``fitting.fit`` serves every specification."""
+    """What a model needs, and how it is built. ``jobs.model.Fit`` serves every specification."""
 
     kind: ClassVar[str]
 
@@ -176,28 +230,48 @@ class ModelSpec(Protocol[M_co]):
         ``sigma`` is the noise that the whole budget would leave on one table, ``records`` a public guess.
         """
 
-    def build(self, published: Published) -> M_co:
+    def build(self, releases: Release | Published | Iterable[Release]) -> M_co:
         """The model, from published tables only."""
 
+    def record(self) -> Record:
+        """JSON form, with its ``kind``."""
 
-def noise_of_record(record: dict[str, Any]) -> Noise:
-    """The law of the noise that a mechanism's record describes."""
-    match record.get("mechanism"):
-        case "dirichlet-1":
-            alpha = record["concentration"]
-            return GammaNoise(
-                weight=record["weight"], concentration=alpha if isinstance(alpha, float) else np.array(alpha)
-            )
-        case "gaussian-1":
-            return GaussianNoise(sigma=record["sigma"])
-        case "laplace-1":
-            return LaplaceNoise(scale=record["scale"])
-        case other:
-            raise ReleaseError(f"Model: cannot read tables made by {other!r}; a newer dpbayes may.")
+
+def spec_from_record(record: object) -> ModelSpec[Model]:
+    """The specification that wrote this record."""
+    if not isinstance(record, dict) or record.get("kind") not in KINDS:
+        raise ReleaseError(f"Model: expected a kind that is one of {', '.join(KINDS)}.")
+    kind = record["kind"]
+    module, name = KINDS[str(kind)].split(":")
+    made = getattr(import_module(module), name)
+    return cast("ModelSpec[Model]", made.from_record({key: value for key, value in record.items() if key != "kind"}))
+
+
+READERS[ModelSpec] = lambda record: spec_from_record(cast(Record, record))
+READERS[ModelSpec[Model]] = READERS[ModelSpec]
+
+
+def built(releases: Iterable[Release], spec: ModelSpec[Model] | None = None) -> Model:
+    """A model from releases: the one that was fitted, if no other is named."""
+    published = Published.of(releases)
+    if spec is None:
+        fitted = [release.job.get("model") for release in published.releases if release.kind == "model"]
+        if not fitted:
+            raise ReleaseError("Model: the release was not made for a model. Name one, such as NaiveBayes(target=…).")
+        spec = spec_from_record(cast(Record, fitted[0]))
+    return spec.build(published)
 
 
 def draw_of(table: NoisyTable) -> Floats:
     """The posterior draw of the papers: gammas normalised in every row."""
-    if not isinstance(table.noise, GammaNoise):
+    if not table.drawn:
         raise ReleaseError("Model: a posterior draw needs the Dirichlet mechanism.")
     return np.asarray(table.rows / table.rows.sum(axis=1, keepdims=True))
+
+
+def distribution(tables: Sequence[NoisyTable]) -> NoisyTable:
+    """The largest joint table among these."""
+    joint = [table for table in tables if not table.marginal.given]
+    if not joint:
+        raise ReleaseError("Model: the release has no joint table to draw from. Fit a network instead.")
+    return max(joint, key=lambda table: table.values.size)

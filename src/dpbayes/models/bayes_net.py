@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.coding import coded
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
-from dpbayes.estimate.noise import Noise
-from dpbayes.estimate.result import Interval
-from dpbayes.estimate.table import count_moments
-from dpbayes.models.base import NoisyTable, Published, draw_of
-from dpbayes.models.coding import codes
+from dpbayes.inference.numbers import Estimate as Intervals
+from dpbayes.models.base import Built, Published, draw_of
 from dpbayes.models.network import Network, parents_of
-from dpbayes.models.rows import Rows, pooled_shape, shrunk_rows
+from dpbayes.release.format import Release
+
+if TYPE_CHECKING:
+    pass
 
 Estimate = Literal["posterior", "draw"]
 
@@ -44,7 +47,7 @@ class BayesNet:
     estimate: Estimate = "posterior"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", tuple(tuple(edge) for edge in self.edges))
+        object.__setattr__(self, "edges", tuple(_pair(edge) for edge in self.edges))
         object.__setattr__(self, "nodes", tuple(self.nodes))
         _checks.one_of("BayesNet", ("posterior", "draw"), estimate=self.estimate)
         parents_of(self.edges, self.nodes)
@@ -63,9 +66,9 @@ class BayesNet:
             nodes, edges = list(graph.nodes()), list(graph.edges())
         else:
             nodes, edges = (), graph
-        if not isinstance(edges, Iterable):
+        if not isinstance(edges, Iterable) or not isinstance(nodes, Iterable):
             raise InvalidArgument("BayesNet: expected edges as a list of pairs, [parent, child].")
-        return cls(edges=tuple(tuple(edge) for edge in edges), nodes=tuple(nodes), estimate=estimate)
+        return cls(edges=tuple(_pair(edge) for edge in edges), nodes=tuple(nodes), estimate=estimate)
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
@@ -88,46 +91,36 @@ class BayesNet:
         """Equal parts: a large table is mostly empty, and its noise is drawn towards what its rows share."""
         return (1.0,) * len(self.marginals(schema))
 
-    def build(self, published: Published) -> BayesNetModel:
+    def build(self, releases: Release | Published | Iterable[Release]) -> BayesNetModel:
         """The tables of all nodes, from published numbers only."""
+        published = Published.of(releases)
         schema, tables = published.schema, {}
         for marginal in self.marginals(schema):
-            table = published[marginal]
-            tables[marginal.of[0]] = draw_of(table) if self.draws else table_rows(table, published.records).shares
+            drawn = draw_of(published[marginal]) if self.draws else published.shares(marginal.of, marginal.given)
+            tables[marginal.of[0]] = drawn
         levels = {node: schema[node].levels for node in self.parents}
         return BayesNetModel(
             spec=self, published=published, network=Network(levels=levels, parents=self.parents, tables=tables)
         )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """JSON form."""
-        return {"edges": [list(edge) for edge in self.edges], "nodes": list(self.nodes), "estimate": self.estimate}
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> BayesNet:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "model")
 
 
-def table_rows(table: NoisyTable, records: int | None, *, level: float | None = None) -> Rows:
-    """The hierarchical posterior of one conditional table: totals of its rows, what they share, and every row."""
-    rows, noise = table.rows, table.noise
-    if len(rows) == 1:
-        total, doubt = _whole(rows, noise, records)
-        even = np.full(rows.shape[1], 1.0 / rows.shape[1])
-        return shrunk_rows(rows, noise, totals=np.array([total]), doubt=doubt, shape=even, level=level)
-    totals, variances = count_moments(rows.sum(axis=1), noise.pooled(1, rows.shape), records)
-    whole, doubt = _whole(rows, noise, records)
-    shape = pooled_shape(rows, noise, total=whole, doubt=doubt)
-    return shrunk_rows(rows, noise, totals=totals, doubt=np.sqrt(variances) + 1e-3, shape=shape, level=level)
+def _pair(edge: object) -> tuple[str, str]:
+    if not isinstance(edge, (tuple, list)) or len(edge) != 2:
+        raise InvalidArgument("BayesNet: expected edges as pairs of names, [parent, child].")
+    return edge[0], edge[1]
 
 
-def _whole(rows: Floats, noise: Noise, records: int | None) -> tuple[float, float]:
-    """The number of records and how well it is known."""
-    if records is not None:
-        return float(max(records, 1)), 1e-3
-    centers = noise.center(rows)
-    spread = float(np.sqrt((noise.spread(np.maximum(centers, 0.0)) ** 2).sum()))
-    return max(float(centers.sum()), 1.0), spread
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BayesNetModel:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class BayesNetModel(Built):
     """A network and the release that it was built from."""
 
     kind: ClassVar[str] = "bayes-net"
@@ -135,43 +128,23 @@ class BayesNetModel:
     published: Published
     network: Network
 
-    def log_likelihood(self, columns: Mapping[str, object]) -> Floats:
-        """Log P(record) of every record, from columns of raw values."""
-        schema = self.published.schema
-        for node in self.network.nodes:
-            if node not in columns:
-                raise SchemaError(
-                    f"BayesNet: there is no column {node!r}. The network needs {', '.join(self.network.nodes)}."
-                )
-        return self.network.log_likelihood({node: codes(schema[node], columns[node]) for node in self.network.nodes})
+    def log_likelihood(self, rows: object) -> Floats:
+        """Log P(record) of every record: records as columns by name, or as a frame."""
+        return self.network.log_likelihood(coded(self.published.schema, rows, self.network.nodes, "BayesNet"))
 
-    def intervals(self, node: str, level: float = 0.95) -> Interval:
-        """Central credible intervals of every row of a node's table."""
+    def intervals(self, node: str, level: float = 0.95) -> Intervals:
+        """Shares of the population for every row of a node's table, with their intervals: rows × levels."""
         _checks.probability("BayesNet", level=level)
         if node not in self.network.parents:
             raise SchemaError(f"BayesNet: there is no node {node!r}. It has {', '.join(self.network.nodes)}.")
         if self.spec.draws:
             raise InvalidArgument("BayesNet: a single draw has no intervals. Fit the posterior estimate.")
-        table = self.published[Marginal((node,), self.network.parents[node])]
-        found = table_rows(table, self.published.records, level=level).interval
-        assert found is not None
-        return found
+        found = self.published.posterior.table(Marginal((node,), self.network.parents[node]), level=level).population
+        shape = self.network.tables[node].shape
+        return Intervals(
+            values=found.values.reshape(shape), lower=found.lower.reshape(shape), upper=found.upper.reshape(shape)
+        )
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""
         return self.network.sample(rows, rng, even=even)
-
-    def record(self) -> dict[str, Any]:
-        """JSON form without the release."""
-        return {
-            "spec": self.spec.record(),
-            "tables": {node: self.network.tables[node].tolist() for node in self.network.nodes},
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any], published: Published) -> BayesNetModel:
-        """Read the JSON form back."""
-        spec = BayesNet(**record["spec"])
-        tables = {node: np.asarray(rows, dtype=np.float64) for node, rows in record["tables"].items()}
-        levels = {node: published.schema[node].levels for node in spec.parents}
-        return cls(spec=spec, published=published, network=Network(levels=levels, parents=spec.parents, tables=tables))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.domain.coding import codes
 from dpbayes.models.base import Published
-from dpbayes.models.coding import codes
 
 
 def fidelity(
@@ -28,15 +28,13 @@ def fidelity(
     two: dict[str, dict[str, float]] = {}
     for table in published.tables:
         names = table.marginal.names
-        counts = table.noise.center(table.values)
-        spread = table.noise.spread(np.maximum(counts, 0.0))
         for size, found in ((1, one), (2, two)):
             for chosen in combinations(names, size):
                 key = ",".join(sorted(chosen))
                 if not set(chosen) <= set(coded) or (len(found) >= largest and key not in found):
                     continue
                 axes = tuple(axis for axis, name in enumerate(names) if name not in chosen)
-                released, noise = counts.sum(axis=axes), np.sqrt((spread**2).sum(axis=axes))
+                released, noise = table.counts.sum(axis=axes), np.sqrt(table.variance.sum(axis=axes))
                 total = float(published.records or max(released.sum(), 1.0))
                 entry = {
                     "distance": _distance(_shares([coded[name] for name in chosen], released.shape), released / total),
@@ -44,7 +42,7 @@ def fidelity(
                 }
                 if key not in found or entry["noise"] < found[key]["noise"]:
                     found[key] = entry
-    report: dict[str, Any] = {"one-way": one, "two-way": two, "guarantee": dict(published.guarantee.record())}
+    report: dict[str, Any] = {"one-way": one, "two-way": two, "guarantee": dict(published.releases[0].promise.record())}
     if model is not None:
         report["model"] = _against_model(model, coded)
     return report

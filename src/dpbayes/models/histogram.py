@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
-from dpbayes.estimate.table import estimate
-from dpbayes.models.base import Published, draw_of
+from dpbayes.errors import InvalidArgument
+from dpbayes.models.base import Built, Published, draw_of
+from dpbayes.models.network import Network
 from dpbayes.models.sampling import pick
+from dpbayes.release.format import Release
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,22 +51,26 @@ class Histogram:
         """All of the budget."""
         return (1.0,)
 
-    def build(self, published: Published) -> HistogramModel:
+    def build(self, releases: Release | Published | Iterable[Release]) -> HistogramModel:
         """The distribution, from the published table only."""
-        table = published[Marginal(self.attributes)]
-        if self.draws:
-            shares = draw_of(table).reshape(table.values.shape)
-        else:
-            shares = estimate(table.values, table.noise, records=published.records, level=None).population
+        published = Published.of(releases)
+        shape = Marginal(self.attributes).shape(published.schema)
+        drawn = draw_of(published[Marginal(self.attributes)]) if self.draws else published.shares(self.attributes)
+        shares = drawn.reshape(shape)
         return HistogramModel(spec=self, published=published, shares=shares)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """JSON form."""
-        return {"attributes": list(self.attributes), "estimate": self.estimate}
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Histogram:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "model")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HistogramModel:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class HistogramModel(Built):
     """Shares of all cells of the joint table."""
 
     kind: ClassVar[str] = "histogram"
@@ -67,16 +78,16 @@ class HistogramModel:
     published: Published
     shares: Floats
 
+    @property
+    def network(self) -> Network:
+        """One node; a joint table of several attributes has no graph."""
+        if len(self.spec.attributes) > 1:
+            raise InvalidArgument("Model: a joint table of several attributes has no graph.")
+        (name,) = self.spec.attributes
+        levels = self.published.schema[name].levels
+        return Network(levels={name: levels}, parents={name: ()}, tables={name: self.shares.reshape(1, -1)})
+
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""
         cells = pick(self.shares.reshape(1, -1), np.zeros(rows, dtype=np.int64), rng, even=even)
         return dict(zip(self.spec.attributes, np.unravel_index(cells, self.shares.shape), strict=True))
-
-    def record(self) -> dict[str, Any]:
-        """JSON form without the release."""
-        return {"spec": self.spec.record(), "shares": self.shares.tolist()}
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any], published: Published) -> HistogramModel:
-        """Read the JSON form back."""
-        return cls(spec=Histogram(**record["spec"]), published=published, shares=np.asarray(record["shares"]))

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.coding import coded
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import SchemaError
-from dpbayes.estimate.noise import GaussianNoise
-from dpbayes.models.base import NoisyTable, Published, draw_of
-from dpbayes.models.coding import codes
-from dpbayes.models.rows import pooled_shape, shrunk_rows
+from dpbayes.errors import ReleaseError, SchemaError
+from dpbayes.models.base import Built, Published, draw_of, spec_from_record
+from dpbayes.models.network import Network
 from dpbayes.models.sampling import pick
+from dpbayes.release.format import Release
+
+if TYPE_CHECKING:
+    pass
 
 Estimate = Literal["posterior", "draw"]
+
+TEMPERATURE = "temperature"
+"""The name under which a release holds the power of the likelihood."""
 
 CLASS_ERROR = 0.01
 """Class shares should be known to a KL error of this many nats before attributes get the rest."""
@@ -31,7 +39,9 @@ MOST_FOR_CLASSES = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaiveBayes:
-    """Which attribute is the class, and which ones predict it; all others of the schema if none are named.
+    """Which attribute is the class, and which ones predict it.
+
+    If none are named, a fit takes all others of the schema, and ``build`` those whose tables the releases hold.
 
     ``posterior`` estimates from a class table and one table for each attribute, which carries the class too. ``draw``
     is the papers' model: every table is a single Dirichlet draw.
@@ -91,74 +101,83 @@ class NaiveBayes:
         )
         return (own, *(part * (1.0 - own) / sum(sizes) for part in sizes))
 
-    def build(self, published: Published) -> NaiveBayesModel:
-        """Class shares and rows, from published tables only."""
-        names = self.predictors(published.schema)
-        classes = published[Marginal((self.target,))]
-        tables = [published[Marginal((name,), (self.target,))] for name in names]
+    def build(self, releases: Release | Published | Iterable[Release]) -> NaiveBayesModel:
+        """Class shares and rows, from published tables only: any that hold each attribute with the class."""
+        published = Published.of(releases)
+        names = self.features or self._found(published)
         if self.draws:
-            prior, rows = draw_of(classes)[0], [draw_of(table) for table in tables]
+            prior = draw_of(published[Marginal((self.target,))])[0]
+            rows = [draw_of(published[Marginal((name,), (self.target,))]) for name in names]
         else:
-            prior, rows = _estimated(classes, tables, published.records)
+            prior = published.shares((self.target,))[0]
+            rows = [published.shares((name,), (self.target,)) for name in names]
         return NaiveBayesModel(
             spec=self,
             published=published,
+            features=names,
             class_log_prior=np.log(prior),
             feature_log_prob=tuple(np.log(row) for row in rows),
+            temperature=self._temperature(published, names),
         )
 
-    def record(self) -> dict[str, Any]:
+    def _found(self, published: Published) -> tuple[str, ...]:
+        """The attributes whose table with the class is published."""
+        others = [name for name in published.schema.names if name != self.target]
+        published.schema[self.target]
+        found = tuple(name for name in others if Marginal((name,), (self.target,)) in published)
+        if not found:
+            raise ReleaseError(
+                f"NaiveBayes: no release has a table of {self.target!r} with another attribute. Release one first."
+            )
+        return found
+
+    def _temperature(self, published: Published, names: tuple[str, ...]) -> float:
+        """The power that was chosen for this very model; one where none was."""
+        for release in published.releases:
+            if release.kind != "model":
+                continue
+            fitted = spec_from_record(release.job.get("model", {}))
+            if isinstance(fitted, NaiveBayes) and fitted.target == self.target:
+                chosen = [answer.values[0] for answer in release.answers if answer.name == TEMPERATURE]
+                chosen += [release.job["temperature"]] if "temperature" in release.job else []  # of 0.1.0
+                if chosen and set(fitted.predictors(release.schema)) == set(names):
+                    return float(chosen[0])
+        return 1.0
+
+    def record(self) -> Record:
         """JSON form."""
-        return {"target": self.target, "features": list(self.features), "estimate": self.estimate}
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> NaiveBayes:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "model")
 
 
-def _estimated(classes: NoisyTable, tables: list[NoisyTable], records: int | None) -> tuple[Floats, list[Floats]]:
-    """The hierarchical posterior: class totals by precision from all tables, then every row around its pooled shape."""
-    totals, doubt = class_totals([classes, *tables])
-    total = float(records) if records is not None else max(float(totals.sum()), 1.0)
-    total_doubt = 1e-3 if records is not None else doubt * np.sqrt(totals.size)
-    even = np.full(totals.size, 1.0 / totals.size)
-    noise = GaussianNoise(sigma=doubt)
-    prior = shrunk_rows(totals[None], noise, totals=np.array([total]), doubt=total_doubt, shape=even).shares[0]
-    rows = []
-    for table in tables:
-        shape = pooled_shape(table.rows, table.noise, total=total, doubt=total_doubt)
-        rows.append(shrunk_rows(table.rows, table.noise, totals=total * prior, doubt=doubt, shape=shape).shares)
-    return prior, rows
-
-
-def class_totals(tables: list[NoisyTable]) -> tuple[Floats, float]:
-    """n_j = Σ_t w_t Σ_k ĉ_tjk/Σ_t w_t with w_t = 1/Var, and the standard deviation of that mean.
-
-    Symbols: ĉ unbiased counts of table t, j class, k value, Var the noise of a row total.
-    Source: inverse-variance weighting, as every table counts every record once; docs/explanation/models.md.
-    Adjacency: none, this is post-processing.
-    """
-    weighted, precision = 0.0, 0.0
-    for table in tables:
-        rows = table.rows if table.marginal.given else table.values[:, None]
-        center = table.noise.center(rows)
-        variance = float((table.noise.spread(np.maximum(center, 0.0)) ** 2).sum(axis=1).mean())
-        weighted, precision = weighted + center.sum(axis=1) / variance, precision + 1.0 / variance
-    return np.asarray(weighted / precision), float(1.0 / np.sqrt(precision))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NaiveBayesModel:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class NaiveBayesModel(Built):
     """Log P(class) and ln P(value | class) over declared levels."""
 
     kind: ClassVar[str] = "naive-bayes"
     spec: NaiveBayes
     published: Published
+    features: tuple[str, ...]
+    """The attributes that predict, in order."""
     class_log_prior: Floats
     feature_log_prob: tuple[Floats, ...]
     temperature: float = 1.0
     """The power of the likelihood in predictions, below one where attributes repeat each other."""
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """The attributes that predict, in order."""
-        return self.spec.predictors(self.published.schema)
+    def network(self) -> Network:
+        """A star: the class, and every attribute given it."""
+        schema, target = self.published.schema, self.spec.target
+        tables = {name: np.exp(table) for name, table in zip(self.features, self.feature_log_prob, strict=True)}
+        return Network(
+            levels={name: schema[name].levels for name in (target, *self.features)},
+            parents={target: (), **dict.fromkeys(self.features, (target,))},
+            tables={target: np.exp(self.class_log_prior)[None], **tables},
+        )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -166,25 +185,27 @@ class NaiveBayesModel:
         target = self.published.schema[self.spec.target]
         return target.levels[: len(target.levels) - target.drops]
 
-    def log_likelihood(self, coded: Mapping[str, np.ndarray]) -> Floats:
+    def log_likelihood(self, levels: Mapping[str, np.ndarray]) -> Floats:
         """Log P(values | class) for every record, from positions among levels."""
         width = len(self.classes)
-        total = np.zeros((width, len(coded[self.features[0]])))
+        total = np.zeros((width, len(levels[self.features[0]])))
         for name, table in zip(self.features, self.feature_log_prob, strict=True):
             for position in range(width):
-                total[position] += table[position].take(coded[name])
+                total[position] += table[position].take(levels[name])
         return total.T
 
-    def predict_log_proba(self, columns: Mapping[str, object]) -> Floats:
-        """Log P(class | values) for columns of raw values."""
-        schema = self.published.schema
-        for name in self.features:
-            if name not in columns:
-                raise SchemaError(
-                    f"NaiveBayes: there is no column {name!r}. The model needs {', '.join(self.features)}."
-                )
-        coded = {name: codes(schema[name], columns[name]) for name in self.features}
-        joint = self.class_log_prior[: len(self.classes)] + self.temperature * self.log_likelihood(coded)
+    def predict(self, rows: object) -> np.ndarray:
+        """The most probable class of every record."""
+        return np.asarray(np.array(self.classes, dtype=object)[self.predict_log_proba(rows).argmax(axis=1)])
+
+    def predict_proba(self, rows: object) -> Floats:
+        """P(class | values), a column for each of ``classes``: records as columns by name, or as a frame."""
+        return np.asarray(np.exp(self.predict_log_proba(rows)))
+
+    def predict_log_proba(self, rows: object) -> Floats:
+        """Log P(class | values)."""
+        levels = coded(self.published.schema, rows, self.features, "NaiveBayes")
+        joint = self.class_log_prior[: len(self.classes)] + self.temperature * self.log_likelihood(levels)
         top = joint.max(axis=1, keepdims=True)
         return np.asarray(joint - top - np.log(np.exp(joint - top).sum(axis=1, keepdims=True)))
 
@@ -197,26 +218,3 @@ class NaiveBayesModel:
             for name, table in zip(self.features, self.feature_log_prob, strict=True)
         }
         return {**columns, self.spec.target: drawn}
-
-    def record(self) -> dict[str, Any]:
-        """JSON form without the release."""
-        tables = zip(self.features, self.feature_log_prob, strict=True)
-        return {
-            "spec": self.spec.record(),
-            "temperature": self.temperature,
-            "class_shares": np.exp(self.class_log_prior).tolist(),
-            "tables": {name: np.exp(table).tolist() for name, table in tables},
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any], published: Published) -> NaiveBayesModel:
-        """Read the JSON form back."""
-        spec = NaiveBayes(**record["spec"])
-        names = spec.predictors(published.schema)
-        return cls(
-            spec=spec,
-            published=published,
-            temperature=record["temperature"],
-            class_log_prior=np.log(record["class_shares"]),
-            feature_log_prob=tuple(np.log(record["tables"][name]) for name in names),
-        )

@@ -21,9 +21,12 @@ def parents_of(edges: Iterable[tuple[str, str]], nodes: Iterable[str] = ()) -> P
     >>> parents_of([("sex", "income"), ("age", "income")])
     {'sex': (), 'age': (), 'income': ('sex', 'age')}
     """
-    found: dict[str, list[str]] = {node: [] for node in nodes}
+    listed = tuple(nodes)
+    if not all(isinstance(node, str) for node in listed):
+        raise InvalidArgument("BayesNet: expected nodes as names.")
+    found: dict[str, list[str]] = {node: [] for node in listed}
     for edge in edges:
-        if len(tuple(edge)) != 2 or not all(isinstance(end, str) for end in edge):
+        if not isinstance(edge, (tuple, list)) or len(edge) != 2 or not all(isinstance(end, str) for end in edge):
             raise InvalidArgument("BayesNet: expected edges as pairs of names, [parent, child].")
         parent, child = edge
         found.setdefault(parent, [])

@@ -1,3 +1,1 @@
-"""A release as a page that people can read."""
-
-from dpbayes.report.page import report_html as report_html
+"""A release as a page that people can read, as pictures, and as a folder of files."""

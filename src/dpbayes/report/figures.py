@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpbayes.report.markup import Html, joined, tag
+from dpbayes.domain.markup import Html, joined, tag
 
 ROW, BAR, CAP = 24, 12, 8
 """Height in pixels of a row, of its bar and of the whisker's caps."""
@@ -85,7 +85,7 @@ def digits_for(bars: Sequence[Bar]) -> int:
 
 def percent(share: float, digits: int) -> str:
     """A share for people."""
-    return f"{100.0 * share:.{digits}f} %"
+    return f"{100.0 * float(share):.{digits}f} %"
 
 
 def bar_chart(columns: Sequence[str], bars: Sequence[Bar], scale: Scale, *, digits: int) -> Html:

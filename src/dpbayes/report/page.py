@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dpbayes.domain.markup import Html, table, tag
 from dpbayes.errors import DpbayesError
 from dpbayes.privacy.guarantee import guarantee_from_record
-from dpbayes.release import Release, Table
+from dpbayes.release.format import Answer, Release, Table
 from dpbayes.report import tables, words
 from dpbayes.report.figures import gauge
-from dpbayes.report.markup import Html, table, tag
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Whatever text gets into a page, browsers load nothing for it and run nothing."""
 
 
 def report_html(release: Release) -> str:
-    """A page for readers of a release: the promise, what was spent, the tables, and how to check it all.
-
-    >>> from dpbayes import Adjacency, ApproxDP, Gaussian, PrivacyUnit
-    >>> from dpbayes.release import Axis, Release, Table
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-    >>> drawn = Table(marginal={"of": ["sex"], "given": []}, axes=[Axis(name="sex", levels=["F", "M"])],
-    ...               mechanism=Gaussian(sigma=4, unit=unit).record(), kind="noisy-counts", values=[52, 47])
-    >>> page = report_html(Release(dpbayes="0.1.0", created="2025-01-31T12:00:00+00:00", dataset="survey",
-    ...                            unit=unit.record(), guarantee=ApproxDP(epsilon=1, delta=1e-6).record(),
-    ...                            accounting="exact", choice="asked for", records=100, seeded=False, tables=[drawn]))
-    >>> page.startswith("<!doctype html>"), "<script" in page
-    (True, False)
-    """
+    """A page for readers of a release: the promise, what was spent, the tables, and how to check it all."""
     style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     head = tag(
         "head",
@@ -45,16 +33,32 @@ def report_html(release: Release) -> str:
 
 
 def _parts(release: Release) -> Iterator[Html]:
-    made = f"Drawn {release.created} by dpbayes {release.dpbayes}."
+    made = f"Drawn {release.created} by dpbayes {release.software.get('dpbayes', '')}."
     yield tag("header", tag("h1", release.dataset, dir="auto"), tag("p", made, class_="faint"))
     if release.seeded:
         yield tag("p", words.NOT_PRIVATE, class_="danger", role="alert")
     yield _promise(release)
     yield _spent(release)
     for number, source in enumerate(release.tables, start=1):
-        yield tables.section(number, source, release.level)
+        yield tables.section(number, release, source)
+    if points := words.reading(release):
+        heading = tag("h2", "How to read the numbers")
+        yield tag("section", heading, tag("ul", *(tag("li", point) for point in points)))
+    for answer in release.answers:
+        yield _answer(answer)
     yield _method(release)
     yield _check(release)
+
+
+def fragment(release: Release) -> str:
+    """What a notebook shows: the promise and the tables, without the page around them."""
+    shown = [tables.section(number, release, source) for number, source in enumerate(release.tables[:6], start=1)]
+    return str(tag("div", tag("p", tag("strong", repr(release))), tag("p", release.statement()), *shown))
+
+
+def _answer(answer: Answer) -> Html:
+    values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in answer.values]
+    return tag("section", tag("h2", answer.name, dir="auto"), tag("p", _listed(values)))
 
 
 def _promise(release: Release) -> Html:
@@ -71,31 +75,28 @@ def _promise(release: Release) -> Html:
 
 def _spent(release: Release) -> Html:
     heading = tag("h2", "What is spent")
-    if release.ledger is None:
+    if release.spending is None:
         reason = "It was not charged to a ledger" + (", because it is not private." if release.seeded else ".")
         warning = "" if release.seeded else " So nobody counts what this and other releases reveal together."
         return tag("section", heading, tag("p", reason + warning, class_=None if release.seeded else "warning"))
-    spent = release.ledger
+    spent = release.spending
     try:
         budget = guarantee_from_record(spent.budget)
     except DpbayesError:
         return tag("section", heading, tag("p", "The record of the budget cannot be read.", class_="warning"))
     sentence = words.spending(spent, budget)
-    receipt = spent.receipt
     return tag(
         "section",
         heading,
         tag("p", f"The budget of this data set is {budget}."),
-        gauge(spent.spent / spent.limit if spent.limit > 0 else 1.0, sentence),
+        gauge(spent.spent / budget.size, sentence),
         tag("p", sentence),
-        tag(
-            "p", f"Entry {receipt.get('serial')} of the ledger, ", tag("code", str(receipt.get("hash"))), class_="faint"
-        ),
+        tag("p", f"Entry {spent.serial} of the ledger, ", tag("code", spent.hash), class_="faint"),
     )
 
 
 def _method(release: Release) -> Html:
-    unit = release.privacy_unit
+    unit = release.unit
     moved = unit.sensitivity
     records = f"{release.records:,}, public" if release.records is not None else "private, not published"
     facts = [
@@ -109,41 +110,32 @@ def _method(release: Release) -> Html:
         ("how far counts move", f"ℓ₁ = {moved.l1:g}, ℓ₂² = {moved.l2_squared:g}, ℓ∞ = {moved.linf:g}"),
         ("number of records", records),
         ("tables priced together", str(len(release.tables))),
-        ("accounting", release.accounting),
         ("choice of the mechanism", release.choice),
     ]
     parts = [tag("h2", "How it was made"), table("The release", ("what", "value"), facts, class_="facts")]
     for number, source in enumerate(release.tables, start=1):
         caption = f"Table {number}: {words.title(source)}"
-        parts.append(table(caption, ("what", "value"), _parameters(source), class_="facts"))
+        parts.append(table(caption, ("what", "value"), _parameters(release, source), class_="facts"))
     return tag("section", *parts)
 
 
-def _parameters(source: Table) -> list[tuple[str, str]]:
-    record = source.mechanism
-    facts = [("law", words.law(source)), ("mechanism", str(record.get("mechanism")))]
+def _parameters(release: Release, source: Table) -> list[tuple[str, str]]:
+    record = release.paid[source.by].mechanism.record()
+    facts = [("law", words.law(source, record)), ("mechanism", str(record.get("mechanism")))]
     named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
     facts += [(words.PARAMETERS.get(key, key), words.parameter(value)) for key, value in named.items()]
-    if source.grid is not None:
-        facts.append(("grid", words.parameter(source.grid)))
-    if source.row_records is not None:
-        facts.append(("public totals of the groups", words.parameter(source.row_records)))
-    if source.prior is not None:
-        facts.append(("public prior, which guides the estimates", words.parameter(source.prior)))
-    facts += [(f"levels of {axis.name}", f"{len(axis.levels)}: {_listed(axis.levels)}") for axis in source.axes]
+    facts += [
+        (f"levels of {axis.name}", f"{len(axis.levels)}: {_listed(axis.levels)}") for axis in release.axes(source)
+    ]
     return facts
 
 
-def _listed(levels: list[str], most: int = 40) -> str:
+def _listed(levels: Sequence[str], most: int = 40) -> str:
     return ", ".join(levels[:most]) + (f", and {len(levels) - most} more in release.json" if len(levels) > most else "")
 
 
 def _check(release: Release) -> Html:
-    merged: dict[str, int] = {}
-    for source in release.tables:
-        text = json.dumps(source.mechanism)
-        merged[text] = merged.get(text, 0) + 1
-    records = [{"times": times, **json.loads(text)} for text, times in merged.items()]
+    records = [{"times": paid.times, **paid.mechanism.record()} for paid in release.paid]
     return tag(
         "section",
         tag("h2", "Check it yourself"),

@@ -10,10 +10,11 @@ from math import prod
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
-from dpbayes.release import Group, Product, Table
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.markup import Html, joined, table, tag
+from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.report import words
 from dpbayes.report.figures import Bar, Scale, bar_chart, digits_for, percent
-from dpbayes.report.markup import Html, joined, table, tag
 
 MOST_CELLS = 60
 """A larger table shows its largest cells only."""
@@ -32,26 +33,42 @@ PRODUCTS = {"draw": "draw", "counts": "records", "population": "share in the pop
 class View:
     """A table as rows (the combinations of *given*; one row if there are none) of cells."""
 
+    release: Release
     source: Table
-    level: float
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        return self.release.level
+
+    @cached_property
+    def axes(self) -> tuple[Attribute, ...]:
+        """The attributes of the table."""
+        return self.release.axes(self.source)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Levels per axis."""
+        return tuple(len(axis.levels) for axis in self.axes)
 
     @cached_property
     def rows(self) -> int:
         """Number of groups."""
-        return prod(self.source.shape[: len(self.source.asked.given)])
+        return prod(self.shape[: len(self.source.marginal.given)])
 
     @property
     def columns(self) -> int:
         """Cells of a group."""
-        return prod(self.source.shape) // self.rows
+        return prod(self.shape) // self.rows
 
     @cached_property
     def shares(self) -> Product | None:
         """What is drawn as bars: the estimate of the shares of the records, or the shares of pseudo-records."""
-        if self.source.kind != "pseudo-records":
+        if self.source.kind not in ("pseudo-records", "shares"):
             return self.source.products.get("empirical")
-        values = np.asarray(self.source.values, dtype=np.float64).reshape(self.rows, -1)
-        return Product(values=(values / np.maximum(values.sum(axis=1, keepdims=True), 1.0)).ravel().tolist())
+        values = self.source.values.reshape(self.rows, -1)
+        whole = np.maximum(values.sum(axis=1, keepdims=True), 1.0) if self.source.kind == "pseudo-records" else 1.0
+        return Product(values=(values / whole).ravel())
 
     @property
     def size(self) -> Floats:
@@ -61,12 +78,12 @@ class View:
 
     def levels(self, cell: int) -> tuple[str, ...]:
         """The levels of a cell on all axes."""
-        position = np.unravel_index(cell, self.source.shape)
-        return tuple(axis.levels[int(at)] for axis, at in zip(self.source.axes, position, strict=True))
+        position = np.unravel_index(cell, self.shape)
+        return tuple(axis.levels[int(at)] for axis, at in zip(self.axes, position, strict=True))
 
     def bars(self, cells: Sequence[int], *, all_labels: bool = True) -> list[Bar]:
         """The bars of these cells."""
-        skip = 0 if all_labels else len(self.source.asked.given)
+        skip = 0 if all_labels else len(self.source.marginal.given)
         shares = self.shares
         if shares is None:
             return []
@@ -92,7 +109,7 @@ class View:
     def shown_rows(self) -> list[int]:
         """The groups on display: all of them in order, or the largest."""
         most = min(max(MOST_CELLS // self.columns, FEWEST_GROUPS), MOST_GROUPS)
-        if self.rows * self.columns <= MOST_CELLS or self.rows <= most or self.source.groups is None:
+        if self.rows * self.columns <= MOST_CELLS or self.rows <= most or not self.source.groups:
             return list(range(min(self.rows, MOST_CELLS)))
         return _largest(np.array([group.records for group in self.source.groups]), most)
 
@@ -114,14 +131,14 @@ def _largest(sizes: Floats, most: int) -> list[int]:
     return [int(index) for index in order[:most]]
 
 
-def section(number: int, source: Table, level: float) -> Html:
+def section(number: int, release: Release, source: Table) -> Html:
     """Everything about one table."""
-    view = View(source, level)
+    view = View(release, source)
     parts = [tag("h2", f"Table {number}: {words.title(source)}")]
     parts += [tag("p", note) for note in source.notes]
     if (left_out := _left_out(view)) is not None:
         parts.append(tag("p", left_out, class_="note"))
-    parts.append(_groups(view) if source.asked.given else _figure(view))
+    parts.append(_groups(view) if source.marginal.given else _figure(view))
     parts.append(_numbers(view))
     return tag("section", *parts)
 
@@ -141,6 +158,8 @@ def _left_out(view: View) -> str | None:
 def _caption(view: View) -> str:
     if view.source.kind == "pseudo-records":
         return "Share of the pseudo-records, in percent."
+    if view.source.kind == "shares":
+        return "Share of the one draw over the whole domain, in percent."
     return f"Share of the records, in percent: estimate (bar) and {100 * view.level:g} % interval (whisker)."
 
 
@@ -148,7 +167,7 @@ def _figure(view: View) -> Html:
     bars = view.bars(view.shown)
     if not bars:
         return tag("p", "This table carries no estimate; the released numbers are below.", class_="note")
-    names = [axis.name for axis in view.source.axes]
+    names = [axis.name for axis in view.axes]
     return tag(
         "figure",
         tag("figcaption", _caption(view)),
@@ -161,15 +180,15 @@ def _groups(view: View) -> Html:
     if not all_bars:
         return _figure(view)
     scale, digits = Scale.over(all_bars), digits_for(all_bars)
-    given, groups = view.source.asked.given, view.source.groups
+    given, groups = view.source.marginal.given, view.source.groups
     figures = []
     for row in view.shown_rows:
         cells = view.shown_cells(row)
         bars = view.bars(cells, all_labels=False)
         levels = view.levels(cells[0])[: len(given)]
         name = ", ".join(f"{attribute}: {level}" for attribute, level in zip(given, levels, strict=True))
-        facts = [] if groups is None else [_facts(view, row, groups[row])]
-        chart = bar_chart(view.source.asked.of, bars, scale, digits=digits)
+        facts = [] if not groups else [_facts(view, row, groups[row])]
+        chart = bar_chart(view.source.marginal.of, bars, scale, digits=digits)
         figures.append(tag("figure", tag("figcaption", tag("strong", name, dir="auto"), *facts), chart))
     return joined([tag("p", _caption(view)), *_warnings(view), tag("div", *figures, class_="multiples")])
 
@@ -185,14 +204,14 @@ def _warnings(view: View) -> list[Html]:
     small = view.small
     said = []
     if small:
-        names = [", ".join(view.levels(row * view.columns)[: len(view.source.asked.given)]) for row in small[:8]]
+        names = [", ".join(view.levels(row * view.columns)[: len(view.source.marginal.given)]) for row in small[:8]]
         more = f" and {len(small) - 8} more" if len(small) > 8 else ""
         said.append(
             f"Small groups: {'; '.join(names)}{more}. Noise is as large for few records as for many, and here it "
             "leaves intervals of twenty points and more. Do not read a difference, or its absence, as a fact about a "
             "minority."
         )
-    prior = [group for group in view.source.groups or [] if group.prior_share >= 0.5]
+    prior = [group for group in view.source.groups if group.prior_share >= 0.5]
     if prior and view.source.kind == "gammas":
         said.append(
             f"In {len(prior)} of {view.rows} groups more than half of the draw is prior. Draws of such groups look "
@@ -204,7 +223,7 @@ def _warnings(view: View) -> list[Html]:
 def _numbers(view: View) -> Html:
     source, digits = view.source, digits_for(view.bars(view.shown))
     products = {name: source.products[name] for name in PRODUCTS if name in source.products}
-    columns = [*(axis.name for axis in source.axes), words.VALUES[source.kind]]
+    columns = [*(axis.name for axis in view.axes), words.VALUES[source.kind]]
     for name, product in products.items():
         columns.append(PRODUCTS[name])
         if product.lower is not None and product.upper is not None:
@@ -218,7 +237,7 @@ def _numbers(view: View) -> Html:
         for cell in view.shown
     ]
     caption = f"Numbers, with {100 * view.level:g} % intervals" if "interval" in columns else "Numbers"
-    return table(caption, columns, rows, heads=len(source.axes), class_="numbers")
+    return table(caption, columns, rows, heads=len(view.axes), class_="numbers")
 
 
 def _cell(name: str, product: Product, cell: int, digits: int) -> list[str]:

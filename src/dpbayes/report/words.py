@@ -6,8 +6,11 @@ import math
 from collections.abc import Mapping
 
 from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.ledger.account import Spending
+from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_down, rounded_up
-from dpbayes.release import Release, Spending, Table
+from dpbayes.release.format import Release, Table
+from dpbayes.release.words import chance
 
 NOT_PRIVATE = (
     "Not private. This release was drawn with a seed. Whoever knows or guesses the seed can remove the noise. "
@@ -15,7 +18,10 @@ NOT_PRIVATE = (
 )
 
 LAWS = {
-    "gammas": "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid, at least one step",
+    "dirichlet-1": "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid, "
+    "at least one step",
+    "dirichlet-2": "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid and from 1 on "
+    "to about √z/64, at least one step; drawn in doubles, exact in real arithmetic only",
     "pseudo-records": "records drawn one by one from y = Dirichlet(r·c + α), by Pólya's urn in whole numbers",
     "gaussian-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers",
     "laplace-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers",
@@ -26,29 +32,36 @@ PARAMETERS = {
     "concentration": "concentration α",
     "least_count": "public lower bound of every count",
     "sensitivity": "declared sensitivity",
+    "grid": "grid",
+    "records": "number of pseudo-records",
     "sigma": "standard deviation σ",
     "scale": "scale",
 }
 
-VALUES = {"gammas": "released gamma", "noisy-counts": "released noisy count", "pseudo-records": "pseudo-records"}
+VALUES = {
+    "gammas": "released gamma",
+    "noisy-counts": "released noisy count",
+    "pseudo-records": "pseudo-records",
+    "shares": "released share",
+}
 
 
 def title(table: Table) -> str:
     """What a table is about."""
-    asked = table.asked
+    asked = table.marginal
     of = " × ".join(asked.of)
     return f"{of} for each {' × '.join(asked.given)}" if asked.given else of
 
 
-def law(table: Table) -> str:
+def law(table: Table, mechanism: Mapping[str, object]) -> str:
     """The law that the released values follow, given the counts."""
-    name = str(table.mechanism.get("mechanism"))
-    return LAWS.get(table.kind if name == "dirichlet-1" else name, "see the record below")
+    name = str(mechanism.get("mechanism"))
+    return LAWS.get(table.kind if table.kind == "pseudo-records" else name, "see the record below")
 
 
 def meaning(release: Release) -> list[str]:
     """What the promise means, a point each."""
-    unit, said = release.privacy_unit, [release.statement(), _in_practice(release.promise, release.privacy_unit)]
+    unit, said = release.unit, [release.statement(), _in_practice(release.promise, release.unit)]
     rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
     changed = "had other answers" if unit.replaces else "was not in the data at all"
     said.append(
@@ -65,7 +78,7 @@ def meaning(release: Release) -> list[str]:
 def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
     match promise:
         case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon) if epsilon < 50:
-            but = f", but for a chance of {rounded_up(promise.delta)}" if isinstance(promise, ApproxDP) else ""
+            but = f", except with probability {chance(promise.delta)}" if isinstance(promise, ApproxDP) else ""
             # Under add-remove, two answers are two steps apart: removing one, adding the other.
             bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
             return (
@@ -87,7 +100,7 @@ def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
 
 def limits(release: Release) -> list[str]:
     """What the promise does not mean, a point each."""
-    public = "the lists of categories" + (" and the number of records" if release.privacy_unit.replaces else "")
+    public = "the lists of categories" + (" and the number of records" if release.unit.fixed_size else "")
     return [
         "It is not about what is true of everyone. If the tables show that a region is poor, readers learn this about "
         "its people, including those who never took part.",
@@ -101,15 +114,31 @@ def limits(release: Release) -> list[str]:
     ]
 
 
+def reading(release: Release) -> list[str]:
+    """How to read estimates and their intervals, a point each; none without intervals, or for a file of 0.1.0."""
+    if release.legacy or not any("counts" in table.products for table in release.tables):
+        return []
+    level = f"{100 * release.level:g}"
+    return [
+        f"An interval holds the true number in about {level} of 100 such releases, whatever that number is. This is "
+        "about one cell at a time, not about all cells at once.",
+        "Shares of the records describe the people in the data. Shares in the population describe where such people "
+        "come from, so their intervals allow for sampling too. In a table for each group, shares are within the group.",
+        "The tables were estimated together: they add up to the same totals wherever they overlap. An answer that is "
+        "worked out from them, such as a sum or a difference, has its own estimate (dpbayes estimate --ask). It may "
+        "differ from the sum of printed cells, each of which was drawn towards what its totals suggest.",
+    ]
+
+
 def spending(spent: Spending, budget: Guarantee) -> str:
     """How much of the budget is used up."""
     more = (
-        f"One more release of Gaussian noise may cost up to {rounded_down(spent.left, 4)} on its own; "
+        f"One more release of up to ε={rounded_down(spent.left, 4)} at δ={rounded_down(budget.delta)} fits; "
         "(ε, δ) costs do not simply add."
-        if isinstance(budget, ApproxDP)
+        if isinstance(budget, (ApproxDP, AdaptiveDP))
         else f"{rounded_down(spent.left, 4)} is left."
     )
-    return f"With this release, {rounded_up(spent.spent, 4)} of {spent.limit:g} is spent. {more}"
+    return f"With this release, {rounded_up(spent.spent, 4)} of {budget.size:g} is spent. {more}"
 
 
 def parameter(value: object) -> str:

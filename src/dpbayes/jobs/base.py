@@ -1,0 +1,164 @@
+"""What a job is: public and complete, so that it can be previewed, priced, stored and repeated.
+
+A job says what it needs (``plan``: mechanisms and cost, from public numbers only) and how it is drawn once it is paid
+for (``draw``). Charging, keeping, noting and finishing are the curator's, for every job alike. A new product is one new
+module of this package whose ``JOB`` is its class; the module's name, with dashes, is the kind written in releases.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import ClassVar, Protocol, cast
+
+import numpy as np
+
+from dpbayes.domain import codec, display
+from dpbayes.domain.codec import READERS, Record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
+from dpbayes.jobs.mechanisms import drawn
+from dpbayes.models.base import Model, ModelSpec
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.format import Answer, Paid, Table
+from dpbayes.tables.engine import Engine, check_schema
+
+HELPERS = ("base", "mechanisms", "planner", "preview", "temperature")
+"""Modules of this package that are no jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan:
+    """A calibrated job: which mechanisms, at what cost, and why. No data was read."""
+
+    job: Job
+    schema: Schema
+    target: Guarantee
+    paid: tuple[Paid, ...]
+    choice: str
+    about: str
+    """One line for the ledger."""
+    columns: tuple[str, ...]
+    """The attributes that will be read."""
+    tables: tuple[Marginal, ...] = ()
+    """The tables that will be counted."""
+    places: tuple[int, ...] = ()
+    """Which of the mechanisms draws each table, and then each of the other things."""
+    lock: str = ""
+    """Names the charge in the ledger."""
+
+    @property
+    def cost(self) -> Cost:
+        """What the whole job costs."""
+        costs = [Cost.of(paid.mechanism, paid.times) for paid in self.paid]
+        return sum(costs[1:], costs[0])
+
+    def _facts(self) -> tuple[str, list[tuple[str, str]]]:
+        drawn = [f"{paid.times:,} × {paid.mechanism.record()['mechanism']}" for paid in self.paid]
+        facts = [("choice", self.choice), ("draws", display.listed(drawn)), ("reads", display.listed(self.columns))]
+        return f"Plan({self.job.kind} of {self.schema.id!r}: {self.about}; {self.target})", facts
+
+    def __repr__(self) -> str:
+        return display.as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return display.as_html(*self._facts())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """What a job drew: public from the moment it is kept."""
+
+    tables: tuple[Table, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    records: int | None = None
+    """The number of records, where it is the same for all neighbours."""
+    schema: Schema | None = None
+    """The schema of the tables, where the job bought some of it."""
+
+
+class Job(Protocol):
+    """A product that can be asked for."""
+
+    kind: ClassVar[str]
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """Calibrate. Looks at public numbers only; refuses what cannot be done."""
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that does not suit, from metadata alone, before anything is paid."""
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """Read the table and draw: the only place where a job sees rows. Nothing leaves but what is drawn."""
+
+    def record(self) -> Record:
+        """JSON form, with its ``kind``."""
+
+
+def kinds() -> tuple[str, ...]:
+    """The kinds of jobs there are: the modules of this package that define one."""
+    import dpbayes.jobs as package
+
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    return tuple(name.replace("_", "-") for name in names if name not in HELPERS)
+
+
+def job_from_record(record: Record) -> Job:
+    """The job that wrote this record."""
+    kind = record.get("kind") if isinstance(record, dict) else None
+    if kind not in kinds():
+        raise ReleaseError(
+            f"Job: expected a kind that is one of {', '.join(kinds())}. A newer dpbayes may know others."
+        )
+    made = import_module(f"dpbayes.jobs.{str(kind).replace('-', '_')}").JOB
+    return cast(Job, made.from_record({key: value for key, value in record.items() if key != "kind"}))
+
+
+def as_job(asked: object) -> Job:
+    """A job, or the specification of a model, which is fitted with the usual options."""
+    if hasattr(asked, "plan") and hasattr(asked, "draw"):
+        return cast(Job, asked)
+    if hasattr(asked, "marginals") and hasattr(asked, "build"):
+        from dpbayes.jobs.model import Fit
+
+        return Fit(model=cast("ModelSpec[Model]", asked))
+    raise InvalidArgument(f"Curator: expected a job such as Tables or NaiveBayes, got a {type(asked).__name__}.")
+
+
+def plan_record(plan: Plan) -> Record:
+    """JSON form of a plan, to be drawn later."""
+    return {**codec.fields_record(plan), "job": plan.job.record()}
+
+
+def plan_from_record(record: object) -> Plan:
+    """Read the JSON form back; what does not fit is refused in one sentence."""
+    try:
+        return codec.from_fields(Plan, record, "plan")
+    except DpbayesError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        raise ReleaseError("Plan: a part of it is missing or malformed.") from None
+
+
+READERS[Job] = lambda record: job_from_record(cast(Record, record))
+
+
+def check_columns(table: Engine, plan: Plan) -> None:
+    """Refuse a table that lacks what the schema declares."""
+    check_schema(plan.schema, table.columns(), plan.columns)
+
+
+def count_and_draw(
+    table: Engine, schema: Schema, marginals: Sequence[Marginal], plan: Plan, rng: np.random.Generator | None
+) -> Drawn:
+    """Count all marginals in one scan, and draw each by its mechanism."""
+    counts = table.count(schema, marginals)
+    tables = tuple(
+        drawn(counted, plan.paid[by].mechanism, by=by, rng=rng)  # type: ignore[arg-type]  # the plan put it there
+        for counted, by in zip(counts, plan.places, strict=False)
+    )
+    return Drawn(tables=tables, records=int(counts[0].array.sum()) if schema.unit.fixed_size else None)

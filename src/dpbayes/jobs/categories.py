@@ -1,0 +1,91 @@
+"""Which texts occur often in a column: those whose count plus noise is above a threshold, bought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.mechanisms.threshold import Threshold, threshold_for
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.targets import stated
+from dpbayes.release.format import Answer, Paid
+from dpbayes.tables.engine import Engine, check_column
+
+STEPS = 24
+"""How many smaller parts of a budget are tried where a ledger prices thresholds above what they promise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Categories:
+    """Buy the categories of one column. Rare texts stay hidden, whatever they are.
+
+    The threshold is the smallest one that meets δ. With a person column, at most ``max_rows`` rows of each person are
+    counted; without it, that bound is the owner's promise.
+    """
+
+    kind: ClassVar[str] = "categories"
+    column: str
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """The least noise for ε, and the smallest threshold for δ."""
+        asked = stated(target)
+        epsilon, delta = getattr(asked, "epsilon", None), getattr(asked, "delta", None)
+        if epsilon is None or delta is None:
+            raise InvalidArgument(
+                "Categories: expected an (ε, δ) guarantee: a text that one person has may appear with δ."
+            )
+        made = _fitting(target, epsilon, delta, schema.unit)
+        return Plan(
+            job=self,
+            schema=schema,
+            target=target,
+            paid=(Paid(mechanism=made),),
+            choice=f"threshold: texts that about {made.threshold} rows have are found half the time, rarer ones seldom",
+            about=f"categories of {self.column}",
+            columns=(),
+        )
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a column that is not there, or is of no use, from metadata alone."""
+        check_columns(table, plan)
+        check_column(self.column, table.columns(), "categories")
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """The texts found, in alphabetical order; their noisy counts are thrown away."""
+        made: Threshold = plan.paid[0].mechanism  # type: ignore[assignment]
+        counted = table.values(self.column, plan.schema.unit, plan.schema.person)
+        kept = made.draw(np.fromiter(counted.values(), dtype=np.int64, count=len(counted)), rng) if counted else ()
+        found = tuple(sorted(text for text, keep in zip(counted, kept, strict=True) if keep))
+        return Drawn(answers=(Answer(name=f"categories of {self.column}", by=0, values=found),))
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Categories:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "job")
+
+
+JOB = Categories
+
+
+def _fitting(target: Guarantee, epsilon: float, delta: float, unit: PrivacyUnit) -> Threshold:
+    """The threshold for (ε, δ), or the first of smaller ones that meets what a ledger enforces beside it."""
+    asked = threshold_for(epsilon=epsilon, delta=delta, unit=unit)
+    made = asked
+    for step in range(1, STEPS + 1):
+        if target.gap(Cost.of(made)) <= 0:
+            return made
+        made = threshold_for(epsilon=epsilon * 0.9**step, delta=delta * 0.5**step, unit=unit)
+    return asked  # the ledger says why it does not fit

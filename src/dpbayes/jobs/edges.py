@@ -1,0 +1,167 @@
+"""Edges that cut a number into bins of about equal size: private quantiles on a public grid, bought."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes._checks import Ints
+from dpbayes.domain import codec
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.codec import Record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.mechanisms.selection import Selection, numbers_below
+from dpbayes.privacy.calibrate import Family, calibrate
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.format import Answer, Paid
+from dpbayes.tables.engine import Engine, Kind, check_column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """``bins`` bins of about equal mass between public bounds; edges lie on a public grid of candidates.
+
+    Values outside the bounds count as lying at them. The edges found reach from −∞ to ∞, so that no number falls
+    outside them.
+    """
+
+    lower: float
+    upper: float
+    bins: int = 10
+    candidates: int = 1001
+
+    def __post_init__(self) -> None:
+        _checks.positive_integer("Quantiles", bins=self.bins, candidates=self.candidates)
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if not (np.isfinite([self.lower, self.upper]).all() and self.lower < self.upper):
+            raise InvalidArgument("Quantiles: expected finite public bounds, the lower one below the upper one.")
+        if self.bins < 2 or self.candidates < self.bins:
+            raise InvalidArgument("Quantiles: expected 2 bins or more, and at least as many candidates.")
+
+    @property
+    def selections(self) -> int:
+        """How many edges are chosen privately."""
+        return self.bins - 1
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The public candidates."""
+        return tuple(np.linspace(self.lower, self.upper, self.candidates).tolist())
+
+    def provisional(self, attribute: Attribute) -> Attribute:
+        """The attribute with as many edges as there will be at most, for planning."""
+        edges = (-math.inf, *np.linspace(self.lower, self.upper, self.bins + 1)[1:-1].tolist(), math.inf)
+        return replace(attribute, categories=(), edges=edges)
+
+    def counted(self, name: str) -> Attribute:
+        """A column cut at all candidates: the table of this attribute is all that ``edges`` needs."""
+        return Attribute(name=name, edges=(-math.inf, *self.grid, math.inf))
+
+    def edges(
+        self, table: Engine, name: str, schema: Schema, selection: Selection, rng: np.random.Generator | None
+    ) -> tuple[float, ...]:
+        """Count the column on the grid, and choose every edge by one selection; equal ones are merged.
+
+        Source: docs/explanation/proofs/discovery.md.
+        """
+        fine = replace(schema, attributes=(self.counted(name),), margins=())
+        (counts,) = table.count(fine, [Marginal((name,))])
+        in_bins = counts.array[: self.candidates + 1]  # neither missing values nor what is no number
+        below, rows, numbers = np.cumsum(in_bins)[:-1], int(in_bins.sum()), numbers_below(rng)
+        chosen = set()
+        for rank in range(1, self.bins):
+            spread = 2 * self.moved(selection.unit, rank)
+            chosen.add(self.grid[selection.choose(self.scores(below, rows, rank), spread=spread, below=numbers)])
+        return (-math.inf, *sorted(chosen), math.inf)
+
+    def scores(self, below: Ints, rows: int, rank: int) -> list[int]:
+        """|b·B(c) − j·n|: how far a candidate is from cutting off the j-th of b equal parts.
+
+        Symbols: b bins, j rank, B(c) rows below the candidate c, n rows.
+        Source: our proof in docs/explanation/proofs/discovery.md.
+        Adjacency: enters through ``moved``.
+        """
+        return [int(score) for score in np.abs(self.bins * below - rank * rows)]
+
+    def moved(self, unit: PrivacyUnit, rank: int) -> int:
+        """m·b under replace-one, m·max(j, b−j) under add-remove: the most that a person moves any score.
+
+        Symbols: m max_rows, b bins, j rank.
+        Source: our proof in docs/explanation/proofs/discovery.md.
+        Adjacency: both, as stated.
+        """
+        per_row = self.bins if unit.replaces else max(rank, self.bins - rank)
+        return unit.max_rows * per_row
+
+
+def selection_for(target: Guarantee, unit: PrivacyUnit, *, times: int = 1) -> Selection:
+    """The sharpest selection that meets the target when made several times."""
+    family = Family(
+        name="selection", make=lambda sharpness: Selection(sharpness=sharpness, unit=unit), larger_is_safer=False
+    )
+    return calibrate(family, target, times=times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """Buy the edges of one numeric column: ``Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=5))``."""
+
+    kind: ClassVar[str] = "edges"
+    column: str
+    quantiles: Quantiles
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """One selection for each edge, all of them within the target."""
+        made = selection_for(target, schema.unit, times=self.quantiles.selections)
+        return Plan(
+            job=self,
+            schema=schema,
+            target=target,
+            paid=(Paid(mechanism=made, times=self.quantiles.selections),),
+            choice=f"selection: {self.quantiles.selections} private quantiles",
+            about=f"edges of {self.column}",
+            columns=(),
+        )
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a column that is not numeric, from metadata alone."""
+        check_columns(table, plan)
+        check_edges(table, self.column)
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """Choose the edges."""
+        made: Selection = plan.paid[0].mechanism  # type: ignore[assignment]
+        found = self.quantiles.edges(table, self.column, plan.schema, made, rng)
+        return Drawn(answers=(Answer(name=f"edges of {self.column}", by=0, values=found),))
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Edges:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "job")
+
+
+JOB = Edges
+
+
+def check_edges(table: Engine, column: str) -> None:
+    """Refuse a column that cannot have edges, from metadata alone."""
+    columns = table.columns()
+    kind = check_column(column, columns, "edges")
+    # a source in which everything is text, as a CSV file, says nothing about its columns
+    if kind is Kind.TEXT and any(each.kind is not Kind.TEXT for each in columns):
+        raise SchemaError(
+            f"Edges: column {column!r} holds text, and edges are for numbers. Cast it, or buy categories."
+        )

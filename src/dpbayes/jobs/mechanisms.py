@@ -1,0 +1,154 @@
+"""Choosing, calibrating and drawing the mechanisms of tables: once, for every job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes.domain.counts import Counts
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.planner import Question, plan, smaller
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.tuning import (
+    REFERENCE_RECORDS,
+    Accounting,
+    ConcentrationCurve,
+    Purpose,
+    gaussian_noise,
+    laplace_noise,
+    published_dirichlet,
+)
+from dpbayes.mechanisms.urn import PseudoRecords
+from dpbayes.privacy.calibrate import Family, calibrate, calibrate_together
+from dpbayes.privacy.cost import Cost, Priced
+from dpbayes.privacy.guarantee import Guarantee, PureDP
+from dpbayes.release.format import Paid, Table, TableKind
+from dpbayes.release.posterior import measured_noise
+
+Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
+WISHES: tuple[Wish, ...] = ("auto", "dirichlet", "gaussian", "laplace")
+
+TableMechanism = Dirichlet | Gaussian | Laplace | PseudoRecords
+
+QUICK = 24
+"""Simulated tables on which ``auto`` compares the mechanisms."""
+
+POWER = {"gaussian": 1 / 2, "laplace": 2 / 3}
+"""How noise falls with a part of the budget: 1/σ² of Gaussian noise add up, and 1/scale of Laplace noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What tables a job wants, in public numbers, and how."""
+
+    target: Guarantee
+    unit: PrivacyUnit
+    cells: tuple[int, ...]
+    """The size of each table."""
+    records: int | None = None
+    """The number of records, or a public guess at it."""
+    wish: Wish = "auto"
+    purpose: Purpose = "estimate"
+    accounting: Accounting = "exact"
+    alongside: tuple[Priced, ...] = ()
+    """What else the target has to cover."""
+
+    def __post_init__(self) -> None:
+        _checks.one_of("Job", WISHES, mechanism=self.wish)
+        _checks.one_of("Job", ("draw", "estimate"), purpose=self.purpose)
+        _checks.one_of("Job", ("exact", "published"), accounting=self.accounting)
+        if self.records is not None:
+            _checks.positive_integer("Job", expected_records=self.records)
+        if self.wish != "dirichlet" and (self.purpose == "draw" or self.accounting == "published"):
+            raise InvalidArgument(
+                "Job: draws and the papers' parameters belong to the Dirichlet mechanism. Set mechanism='dirichlet', "
+                "or ask for an estimate with exact accounting."
+            )
+        if self.alongside and self.accounting == "published":
+            raise InvalidArgument("Job: the papers' parameters leave no budget for other releases.")
+
+    @property
+    def known(self) -> int:
+        """The number of records to plan for."""
+        return self.records or REFERENCE_RECORDS
+
+
+def simulated(need: Need) -> tuple[tuple[TableMechanism, ...], str]:
+    """The mechanism with the smallest error on simulated tables of the largest size, the same for every table."""
+    question = Question(
+        cells=max(*need.cells, 2), records=need.known, target=need.target, unit=need.unit, releases=len(need.cells)
+    )
+    made = plan(smaller(question), products=("estimate",), repetitions=QUICK)
+    return (made.choice.mechanism,) * len(need.cells), made.why
+
+
+def calibrated(need: Need, parts: Sequence[float] | None = None) -> tuple[tuple[TableMechanism, ...], str]:
+    """One mechanism for each table, all of them together within the target, and why these.
+
+    ``parts`` are shares of the budget in units of 1/σ², relative to each other; equal ones by default. ``auto`` takes
+    Gaussian noise, and Laplace noise for a pure guarantee.
+    """
+    if need.wish == "dirichlet":
+        return _dirichlet(need)
+    name = need.wish if need.wish != "auto" else "laplace" if isinstance(need.target, PureDP) else "gaussian"
+    family: Family[Any] = noise_family(name, need.unit)
+    shares = np.ones(len(need.cells)) if parts is None else np.asarray(parts, dtype=np.float64)
+    factors = (shares / shares.max()) ** -POWER[name]
+    made = calibrate_together(family, factors.tolist(), need.target, alongside=need.alongside)
+    why = "asked for" if need.wish != "auto" else f"least noise that meets {need.target}"
+    return made, f"{name}: {why}; no data was read"
+
+
+def noise_family(name: str, unit: PrivacyUnit) -> Family[Gaussian] | Family[Laplace]:
+    """Noise of one kind and any size."""
+    return gaussian_noise(unit) if name == "gaussian" else laplace_noise(unit)
+
+
+def _dirichlet(need: Need) -> tuple[tuple[Dirichlet, ...], str]:
+    releases, cells = len(need.cells), max(need.cells)
+    if need.accounting == "published":
+        made = published_dirichlet(need.target, need.unit, releases=releases, cells=cells, records=need.known)
+        return (made,) * releases, "dirichlet: asked for, with the papers' parameters"
+    beside = Cost.total(need.alongside) if need.alongside else None
+    curve = ConcentrationCurve(target=need.target, unit=need.unit, releases=releases, alongside=beside)
+    made = curve.best(purpose=need.purpose, cells=cells, records=need.known)
+    article = "an" if need.purpose == "estimate" else "a"
+    return (made,) * releases, f"dirichlet: asked for; its weight suits {article} {need.purpose}"
+
+
+def alone(need: Need) -> float:
+    """The standard deviation that one table would have with the whole budget: public numbers decide how to split it."""
+    name = "laplace" if need.wish == "laplace" or isinstance(need.target, PureDP) else "gaussian"
+    family = noise_family(name, need.unit)
+    return spread(calibrate(family, need.target, tolerance=1e-3))  # type: ignore[misc]  # either family
+
+
+def spread(mechanism: object, count: float = 0.0) -> float:
+    """The standard deviation of the noise on a cell of this count."""
+    return math.sqrt(float(measured_noise(mechanism).variance(np.array([count])).flat[0]))
+
+
+def merged(mechanisms: Sequence[Priced]) -> tuple[tuple[Paid, ...], tuple[int, ...]]:
+    """Equal mechanisms as one that is paid for several times, and the place of each in that list."""
+    order: dict[Priced, int] = {}
+    for mechanism in mechanisms:
+        order.setdefault(mechanism, len(order))
+    places = tuple(order[mechanism] for mechanism in mechanisms)
+    return tuple(Paid(mechanism=each, times=places.count(at)) for each, at in order.items()), places
+
+
+def drawn(counts: Counts, mechanism: TableMechanism, *, by: int, rng: np.random.Generator | None) -> Table:
+    """One release of a table. Of a Dirichlet draw the gammas are published, which say as much and cost the same."""
+    if isinstance(mechanism, Dirichlet):
+        return Table(marginal=counts.marginal, by=by, kind="gammas", values=mechanism.gammas(counts.array, rng).ravel())
+    kind: TableKind = "pseudo-records" if isinstance(mechanism, PseudoRecords) else "noisy-counts"
+    values = mechanism.draw(counts.array, rng).astype(np.float64).ravel()
+    return Table(marginal=counts.marginal, by=by, kind=kind, values=values)

@@ -1,0 +1,192 @@
+"""Models: all the tables that one needs, calibrated together, with what else it buys."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
+from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
+from dpbayes.jobs.edges import Quantiles, check_edges, selection_for
+from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
+from dpbayes.jobs.temperature import choose_temperature
+from dpbayes.mechanisms.selection import Selection
+from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.models.base import Model, ModelSpec
+from dpbayes.models.naive_bayes import TEMPERATURE, NaiveBayes
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.format import Answer, Release
+from dpbayes.tables.engine import CodingEngine, Engine, needed
+
+PART = 10
+"""One part in ten of the budget goes to all bought edges together, and one to the temperature."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """Fit a model: ``Fit(model=NaiveBayes(target="income"), tempered=True)``.
+
+    Args:
+        model: which model.
+        mechanism: ``auto`` takes Gaussian noise, or Laplace noise for a pure guarantee; a model that is a posterior
+            draw needs the Dirichlet mechanism.
+        accounting: ``exact``, or ``published`` for the papers' parameters.
+        split: ``optimal`` by the sizes of the tables, or ``equal``.
+        expected_records: a public guess at the number of records, where the schema declares none.
+        tempered: spend a tenth of the budget on how far a naive Bayes model may trust itself.
+        edges: numeric attributes whose edges are bought with another tenth.
+    """
+
+    kind: ClassVar[str] = "model"
+    model: ModelSpec[Model]
+    mechanism: Wish = "auto"
+    accounting: Accounting = "exact"
+    split: Literal["optimal", "equal"] = "optimal"
+    expected_records: int | None = None
+    tempered: bool = False
+    edges: dict[str, Quantiles] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _checks.one_of("Fit", ("optimal", "equal"), split=self.split)
+        if self.tempered and not isinstance(self.model, NaiveBayes):
+            raise InvalidArgument("Fit: only naive Bayes has a temperature.")
+        if self.tempered and (self.model.draws or self.accounting == "published"):
+            raise InvalidArgument("Fit: the papers' model has no temperature. Leave tempered out.")
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """Calibrate every table of the model, and what it buys, against one target."""
+        planned = self._planned(schema)
+        marginals = self.model.marginals(planned)
+        alongside = self._alongside(schema, target)
+        need = Need(
+            target=target,
+            unit=schema.unit,
+            cells=tuple(marginal.size(planned) for marginal in marginals),
+            records=schema.records or self.expected_records,
+            wish=self._wish(),
+            purpose="draw" if self.model.draws else "estimate",
+            accounting=self.accounting,
+            alongside=alongside,
+        )
+        parts = None
+        if self.split == "optimal" and need.wish != "dirichlet":
+            parts = self.model.shares(planned, alone(need), need.known)
+        mechanisms, choice = calibrated(need, parts)
+        self._warn(need, mechanisms)
+        paid, places = merged((*mechanisms, *alongside))
+        return Plan(
+            job=self,
+            schema=schema,
+            target=target,
+            paid=paid,
+            places=places,
+            tables=marginals,
+            choice=choice,
+            about=f"{self.model.kind}: " + "; ".join(str(marginal) for marginal in marginals),
+            columns=tuple(
+                attribute.name for attribute in needed(planned, marginals) if attribute.name not in self.edges
+            ),
+        )
+
+    def _wish(self) -> Wish:
+        if not self.model.draws and self.accounting == "exact":
+            return self.mechanism
+        if self.mechanism not in ("auto", "dirichlet"):
+            raise InvalidArgument(
+                f"Fit: a posterior draw or the papers' parameters need the Dirichlet mechanism, got {self.mechanism!r}."
+            )
+        return "dirichlet"
+
+    def _planned(self, schema: Schema) -> Schema:
+        """The schema with provisional edges where they are to be bought."""
+        for name in self.edges:
+            schema[name]
+        attributes = tuple(
+            self.edges[each.name].provisional(each) if each.name in self.edges else each for each in schema.attributes
+        )
+        return replace(schema, attributes=attributes)
+
+    def _alongside(self, schema: Schema, target: Guarantee) -> tuple[Selection, ...]:
+        bought = sum(wish.selections for wish in self.edges.values())
+        edges = (selection_for(target.share(PART), schema.unit, times=bought),) * bought if bought else ()
+        return (*edges, selection_for(target.share(PART), schema.unit)) if self.tempered else edges
+
+    def _warn(self, need: Need, mechanisms: Sequence[TableMechanism]) -> None:
+        """Say so where the noise of a typical table is larger than the table.
+
+        The mean total variation error of noisy tables as they are is σ·D/(N·√(2π)), as a Gaussian error has the mean
+        size σ·√(2/π).
+        """
+        if need.records is None:
+            return
+        errors = [
+            spread(mechanism, need.records / cells) * cells / (need.records * math.sqrt(2.0 * math.pi))
+            for mechanism, cells in zip(mechanisms, need.cells, strict=True)
+        ]
+        if (error := float(np.mean(errors))) > 1.0:
+            warnings.warn(
+                f"Fit: {len(mechanisms)} tables share the budget, so that the noise in each is predicted to be "
+                f"{error:.3g} times its whole mass. The model will know little more than class or column shares: ask "
+                "for fewer attributes or a larger budget.",
+                MeaninglessBudget,
+                stacklevel=5,
+            )
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that lacks a column, or cannot be read record by record where that is needed."""
+        check_columns(table, plan)
+        for name in self.edges:
+            check_edges(table, name)
+        if self.tempered and not isinstance(table, CodingEngine):
+            raise TableError(
+                "Fit: a temperature is chosen record by record, which this engine cannot do. Leave tempered out."
+            )
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """Buy edges, count and draw all tables, and choose the temperature by the model that they make."""
+        schema, answers = self._bought(table, plan, rng)
+        drawn = count_and_draw(table, schema, self.model.marginals(schema), plan, rng)
+        drawn = replace(drawn, answers=answers, schema=schema if self.edges else None)
+        if not self.tempered:
+            return drawn
+        release = Release(
+            job=self.record(), schema=schema, promise=plan.target, choice="", paid=plan.paid, records=drawn.records,
+            tables=drawn.tables,
+        )  # fmt: skip
+        model = self.model.build(release)
+        by = plan.places[-1]
+        power = choose_temperature(model, table, plan.paid[by].mechanism, rng)  # type: ignore[arg-type]  # planned, checked
+        found = Answer(name=TEMPERATURE, by=by, values=(power,))
+        return replace(drawn, answers=(*answers, found))
+
+    def _bought(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> tuple[Schema, tuple[Answer, ...]]:
+        attributes, answers = {}, []
+        by = plan.places[len(self.model.marginals(plan.schema))] if self.edges else 0
+        for name, wish in self.edges.items():
+            made: Selection = plan.paid[by].mechanism  # type: ignore[assignment]
+            edges = wish.edges(table, name, plan.schema, made, rng)
+            attributes[name] = replace(plan.schema[name], categories=(), edges=edges)
+            answers.append(Answer(name=f"edges of {name}", by=by, values=edges))
+        kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
+        return replace(plan.schema, attributes=kept), tuple(answers)
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Fit:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "job")
+
+
+JOB = Fit

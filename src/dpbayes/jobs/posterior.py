@@ -1,0 +1,151 @@
+"""The parameters of a Dirichlet posterior, released whole: not one draw from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.mechanisms.hellinger import calibration as calibrations
+from dpbayes.mechanisms.hellinger.certificate import affordable
+from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
+from dpbayes.mechanisms.hellinger.mechanism import Hellinger
+from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
+from dpbayes.privacy.targets import stated
+from dpbayes.release.format import Answer, Paid
+from dpbayes.tables.engine import Engine
+
+How = Literal["hellinger", "exponential", "laplace", "improved-laplace"]
+Backing = Literal["best", "certified", "proved", "published"]
+Score = Literal["hellinger", "kl", "total-variation"]
+
+PosteriorMechanism = Hellinger | PosteriorExponential | PosteriorLaplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirichletPosterior:
+    """The posterior Dir(prior + counts) of a joint table whose size the schema declares.
+
+    ``prior`` has one number for all cells or one for each. ``mechanism`` is how it is released, ``calibration`` what
+    backs the Hellinger mechanism: ``best`` is certified where that can be enumerated. ``around`` is a public guess of
+    the table, never the table itself, to tune for.
+    """
+
+    kind: ClassVar[str] = "posterior"
+    marginal: Marginal
+    prior: tuple[float, ...] = (1.0,)
+    mechanism: How = "hellinger"
+    calibration: Backing = "best"
+    score: Score = "hellinger"
+    around: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "marginal", Marginal.of_text(self.marginal))
+        prior = self.prior if isinstance(self.prior, (tuple, list)) else (self.prior,)
+        object.__setattr__(self, "prior", tuple(float(value) for value in prior))
+        object.__setattr__(self, "around", tuple(self.around))
+        _checks.positive("DirichletPosterior", **{f"prior[{at}]": value for at, value in enumerate(self.prior)})
+        if self.marginal.given:
+            raise InvalidArgument(
+                "DirichletPosterior: expected a joint table such as sex,income. The candidates of this mechanism are "
+                "all tables of one known size, and the rows of a conditional table have none."
+            )
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """Calibrate the mechanism for a table of the declared size."""
+        if schema.records is None:
+            raise SchemaError(
+                "DirichletPosterior: expected the schema to declare records, the public number of records."
+            )
+        cells = self.marginal.size(schema)
+        prior = self.prior * cells if len(self.prior) == 1 else self.prior
+        if len(prior) != cells:
+            raise InvalidArgument(
+                f"DirichletPosterior: expected one parameter of the prior, or {cells}, got {len(prior)}."
+            )
+        made = self.calibrated(prior, schema.records, target, schema)
+        return Plan(
+            job=self,
+            schema=schema,
+            target=target,
+            paid=(Paid(mechanism=made),),
+            choice=f"{self.mechanism}: asked for; the guarantee is {backing(made)}",
+            about=f"posterior of {self.marginal}",
+            columns=self.marginal.names,
+        )
+
+    def calibrated(self, prior: tuple[float, ...], total: int, target: Guarantee, schema: Schema) -> PosteriorMechanism:
+        """The mechanism that meets the target: pure, or (ε, δ)."""
+        asked = stated(target)
+        if not isinstance(asked, (PureDP, ApproxDP)):
+            raise InvalidArgument("DirichletPosterior: expected a pure or an (ε, δ) guarantee.")
+        epsilon, delta, unit = asked.epsilon, getattr(asked, "delta", None), schema.unit
+        common: dict[str, Any] = {"prior": prior, "total": total, "epsilon": epsilon, "unit": unit}
+        guess = [list(self.around)] if self.around else None
+        if self.mechanism == "exponential":
+            return PosteriorExponential(prior=prior, total=total, sharpness=epsilon, score=self.score, unit=unit)
+        if self.mechanism != "hellinger":
+            return PosteriorLaplace.at(**common, truncated=self.mechanism == "improved-laplace")
+        backed = self.calibration
+        if backed == "best":
+            backed = "certified" if affordable(prior, total) else "proved"
+        if backed == "certified":
+            return calibrations.certified(**common, delta=delta or 0.0, around=guess)
+        if backed == "published":
+            if delta is None:
+                raise InvalidArgument("DirichletPosterior: the published calibration needs a δ.")
+            return calibrations.published(**common, delta=delta)
+        if delta is None:
+            return calibrations.with_global(**common)
+        return calibrations.proved(**common, delta=delta, around=guess)
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that lacks a column."""
+        check_columns(table, plan)
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """Count the table, and release one set of parameters."""
+        (counts,) = table.count(plan.schema, [self.marginal])
+        made: PosteriorMechanism = plan.paid[0].mechanism  # type: ignore[assignment]
+        parameters = made.draw(counts.array.ravel(), rng)
+        answer = Answer(name=f"posterior of {self.marginal}", by=0, values=tuple(float(value) for value in parameters))
+        return Drawn(answers=(answer,), records=plan.schema.records)
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> DirichletPosterior:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "job")
+
+
+JOB = DirichletPosterior
+
+
+def backing(mechanism: object) -> str:
+    """What backs the promise of a posterior mechanism."""
+    return mechanism.calibration if isinstance(mechanism, Hellinger) else "proved"
+
+
+def summary(parameters: tuple[float, ...], level: float = 0.95) -> list[tuple[float, float, float]] | None:
+    """Mean and central interval of every share: each is Beta(p, Σp − p). None if noise made a parameter negative."""
+    from scipy.special import betaincinv
+
+    values = np.asarray(parameters)
+    if not (values > 0).all():
+        return None
+    rest, tail = values.sum() - values, 0.5 * (1.0 - level)
+    ends = betaincinv(values, rest, tail), betaincinv(values, rest, 1.0 - tail)
+    return [tuple(map(float, each)) for each in zip(values / math.fsum(values), *ends, strict=True)]  # type: ignore[misc]

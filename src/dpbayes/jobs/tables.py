@@ -1,0 +1,176 @@
+"""Tables: joint or conditional ones, under one guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.prior import Prior
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
+from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged, simulated
+from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
+from dpbayes.mechanisms.urn import PseudoRecords
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.tables.engine import Engine, needed
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Tables:
+    """The tables asked for: ``Tables("region", "income|sex")``.
+
+    Args:
+        marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
+        mechanism: ``auto`` lets the planner choose.
+        product: what the release is tuned for: an ``estimate``, one posterior ``draw``, or pseudo-``records``.
+        accounting: ``exact``, or ``published`` for the papers' parameters.
+        expected_records: a public guess at the number of records, where the schema declares none.
+        pseudo_records: how many pseudo-records to draw; the declared number of records by default.
+        priors: public guesses at distributions, each for the tables of its attributes.
+        level: of the intervals.
+    """
+
+    kind: ClassVar[str] = "tables"
+    marginals: tuple[Marginal, ...]
+    mechanism: Wish = "auto"
+    product: Literal["estimate", "draw", "records"] = "estimate"
+    accounting: Accounting = "exact"
+    expected_records: int | None = None
+    pseudo_records: int | None = None
+    priors: tuple[Prior, ...] = field(default=())
+    level: float = 0.95
+
+    def __init__(self, *marginals: str | Marginal, **options: object) -> None:
+        asked = tuple(Marginal.of_text(each) for each in marginals)
+        chosen = {name: options.pop(name, default) for name, default in _DEFAULTS.items()}
+        if options:
+            raise InvalidArgument(
+                f"Tables: expected no option {next(iter(options))!r}. There are {', '.join(_DEFAULTS)}."
+            )
+        for name, value in {"marginals": asked, **chosen}.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.marginals:
+            raise InvalidArgument("Tables: expected one marginal or more, such as sex,income or income|sex.")
+        if len({(frozenset(one.of), frozenset(one.given)) for one in self.marginals}) < len(self.marginals):
+            raise InvalidArgument("Tables: a marginal is asked for twice. Each release costs: ask once.")
+        _checks.one_of("Tables", ("estimate", "draw", "records"), product=self.product)
+        _checks.probability("Tables", level=self.level)
+        for name in ("expected_records", "pseudo_records"):
+            if getattr(self, name) is not None:
+                _checks.positive_integer("Tables", **{name: getattr(self, name)})
+        if self.pseudo_records is not None and self.product != "records":
+            raise InvalidArgument("Tables: pseudo_records go with product='records'.")
+        if self.product != "estimate" and self.mechanism not in ("auto", "dirichlet"):
+            raise InvalidArgument(
+                "Tables: draws and pseudo-records belong to the Dirichlet mechanism. Leave mechanism out."
+            )
+        if self.priors and self.product == "records":
+            raise InvalidArgument("Tables: a prior guides estimates, and pseudo-records have none. Leave it out.")
+        self._check_priors()
+
+    def _check_priors(self) -> None:
+        for number, prior in enumerate(self.priors):
+            about = ", ".join(prior.of)
+            if not any(prior.serves(marginal) for marginal in self.marginals):
+                raise InvalidArgument(
+                    f"Tables: a prior is about {about}, and no marginal is. Ask for one, or leave it out."
+                )
+            if any(set(prior.of) == set(other.of) for other in self.priors[:number]):
+                raise InvalidArgument(f"Tables: two priors are about {about}. Give one.")
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """Calibrate the mechanisms from public numbers."""
+        for marginal in self.marginals:
+            for prior in self.priors:
+                if prior.serves(marginal):
+                    prior.shape(marginal, schema)
+        mechanisms, choice = self._mechanisms(schema, target)
+        paid, places = merged(mechanisms)
+        return Plan(
+            job=self,
+            schema=schema,
+            target=target,
+            paid=paid,
+            places=places,
+            tables=self.marginals,
+            choice=choice,
+            about="; ".join(str(marginal) for marginal in self.marginals),
+            columns=tuple(attribute.name for attribute in needed(schema, self.marginals)),
+        )
+
+    def _mechanisms(self, schema: Schema, target: Guarantee) -> tuple[tuple[TableMechanism, ...], str]:
+        cells = tuple(marginal.size(schema) for marginal in self.marginals)
+        records = schema.records or self.expected_records
+        if self.product == "records":
+            many = self.pseudo_records or schema.records or REFERENCE_RECORDS
+            return _pseudo_records(target, schema, many, cells, records or REFERENCE_RECORDS, self.accounting)
+        need = Need(
+            target=target,
+            unit=schema.unit,
+            cells=cells,
+            records=records,
+            wish="dirichlet" if self.product == "draw" else self.mechanism,
+            purpose="draw" if self.product == "draw" else "estimate",
+            accounting=self.accounting,
+        )
+        return simulated(need) if need.wish == "auto" else calibrated(need)
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that lacks a column."""
+        check_columns(table, plan)
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """Count in one scan, then draw."""
+        return count_and_draw(table, plan.schema, self.marginals, plan, rng)
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self), "marginals": [str(each) for each in self.marginals]}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Tables:
+        """Read the JSON form back."""
+        marginals = codec.from_record(tuple[str, ...], record.get("marginals"), "marginals")
+        hints = {"priors": tuple[Prior, ...], "level": float}
+        options = {
+            name: codec.from_record(hints[name], value, name) if name in hints else value
+            for name, value in record.items()
+            if name != "marginals"
+        }
+        return cls(*marginals, **options)
+
+
+def _pseudo_records(
+    target: Guarantee, schema: Schema, many: int, cells: tuple[int, ...], records: int, accounting: Accounting
+) -> tuple[tuple[PseudoRecords, ...], str]:
+    """The urn that meets the target for this many pseudo-records of every table."""
+    sizes = {"cells": max(cells), "records": records}
+    if accounting == "published":
+        made = PseudoRecords.of(published_dirichlet(target, schema.unit, releases=len(cells), **sizes), many)
+    else:
+        curve = PseudoRecordsCurve(target=target, unit=schema.unit, drawn=many, releases=len(cells))
+        made = curve.best(**sizes)
+    return (made,) * len(cells), f"pseudo-records: {many:,} for each table, drawn in whole numbers"
+
+
+_DEFAULTS: dict[str, object] = {
+    "mechanism": "auto",
+    "product": "estimate",
+    "accounting": "exact",
+    "expected_records": None,
+    "pseudo_records": None,
+    "priors": (),
+    "level": 0.95,
+}
+
+JOB = Tables

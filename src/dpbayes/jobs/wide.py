@@ -1,0 +1,235 @@
+"""Wide distributions: a domain of up to 10¹⁸ cells, paid for once, and answered cell by cell when asked."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes._checks import Floats
+from dpbayes.domain import codec, durable
+from dpbayes.domain.codec import Record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.sparse import SparseCounts
+from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
+from dpbayes.jobs.base import Drawn, Plan, check_columns, plan_from_record, plan_record
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.lazy import Law, LazyDirichlet
+from dpbayes.mechanisms.randomness import software
+from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
+from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
+from dpbayes.release.format import Answer, Paid, Release, Table, now
+from dpbayes.tables.engine import Engine, ListingEngine
+
+FORMAT = "dpbayes-wide-2"
+
+LEAST_CONCENTRATION = 2.0**-6
+"""Below it, too few values of the sampler share a published share (docs/explanation/lazy.md)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wide:
+    """One draw over all cells of a joint marginal; put the attributes that are asked for most often first.
+
+    ``law`` is explained at ``LazyDirichlet``. ``state`` names the new file for the counts and the key of the draw: it
+    is as private as the table, and every answer comes out of it.
+    """
+
+    kind: ClassVar[str] = "wide"
+    marginal: Marginal
+    state: str
+    law: Law = "splits"
+    expected_records: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "marginal", Marginal.of_text(self.marginal))
+        object.__setattr__(self, "state", str(self.state))
+        _checks.one_of("Wide", ("cells", "splits"), law=self.law)
+        if self.marginal.given:
+            raise InvalidArgument("Wide: expected a joint marginal such as sex,age,place, widest attributes last.")
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """Calibrate the draw, and see that its state can be written."""
+        where = Path(self.state).absolute()
+        if where.exists():
+            raise InvalidArgument(f"Wide: {self.state!r} exists already. Choose another name for the state.")
+        if not where.parent.is_dir():
+            raise InvalidArgument(f"Wide: there is no folder for {self.state!r}. Make it first.")
+        shape = self.marginal.shape(schema)
+        releases, cells = (1, math.prod(shape)) if self.law == "cells" else (len(shape), max(shape))
+        curve = ConcentrationCurve(target=target, unit=schema.unit, releases=releases)
+        records = schema.records or self.expected_records or REFERENCE_RECORDS
+        made = curve.best(purpose="draw", cells=cells, records=records)
+        if made.smallest[0] < LEAST_CONCENTRATION:
+            raise TargetUnreachable(
+                f"Wide: {target} is so loose that doubles cannot carry the draw: its concentration would be below "
+                f"{LEAST_CONCENTRATION:g}. Ask for a stricter guarantee."
+            )
+        return Plan(
+            job=replace(self, state=str(where)),  # it is finished from wherever somebody stands
+            schema=schema,
+            target=target,
+            paid=(Paid(mechanism=made, times=releases),),
+            choice=f"dirichlet: one draw over {math.prod(shape):,} cells, the law of {self.law}",
+            about=f"wide: {self.marginal}",
+            columns=self.marginal.names,
+        )
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that lacks a column, or whose occupied cells cannot be listed."""
+        check_columns(table, plan)
+        if not isinstance(table, ListingEngine):
+            raise TableError("Wide: this engine cannot list occupied cells. Export the columns to Parquet first.")
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """List the occupied cells, choose the key, and keep both: from then on every answer is decided.
+
+        A state that this very charge has left is the draw, since answers may have come out of it: it stays.
+        """
+        if Path(self.state).exists():
+            if not plan.lock or WideDistribution.load(self.state).plan.lock != plan.lock:
+                raise ReleaseError(f"Wide: {self.state!r} exists already, and is not of this charge. Move it away.")
+            return Drawn()
+        WideDistribution(
+            plan=plan,
+            counts=table.occupied(plan.schema, self.marginal),  # type: ignore[attr-defined]  # checked before the charge
+            key=secrets.token_bytes(32) if rng is None else rng.bytes(32),
+            seeded=rng is not None,
+        ).save(Path(self.state))
+        return Drawn()
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Wide:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "job")
+
+
+JOB = Wide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class WideDistribution:
+    """The private side of a wide release: counts and key. Keep it where the table is kept; its answers are public."""
+
+    plan: Plan
+    counts: SparseCounts = field(repr=False)
+    key: bytes = field(repr=False)
+    seeded: bool = False
+
+    @property
+    def job(self) -> Wide:
+        """What was asked for."""
+        return self.plan.job  # type: ignore[return-value]
+
+    def answer(self, names: Sequence[str], where: Mapping[str, str] | None = None) -> Release:
+        """A release of the table of some attributes among the records with the levels ``where``, paid for already."""
+        shares = np.asarray(self.table(names, where)).ravel()
+        job = {key: value for key, value in self.job.record().items() if key != "state"}
+        tables: tuple[Table, ...] = ()
+        answers: tuple[Answer, ...] = ()
+        if where or not names:
+            fixed = ", ".join(f"{name}={level}" for name, level in (where or {}).items())
+            answers = (Answer(name=f"{','.join(names) or 'share'} where {fixed}", by=0, values=tuple(shares.tolist())),)
+        else:
+            tables = (Table(marginal=Marginal(tuple(names)), by=0, kind="shares", values=shares),)
+        return Release(
+            job=job,
+            schema=self.plan.schema,
+            promise=self.plan.target,
+            choice=self.plan.choice,
+            paid=self.plan.paid,
+            seeded=self.seeded,
+            created=now(),
+            software=software(),
+            tables=tables,
+            answers=answers,
+            lock=self.plan.lock,
+        )
+
+    def table(self, names: Sequence[str], where: Mapping[str, str] | None = None) -> Floats:
+        """The table of some attributes, among the records with the levels ``where``, as shares of all records."""
+        position = {name: number for number, name in enumerate(self.job.marginal.names)}
+        axes, fixed = self.job.marginal.axes(self.plan.schema), {}
+        for name, level in (where or {}).items():
+            axis = axes[_position(position, name)]
+            if level not in axis.levels:
+                raise InvalidArgument(f"Wide: {name!r} has no level {level!r}. See `dpbayes schema show`.")
+            fixed[position[name]] = axis.levels.index(level)
+        return self.lazy().marginal([_position(position, name) for name in names], fixed)
+
+    def lazy(self) -> LazyDirichlet:
+        """The draw itself, whose cells are numbered by levels."""
+        made: Dirichlet = self.plan.paid[0].mechanism  # type: ignore[assignment]
+        return LazyDirichlet(made, self.counts, key=self.key, law=self.job.law)
+
+    def __repr__(self) -> str:
+        return f"WideDistribution({self.job.marginal}: {self.counts.size:,} cells, {self.plan.target})"
+
+    def save(self, path: Path) -> None:
+        """Write it whole to a new file that only its owner can read."""
+        about = {"format": FORMAT, "plan": plan_record(self.plan), "key": self.key.hex(), "seeded": self.seeded}
+
+        def write(to: Path) -> None:
+            with to.open("wb") as file:
+                np.savez(file, about=json.dumps(about), cells=self.counts.cells, counts=self.counts.counts)
+
+        try:
+            durable.write(path, write, private=True)
+        except OSError as problem:
+            raise ReleaseError(f"Wide: {str(path)!r} cannot be written: {problem.strerror}.") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> WideDistribution:
+        """Read what ``save`` wrote."""
+        try:
+            with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+                about = json.loads(str(file["about"]))
+                cells, counts = file["cells"], file["counts"]
+            plan = plan_from_record(about["plan"]) if about["format"] == FORMAT else _first_version(about, path)
+            shape = plan.job.marginal.shape(plan.schema)  # type: ignore[attr-defined]
+            sparse = SparseCounts(shape, cells, counts)
+            return cls(plan=plan, counts=sparse, key=bytes.fromhex(about["key"]), seeded=bool(about["seeded"]))
+        except OSError:
+            raise ReleaseError(f"Wide: {str(path)!r} cannot be read. Check the path and its permissions.") from None
+        except ReleaseError:
+            raise
+        except (DpbayesError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+            raise ReleaseError(f"Wide: {str(path)!r} is not a wide distribution, or is damaged.") from None
+
+
+def _first_version(about: Record, path: str | Path) -> Plan:
+    """The plan of a state that 0.1.0 wrote."""
+    if about["format"] != "dpbayes-wide-1":
+        raise ReleaseError(f"Wide: {str(path)!r} was written by another version. Expected {FORMAT}.")
+    schema, marginal = Schema.from_record(about["schema"]), Marginal.from_record(about["marginal"])
+    made = from_record(about["mechanism"])
+    times = 1 if about["law"] == "cells" else len(marginal.names)
+    return Plan(
+        job=Wide(marginal=marginal, state=str(path), law=about["law"]),
+        schema=schema,
+        target=guarantee_from_record(about["target"]),
+        paid=(Paid(mechanism=made, times=times),),
+        choice=f"dirichlet: the law of {about['law']}",
+        about=f"wide: {marginal}",
+        columns=marginal.names,
+    )
+
+
+def _position(position: Mapping[str, int], name: str) -> int:
+    if name not in position:
+        raise InvalidArgument(f"Wide: there is no attribute {name!r} in it. It has {', '.join(position)}.")
+    return position[name]

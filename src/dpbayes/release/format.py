@@ -1,0 +1,378 @@
+"""A release: what was published, how it was made, and what it promises. Public, in one format for every product.
+
+Everything that was drawn is in ``tables`` and ``answers``; ``paid`` lists the mechanisms that drew it, each named by
+its place. All other numbers are computed from these, so that anyone can check them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes._checks import Floats
+from dpbayes.domain import codec
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.codec import Record, canonical, digest
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
+from dpbayes.ledger.account import Spending
+from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
+from dpbayes.privacy.cost import Cost, Priced
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.words import statement
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger
+    from dpbayes.release.posterior import Posterior
+    from dpbayes.release.table import TableView
+    from dpbayes.release.verify import Verification
+
+FORMAT = "dpbayes-release"
+VERSION = 2
+
+TableKind = Literal["gammas", "noisy-counts", "pseudo-records", "shares"]
+
+WHOLE = ("noisy-counts", "pseudo-records")
+"""Kinds of tables whose values are whole numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """A mechanism that was paid for, and how often it drew."""
+
+    mechanism: Priced
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        _checks.positive_integer("Release", times=self.times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Product:
+    """Numbers derived from what was drawn, at no further cost; row-major over the axes."""
+
+    values: Floats
+    """One number per cell. Shares add up to one over the table, in a conditional table over each row."""
+    lower: Floats | None = None
+    """Lower ends of the intervals."""
+    upper: Floats | None = None
+    """Upper ends of the intervals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One row of a conditional table: how many records it seems to have, and how much of it is prior or noise."""
+
+    levels: tuple[str, ...]
+    """Which row: a level for each attribute after the bar."""
+    records: float
+    """Its number of records, as estimated."""
+    prior_share: float
+    """How much of it is prior or noise: near one, the group is too small to say much about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """One published table. Axes come in the order given first, then of, with the levels of the schema."""
+
+    marginal: Marginal
+    """Which table."""
+    by: int
+    """The place in ``paid`` of the mechanism that drew it."""
+    kind: TableKind
+    """Gammas of a Dirichlet draw, noisy counts, counts of pseudo-records, or shares of a wide distribution."""
+    values: Floats
+    """What was drawn. Everything else is computed from it."""
+    products: dict[str, Product] = field(default_factory=dict)
+    """``counts``, ``empirical`` shares of these records, ``population`` shares; ``draw`` of a Dirichlet release."""
+    groups: tuple[Group, ...] = ()
+    """The rows of a conditional table."""
+    notes: tuple[str, ...] = ()
+    """Remarks for readers, computed too."""
+
+    def record(self) -> Record:
+        """JSON form; whole numbers are written as such."""
+        found = codec.fields_record(self)
+        if self.kind in WHOLE:
+            found["values"] = self.values.astype(np.int64).tolist()
+        return found
+
+    @classmethod
+    def from_record(cls, record: object) -> Table:
+        """Read the JSON form back."""
+        read = codec.from_fields(cls, record, "tables")
+        if read.kind in WHOLE and not all(type(value) is int for value in record["values"]):  # type: ignore[index]
+            raise InvalidArgument(f"tables: expected whole numbers, as {read.kind} are.")
+        return read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Something drawn that is no table: categories, edges, the power of a model, the parameters of a posterior."""
+
+    name: str
+    """What it is, as ``edges of age``."""
+    by: int
+    """The place in ``paid`` of the mechanism that drew it."""
+    values: tuple[str, ...] | tuple[float, ...]
+    """The answer itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Release:
+    """Everything that is public about one release."""
+
+    job: Record
+    """What was asked for; ``kind`` says by which sort of job."""
+    schema: Schema
+    """What is public about the table."""
+    promise: Guarantee
+    """What all of it together promises."""
+    choice: str
+    """Which mechanism, and why."""
+    paid: tuple[Paid, ...]
+    """The mechanisms that drew what is published."""
+    records: int | None = None
+    """The number of records; null where it is private."""
+    seeded: bool = False
+    """Whether the randomness was repeatable: then nothing is promised."""
+    created: str = ""
+    """When, in UTC."""
+    software: dict[str, str] = field(default_factory=dict)
+    """The versions of what drew and wrote it."""
+    tables: tuple[Table, ...] = ()
+    """Tables, in the order asked for."""
+    answers: tuple[Answer, ...] = ()
+    """Everything else that was drawn."""
+    lock: str = ""
+    """Names the charge in the ledger; empty if no ledger remembers the release."""
+    spending: Spending | None = None
+    """Where the charge stands in the ledger."""
+    files: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the files that were written beside this one."""
+    seal: str = ""
+    """SHA-256 of all the rest, as its file states it: an edit shows. Empty before it is written."""
+
+    def __post_init__(self) -> None:
+        if not self.tables and not self.answers and self.kind != "wide":
+            raise InvalidArgument("Release: expected a table or an answer.")
+        for by in self.uses:
+            if not 0 <= by < len(self.paid):
+                raise InvalidArgument("Release: expected every table and answer to name a mechanism that was paid for.")
+        for table in self.tables:
+            if table.kind not in get_args(TableKind):
+                raise InvalidArgument(f"Release: expected a table of {', '.join(get_args(TableKind))}.")
+            self._check_shape(table)
+
+    def _check_shape(self, table: Table) -> None:
+        shape = table.marginal.shape(self.schema)
+        size, rows = math.prod(shape), math.prod(shape[: len(table.marginal.given)])
+        lists = [table.values]
+        for product in table.products.values():
+            lists += [part for part in (product.values, product.lower, product.upper) if part is not None]
+        if any(len(part) != size for part in lists) or (table.groups and len(table.groups) != rows):
+            raise InvalidArgument(f"Release: a list of {table.marginal} does not fit the levels of the schema.")
+        if (
+            table.kind in WHOLE
+            and not ((table.values == np.rint(table.values)) & (np.abs(table.values) <= 2**53)).all()
+        ):
+            raise InvalidArgument(f"Release: expected the values of {table.marginal} to be whole numbers, up to 2⁵³.")
+
+    # -- what it says -----------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """The sort of job that it answers."""
+        return str(self.job.get("kind", ""))
+
+    @property
+    def dataset(self) -> str:
+        """The declared id of the data set."""
+        return self.schema.id
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Whom the promise protects."""
+        return self.schema.unit
+
+    @property
+    def cost(self) -> Cost:
+        """What was paid for it."""
+        costs = [Cost.of(paid.mechanism, paid.times) for paid in self.paid]
+        return sum(costs[1:], costs[0])
+
+    @property
+    def uses(self) -> tuple[int, ...]:
+        """For each table and then each answer, the place of the mechanism that drew it."""
+        return (*(table.by for table in self.tables), *(answer.by for answer in self.answers))
+
+    @property
+    def legacy(self) -> bool:
+        """Whether it was read from a file of an earlier format."""
+        return bool(self.job.get("legacy"))
+
+    @property
+    def bought(self) -> bool:
+        """Whether parts of the schema were bought with it, so that it differs from the one that was charged."""
+        return any(answer.name.startswith("edges of ") for answer in self.answers) and bool(self.tables)
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        return float(self.job.get("level", 0.95))
+
+    def statement(self) -> str:
+        """The promise in plain English."""
+        return statement(self.promise, self.unit, tables=len(self.tables), seeded=self.seeded)
+
+    def __getitem__(self, marginal: str | Marginal) -> TableView:
+        """A table with its estimates, by its name: ``release["income|sex"]``."""
+        from dpbayes.release.table import TableView
+
+        asked = Marginal.of_text(marginal)
+        for table in self.tables:
+            if table.marginal == asked:
+                return TableView(release=self, table=table)
+        known = ", ".join(str(table.marginal) for table in self.tables) or "none"
+        raise ReleaseError(f"Release: it has no table {asked}. It has {known}.")
+
+    def axes(self, table: Table) -> tuple[Attribute, ...]:
+        """The attributes of a table, in axis order."""
+        return table.marginal.axes(self.schema)
+
+    def array(self, table: Table, product: str | None = None, part: str = "values") -> Floats:
+        """The drawn numbers, or those of a product, in the shape of the table."""
+        numbers = table.values if product is None else getattr(table.products[product], part)
+        return np.asarray(numbers, dtype=np.float64).reshape(table.marginal.shape(self.schema))
+
+    def __repr__(self) -> str:
+        what = ", ".join(str(table.marginal) for table in self.tables[:4]) + (", …" if len(self.tables) > 4 else "")
+        what = what or ", ".join(answer.name for answer in self.answers[:4])
+        promise = "seeded, not private" if self.seeded else str(self.promise)
+        return f"Release({self.kind} of {self.dataset!r}: {what}; {promise})"
+
+    # -- what can be made of it: each is a function of the rooms above, offered here for convenience ---------------
+
+    def verify(self, *, ledger: Ledger | str | Path | None = None) -> Verification:
+        """Check what it promises; with its ledger, also that it was charged."""
+        from dpbayes.release.verify import verify
+
+        return verify(self, ledger=ledger)
+
+    def save(self, folder: str | Path, *, numbers: Literal["csv", "parquet"] = "csv") -> tuple[Path, ...]:
+        """Write ``release.json``, the numbers and ``report.html`` into a new folder, all at once."""
+        from dpbayes.report.folder import save
+
+        return save(self, folder, numbers=numbers)
+
+    def posterior(self) -> Posterior:
+        """What it says about the table behind it: estimates, intervals, draws, answers. Free."""
+        from dpbayes.release.posterior import Posterior
+
+        return Posterior(self)
+
+    def build(self, model: Any = None) -> Any:
+        """The model that was fitted, or any model whose tables the release holds. Free."""
+        from dpbayes.models.base import built
+
+        return built((self,), model)
+
+    def _repr_html_(self) -> str:
+        from dpbayes.report.page import fragment
+
+        return fragment(self)
+
+    # -- its file ---------------------------------------------------------------------------------------------
+
+    def drawn(self) -> Release:
+        """Without what was computed from the draw, and without what came after it."""
+        bare = tuple(replace(table, products={}, groups=(), notes=()) for table in self.tables)
+        return replace(self, tables=bare, spending=None, files={}, seal="")
+
+    def digest(self) -> str:
+        """SHA-256 of the draw: the ledger's note of the charge names it, and so fixes all of it."""
+        return digest(canonical(self.drawn()._content()))
+
+    def _content(self) -> Record:
+        fields = codec.fields_record(self)
+        fields.pop("seal")
+        return {"format": FORMAT, "version": VERSION, **fields}
+
+    def sealed(self) -> str:
+        """The seal that this content should have."""
+        return digest(canonical(self._content()))
+
+    def record(self) -> Record:
+        """JSON form, with its seal."""
+        content = self._content()
+        return {**content, "seal": digest(canonical(content))}
+
+    def to_json(self) -> str:
+        """The JSON file."""
+        return json.dumps(self.record(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Release:
+        """Read the JSON form back; whether the seal fits is for ``verify`` to say."""
+        content = {key: value for key, value in record.items() if key not in ("format", "version")}
+        return codec.from_fields(cls, content)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Release:
+        """Read a JSON file of this or an earlier version; what does not fit the format is refused in one sentence."""
+        record = loaded(text)
+        try:
+            if record.get("format") == FORMAT and record.get("version") == VERSION:
+                return cls._faithful(record)
+            from dpbayes.release.legacy import upgraded
+
+            return upgraded(record)
+        except ReleaseError:
+            raise
+        except DpbayesError as problem:
+            raise ReleaseError(f"Release: {problem}") from None
+        except (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError, RecursionError):
+            raise ReleaseError("Release: a part of the file is missing or malformed.") from None
+
+    @classmethod
+    def _faithful(cls, record: Record) -> Release:
+        """Read a record of which nothing gets lost: what is not understood could mislead those who read the file."""
+        read, written = cls.from_record(record), {key: value for key, value in record.items() if key != "seal"}
+        if not read.seal or canonical(read._content()) != canonical(written):
+            raise ReleaseError("Release: the file lacks a seal, or holds something that dpbayes does not write.")
+        return read
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a release from its file, or from the folder that holds ``release.json``."""
+        where = Path(path)
+        try:
+            return cls.from_json((where / "release.json" if where.is_dir() else where).read_bytes())
+        except OSError as problem:
+            raise ReleaseError(f"Release: cannot read {str(path)!r}: {problem.strerror}.") from None
+
+
+def loaded(text: str | bytes) -> Record:
+    """The JSON object in a file."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ReleaseError("Release: the file is not JSON.") from None
+    if not isinstance(record, dict):
+        raise ReleaseError(f"Release: expected a JSON object whose format is {FORMAT!r}.")
+    return record
+
+
+def now() -> str:
+    """The time of a release, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

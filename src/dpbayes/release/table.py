@@ -1,0 +1,107 @@
+"""One table of a release, for people and for other libraries: frames, pictures, a short print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpbayes.domain.marginal import Marginal
+from dpbayes.errors import MissingExtra
+from dpbayes.release.format import Release, Table
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TableView:
+    """A table with its estimates: ``release["income|sex"]``."""
+
+    release: Release
+    table: Table
+
+    @property
+    def marginal(self) -> Marginal:
+        """Which table it is."""
+        return self.table.marginal
+
+    def to_arrow(self) -> pyarrow.Table:
+        """One row per cell: its levels, what was released, and every product with the ends of its intervals.
+
+        A column of numbers whose name is an attribute's already gets an underscore.
+        """
+        import pyarrow
+
+        columns: dict[str, Any] = {}
+        axes = self.release.axes(self.table)
+        positions = np.unravel_index(np.arange(len(self.table.values)), tuple(len(axis.levels) for axis in axes))
+        for axis, position in zip(axes, positions, strict=True):
+            columns[axis.name] = pyarrow.DictionaryArray.from_arrays(position.astype(np.int32), list(axis.levels))
+        for name, values in self._numbers().items():
+            columns[_free(name, columns)] = pyarrow.array(values)
+        return pyarrow.table(columns)
+
+    def _numbers(self) -> dict[str, np.ndarray]:
+        drawn = self.table.values
+        listed = {"released": drawn if self.table.kind in ("gammas", "shares") else drawn.astype(np.int64)}
+        for name, made in self.table.products.items():
+            parts = {name: made.values, f"{name}_lower": made.lower, f"{name}_upper": made.upper}
+            listed |= {part: values for part, values in parts.items() if values is not None}
+        return listed
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame."""
+        try:
+            import pandas  # noqa: F401 - pyarrow needs it
+        except ImportError:
+            raise MissingExtra("Release: pandas is not installed. Install it, or use to_arrow().") from None
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a polars frame."""
+        try:
+            import polars
+        except ImportError:
+            raise MissingExtra("Release: polars is not installed. Install it, or use to_arrow().") from None
+        return polars.from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Any library that reads Arrow streams can read the table."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Shares with their intervals, as a matplotlib figure; written to ``path`` if there is one."""
+        from dpbayes.report.plots import plot_table
+
+        return plot_table(self, path)
+
+    def __repr__(self) -> str:
+        name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
+        levels = product(*(axis.levels for axis in self.release.axes(self.table)))
+        lines = [f"{self.marginal}: {name or self.table.kind}, {len(self.table.values):,} cells"]
+        made = self.table.products.get(name) if name else None
+        for index, cell in zip(range(min(SHOWN, len(self.table.values))), levels, strict=False):
+            value = self.table.values[index] if made is None else made.values[index]
+            ends = "" if made is None or made.lower is None else f"  [{made.lower[index]:.4f}, {made.upper[index]:.4f}]"  # type: ignore[index]
+            lines.append(f"  {' · '.join(cell)}: {value:.4g}{ends}")
+        if len(self.table.values) > SHOWN:
+            lines.append(f"  … and {len(self.table.values) - SHOWN:,} more cells")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from dpbayes.report.tables import section
+
+        return str(section(1, self.release, self.table))
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    used = {other.casefold() for other in taken}
+    while name.casefold() in used:
+        name += "_"
+    return name

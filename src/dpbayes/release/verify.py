@@ -1,0 +1,310 @@
+"""Check a release from its file alone: the promise is priced again, and every number recomputed from what was drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpbayes.domain.codec import canonical, digest
+from dpbayes.errors import DpbayesError
+from dpbayes.mechanisms.base import confirm
+from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
+from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.rounding import float_leak, rounded
+from dpbayes.mechanisms.urn import PseudoRecords
+from dpbayes.privacy.cost import Priced
+from dpbayes.release.format import Product, Release, Table, TableKind
+from dpbayes.release.products import completed
+from dpbayes.release.words import rows
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger
+
+TOLERANCE = 1e-6
+"""Recomputed numbers may differ by this share of the largest one: other processors round otherwise."""
+
+MADE_BY: dict[TableKind, tuple[type, ...]] = {
+    "gammas": (Dirichlet,),
+    "noisy-counts": (Gaussian, Laplace),
+    "pseudo-records": (PseudoRecords, UnroundedDirichlet),  # 0.1.0 wrote the draw that they are taken from
+    "shares": (Dirichlet,),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was checked, with the numbers that decided it."""
+
+    name: str
+    passed: bool
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{'pass' if self.passed else 'FAIL'}  {self.name}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """All checks of a release."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    def record(self) -> dict[str, object]:
+        """JSON form."""
+        listed = [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in self.checks]
+        return {"ok": self.ok, "checks": listed}
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.checks))
+
+
+class _Failed(Exception):  # noqa: N818 - never leaves this module
+    """The reason why a check did not pass."""
+
+
+def verify(
+    release: Release, *, ledger: Ledger | str | Path | None = None, folder: str | Path | None = None
+) -> Verification:
+    """Check what a release of any kind promises; with its ledger, also that it was charged; with its folder, its files.
+
+    A check that cannot be carried out has failed: nothing is raised. The checks show that the file keeps its promise
+    and agrees with itself, not who wrote it.
+    """
+    checks: dict[str, Callable[[], str]] = {
+        "randomness": lambda: _randomness(release),
+        "seal": lambda: _seal(release),
+        "mechanisms": lambda: _mechanisms(release),
+        "promise": lambda: _promise(release),
+        "public totals": lambda: _public_totals(release),
+        "values": lambda: _values(release),
+        "floating point": lambda: _floating_point(release),
+        "products": lambda: _products(release),
+    }
+    if folder is not None:
+        checks["files"] = lambda: _files(release, Path(folder))
+    if ledger is not None:
+        checks["ledger"] = lambda: _ledger(release, ledger)
+    return Verification(checks=tuple(_checked(name, check) for name, check in checks.items()))
+
+
+def _checked(name: str, check: Callable[[], str]) -> Check:
+    try:
+        with np.errstate(all="ignore"):
+            return Check(name=name, passed=True, detail=check())
+    except _Failed as reason:
+        return Check(name=name, passed=False, detail=str(reason))
+    except DpbayesError as problem:
+        return Check(name=name, passed=False, detail=str(problem))
+    except (ArithmeticError, ValueError, TypeError, MemoryError) as problem:
+        # a file may hold any numbers; whatever arithmetic they break, the release is not verified
+        return Check(name=name, passed=False, detail=f"cannot be computed ({type(problem).__name__})")
+
+
+def _randomness(release: Release) -> str:
+    if release.seeded:
+        raise _Failed("drawn with a seed, so nothing is promised")
+    return "not seeded, says the file"
+
+
+def _seal(release: Release) -> str:
+    if release.legacy:
+        return "a file of 0.1.0 carries none"
+    if not release.seal:
+        return "not read from a file"
+    if release.seal != release.sealed():
+        raise _Failed("the file was edited after it was written")
+    return "the file is as it was written"
+
+
+def _drawn(release: Release) -> Iterator[tuple[str, Table, Priced]]:
+    """Each table with its name and its mechanism."""
+    for table in release.tables:
+        mechanism = release.paid[table.by].mechanism
+        if not isinstance(mechanism, MADE_BY[table.kind]):
+            raise _Failed(f"{table.marginal}: {table.kind} are not drawn by {mechanism.record()['mechanism']}")
+        yield str(table.marginal), table, mechanism
+
+
+def _mechanisms(release: Release) -> str:
+    unit, used = release.unit, Counter(release.uses)
+    for place, paid in enumerate(release.paid):
+        if paid.mechanism.unit != unit:
+            raise _Failed(f"mechanism {place + 1} protects another unit than the schema")
+        if release.kind != "wide" and used[place] > paid.times:
+            raise _Failed(f"mechanism {place + 1} was paid for {paid.times} times and drew {used[place]} times")
+        confirm(paid.mechanism)  # a certificate is worth what enumeration says
+    for name, table, mechanism in _drawn(release):
+        if isinstance(mechanism, (Dirichlet, PseudoRecords)):
+            _check_dirichlet(name, table, mechanism)
+    return f"{len(release.paid)} known, all for {unit.adjacency} and {rows(unit)} per person"
+
+
+def _check_dirichlet(name: str, table: Table, mechanism: Dirichlet | PseudoRecords) -> None:
+    """What a record could claim to look cheaper than a table of counts is."""
+    moved, declared = mechanism.unit.sensitivity, getattr(mechanism, "sensitivity", None)
+    if declared is not None and any(
+        getattr(declared, part) < getattr(moved, part) for part in ("l1", "l2_squared", "linf")
+    ):
+        raise _Failed(f"{name}: the declared sensitivity is below that of a table of counts")
+    if isinstance(mechanism.concentration, tuple) and len(mechanism.concentration) != len(table.values):
+        raise _Failed(f"{name}: there are not as many concentrations as cells")
+
+
+def _promise(release: Release) -> str:
+    promise, cost = release.promise, release.cost
+    gap = promise.gap(cost)
+    said = f"{promise.size + gap:.9g}"
+    if not gap <= 0:  # also when the gap is not a number
+        raise _Failed(f"it costs {said}, more than {promise}")
+    return f"it costs {said}, within {promise}"
+
+
+def _public_totals(release: Release) -> str:
+    if release.unit.fixed_size:
+        if release.records is not None and release.records < 0:
+            raise _Failed("the number of records is negative")
+        return "the number of records is public"
+    if release.records is not None:
+        raise _Failed("the number of records is in the file, though the unit keeps it private")
+    return "no number of records is in the file: the unit keeps it private"
+
+
+def _values(release: Release) -> str:
+    for name, table, mechanism in _drawn(release):
+        if table.kind == "gammas":
+            _check_gammas(name, release, table, mechanism)
+        elif table.kind == "shares" and not ((table.values >= 0).all() and table.values.sum() <= 1 + 1e-6):
+            raise _Failed(f"{name}: expected shares that add up to one at most")
+        elif table.kind == "pseudo-records" and (table.values < 0).any():
+            raise _Failed(f"{name}: expected whole numbers, zero or above")
+        elif isinstance(mechanism, PseudoRecords) and int(table.values.sum()) != mechanism.records:
+            raise _Failed(f"{name}: expected {mechanism.records:,} pseudo-records")
+    cells = sum(len(table.values) for table in release.tables)
+    return f"{cells:,} values in tables and {len(release.answers)} answers, all in the range of their mechanism"
+
+
+def _check_gammas(name: str, release: Release, table: Table, mechanism: Priced) -> None:
+    grid = getattr(mechanism, "grid", 0.0)
+    if grid and (rounded(table.values, grid) != table.values).any():
+        raise _Failed(f"{name}: expected values that are rounded as the mechanism rounds them")
+    old = release.job.get("grid")  # 0.1.0 wrote the grid beside the mechanism
+    steps = table.values / (grid or old or 1.0)
+    if not grid and not (isinstance(old, float) and (steps >= 1).all() and (steps == np.rint(steps)).all()):
+        raise _Failed(f"{name}: expected positive multiples of a grid")
+
+
+def _floating_point(release: Release) -> str:
+    """Whether the promise survives that gammas were made of doubles."""
+    gammas = [(name, table, made) for name, table, made in _drawn(release) if table.kind == "gammas"]
+    for name, table, mechanism in gammas:
+        grid = release.job.get("grid")
+        if leak := float_leak(mechanism.record(), grid=grid, largest=float(np.max(table.values))):
+            raise _Failed(f"{name}: {leak}")
+    if gammas:
+        return "gammas are rounded so coarsely that the doubles behind them do not show"
+    if any(table.kind == "shares" for table in release.tables):
+        return "shares are rounded so coarsely that the doubles behind them do not show"
+    return "whole numbers and choices only, exact on any computer"
+
+
+def _products(release: Release) -> str:
+    made_by = release.software.get("dpbayes", "an unknown version")
+    if not any(table.products or table.groups or table.notes for table in release.tables):
+        return "no estimates are stated"
+    worst = 0.0
+    for table, again in zip(release.tables, completed(release.drawn()).tables, strict=True):
+        name = str(table.marginal)
+        if again.products.keys() != table.products.keys():
+            raise _Failed(f"{name}: expected the products {', '.join(again.products) or 'none'}")
+        if [group.levels for group in again.groups] != [group.levels for group in table.groups]:
+            raise _Failed(f"{name}: the groups are not those of the table")
+        if again.notes != table.notes:
+            raise _Failed(f"{name}: the remarks are not those that follow from the values")
+        for product, numbers in table.products.items():
+            worst = max(worst, _distance(f"{name}, {product}", numbers, again.products[product]))
+        for written, recomputed in zip(table.groups, again.groups, strict=True):
+            pairs = ((written.records, recomputed.records), (written.prior_share, recomputed.prior_share))
+            worst = max(worst, *(abs(one - other) / max(abs(other), 1.0) for one, other in pairs))
+        if not worst <= TOLERANCE:
+            raise _Failed(
+                f"{name}: estimates differ by {worst:.2g} from those of the released values (it was made by dpbayes "
+                f"{made_by}; estimates may have changed since)"
+            )
+    return f"recomputed from the released values, largest difference {worst:.2g}"
+
+
+def _distance(name: str, written: Product, recomputed: Product) -> float:
+    """The largest difference, as a share of the largest number."""
+    worst = 0.0
+    for part in ("values", "lower", "upper"):
+        one, other = getattr(written, part), getattr(recomputed, part)
+        if (one is None) != (other is None):
+            raise _Failed(f"{name}: an end of the intervals is missing, or should not be there")
+        if one is not None:
+            size = max(float(np.abs(other).max()), 1e-300)
+            worst = max(worst, float(np.abs(np.subtract(one, other)).max()) / size)
+    return worst
+
+
+def _files(release: Release, folder: Path) -> str:
+    for name, expected in release.files.items():
+        if Path(name).name != name:
+            raise _Failed("a file is named that does not lie beside the release")
+        try:
+            found = digest((folder / name).read_bytes())
+        except OSError:
+            raise _Failed(f"{name} is missing, or cannot be read") from None
+        if found != expected:
+            raise _Failed(f"{name} was changed after it was written")
+    return f"{len(release.files)} files beside it, all as they were written"
+
+
+def _ledger(release: Release, where: Ledger | str | Path) -> str:
+    if not release.lock:
+        raise _Failed("the release names no charge: no ledger remembers it")
+    if isinstance(where, (str, Path)):
+        from dpbayes.ledger.ledger import Ledger
+
+        where = Ledger(where)
+    account = where.account(release.dataset)
+    charge = next((each for each in account.charges.values() if each.lock == release.lock), None)
+    if charge is None:
+        raise _Failed("no charge in this ledger is for this release")
+    if charge.state == "void":
+        raise _Failed("the charge was taken back, as if nothing had been drawn")
+    if account.unit != release.unit:
+        raise _Failed("the ledger protects another unit")
+    if charge.schema and charge.schema != release.schema.digest and not release.bought:
+        raise _Failed("the charge was made under another schema")
+    paid: Counter[str] = Counter()
+    for each in release.paid:
+        paid[canonical(each.mechanism.record())] += each.times
+    if charge.mechanisms != paid:
+        raise _Failed("the charge is for other mechanisms, or for another number of draws")
+    if charge.digest and release.kind != "wide" and charge.digest != release.digest():
+        raise _Failed("the ledger notes that something else was drawn for this charge")
+    _check_spending(release, account.spending(charge.entry.serial))
+    same = " for exactly this draw" if charge.digest and release.kind != "wide" else ""
+    return f"charged in full as entry {charge.entry.serial}{same}; the chain of {len(account.entries)} entries is sound"
+
+
+def _check_spending(release: Release, now: Any) -> None:
+    """What the file says about the budget is what the ledger says of that entry."""
+    stated = release.spending
+    if stated is None:
+        return
+    if (stated.serial, stated.hash, canonical(stated.budget)) != (now.serial, now.hash, canonical(now.budget)):
+        raise _Failed("the file states another entry or budget than the ledger")
+    if not (np.isclose(stated.spent, now.spent, rtol=1e-6) and np.isclose(stated.left, now.left, rtol=1e-6, atol=1e-9)):
+        raise _Failed("the file states another balance than the ledger")

@@ -1,0 +1,58 @@
+"""The promise in plain English: the same sentences in files, reports and on the terminal."""
+
+from __future__ import annotations
+
+import math
+
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, rounded_up
+
+SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
+
+_LARGEST = 700.0
+"""e^ε beyond this overflows, and promises nothing anyway."""
+
+
+def statement(promise: Guarantee, unit: PrivacyUnit, *, tables: int, seeded: bool) -> str:
+    """What is promised to one person.
+
+    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> import textwrap
+    >>> print(textwrap.fill(statement(ApproxDP(epsilon=1, delta=1e-6), unit, tables=2, seeded=False), 80))
+    Replacing the data of any one person (one row) changes what these 2 tables can
+    say by at most ε=1 at δ=1e-06: no outcome becomes more than 2.72 times as
+    likely, except with probability one in a million.
+    """
+    if seeded:
+        return SEEDED
+    change = "Replacing" if unit.replaces else "Adding or removing"
+    what = "this release" if tables == 0 else "this table" if tables == 1 else f"these {tables} tables"
+    who = f"{change} the data of any one person ({rows(unit)})"
+    return f"{who} changes what {what} can say by at most {promise}{_meaning(promise)}."
+
+
+def rows(unit: PrivacyUnit) -> str:
+    """How many rows of a person are protected.
+
+    >>> rows(PrivacyUnit(adjacency="add-remove", max_rows=3))
+    'up to 3 rows'
+    """
+    return "one row" if unit.max_rows == 1 else f"up to {unit.max_rows} rows"
+
+
+def _meaning(promise: Guarantee) -> str:
+    if not isinstance(promise, (PureDP, ApproxDP)) or promise.epsilon > _LARGEST:
+        return ""
+    factor = rounded_up(math.exp(promise.epsilon), digits=3)
+    unless = f", except with probability {chance(promise.delta)}" if isinstance(promise, ApproxDP) else ""
+    return f": no outcome becomes more than {factor} times as likely{unless}"
+
+
+def chance(probability: float) -> str:
+    """A small probability in words where words are shorter.
+
+    >>> chance(1e-6), chance(2e-9), chance(0.01)
+    ('one in a million', '2e-09', '0.01')
+    """
+    words = {1e-3: "one in a thousand", 1e-6: "one in a million", 1e-9: "one in a billion", 1e-12: "one in a trillion"}
+    return words.get(probability, rounded_up(probability))

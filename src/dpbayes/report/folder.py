@@ -1,0 +1,112 @@
+"""Write a release to a folder: JSON, numbers, report. All of it appears at once, or nothing does."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from dpbayes import _checks
+from dpbayes.domain import durable
+from dpbayes.domain.codec import digest
+from dpbayes.domain.marginal import Marginal
+from dpbayes.errors import ReleaseError
+from dpbayes.release.format import Release
+from dpbayes.release.products import completed
+from dpbayes.release.table import TableView
+from dpbayes.report.page import report_html
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Numbers = Literal["csv", "parquet"]
+
+
+def check_folder(folder: str | Path) -> Path:
+    """Refuse a folder that a release cannot be written to, before anything is charged for it."""
+    where = Path(folder)
+    try:
+        if where.is_dir() and any(where.iterdir()):
+            raise ReleaseError(f"Release: the folder {str(where)!r} is not empty. Name a new one.")
+        if where.exists() and not where.is_dir():
+            raise ReleaseError(f"Release: {str(where)!r} is a file. Name a new folder.")
+        nearest = next(parent for parent in where.absolute().parents if parent.exists())
+        attempt = _beside(nearest / where.name)
+        attempt.mkdir()
+        attempt.rmdir()
+    except OSError as problem:
+        raise _cannot_write(where, problem) from None
+    return where
+
+
+def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> tuple[Path, ...]:
+    """Write ``release.json``, ``report.html`` and one file of numbers per table; return their paths.
+
+    The folder must be new or empty. The files are written and flushed beside it, then renamed into place, and
+    ``release.json`` names the hash of each.
+    """
+    _checks.one_of("save", ("csv", "parquet"), numbers=numbers)
+    where = check_folder(folder)
+    if not any(table.products for table in release.tables):
+        release = completed(release)
+    writers: dict[str, Callable[[Path], object]] = {
+        "report.html": lambda path: path.write_text(report_html(release), encoding="utf-8")
+    }
+    for number, table in enumerate(release.tables, start=1):
+        view = TableView(release, table)
+        name = f"{number}-{file_stem(table.marginal)}.{numbers}"
+        writers[name] = lambda path, view=view: _write_numbers(view.to_arrow(), path, numbers)  # type: ignore[misc]
+    beside = _beside(where)
+    try:
+        beside.mkdir(parents=True)
+        for name, write in writers.items():
+            write(beside / name)
+            durable.flush(beside / name)
+        files = {name: digest((beside / name).read_bytes()) for name in writers}
+        (beside / "release.json").write_text(replace(release, files=files).to_json(), encoding="utf-8")
+        durable.flush(beside / "release.json")
+        beside.rename(where)
+        durable.flush(where.absolute().parent)
+    except OSError as problem:
+        raise _cannot_write(where, problem) from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return (where / "release.json", *(where / name for name in writers))
+
+
+def _beside(where: Path) -> Path:
+    """A new name in the same folder, so that the rename stays within one file system."""
+    absolute = where.absolute()
+    return absolute.with_name(f".{absolute.name[:100]}.{secrets.token_hex(8)}")
+
+
+def _cannot_write(where: Path, problem: OSError) -> ReleaseError:
+    return ReleaseError(f"Release: cannot write to {str(where)!r}: {problem.strerror or 'the disk refused'}.")
+
+
+def file_stem(marginal: Marginal) -> str:
+    """A file name for a table, of letters and digits.
+
+    >>> file_stem(Marginal.parse("income|sex,age group"))
+    'income-by-sex-age-group'
+    """
+    said = "-by-".join("-".join(side) for side in (marginal.of, marginal.given) if side)
+    return re.sub(r"\W+", "-", said).strip("-")[:40] or "table"
+
+
+def _write_numbers(numbers: pyarrow.Table, path: Path, kind: Numbers) -> None:
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    if kind == "parquet":
+        parquet.write_table(numbers, path)
+        return
+    texts = [
+        column.cast(pyarrow.string()) if pyarrow.types.is_dictionary(column.type) else column
+        for column in numbers.columns
+    ]
+    csv.write_csv(pyarrow.table(texts, names=numbers.column_names), path)

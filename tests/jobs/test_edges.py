@@ -1,0 +1,134 @@
+"""Bought edges: private quantiles on a public grid, their price, and the law of one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import math
+from collections import Counter
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from dpbayes import ApproxDP, Attribute, Curator, Edges, PrivacyUnit, PureDP, Quantiles, Schema
+from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
+from dpbayes.jobs.base import job_from_record
+from dpbayes.mechanisms.selection import Selection
+from dpbayes.tables.sources import open_table
+
+UNITS = [
+    PrivacyUnit(adjacency=adjacency, max_rows=rows) for adjacency in ("replace-one", "add-remove") for rows in (1, 3)
+]
+
+
+def schema(name: str = "x", unit: PrivacyUnit = UNITS[0]) -> Schema:
+    return Schema(id="d", unit=unit, attributes=(Attribute(name=name, edges=(0.0, 1.0)),))
+
+
+def edges_of(values: object, epsilon: float = 1.0, **quantiles: float) -> tuple[float, ...]:
+    job = Edges(column="x", quantiles=Quantiles(**quantiles))  # type: ignore[arg-type]
+    (answer,) = Curator({"x": values}, schema()).release(job, PureDP(epsilon=epsilon)).answers
+    return answer.values  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_the_cost_of_edges_is_pure_and_meets_what_was_asked(unit: PrivacyUnit) -> None:
+    job = Edges(column="x", quantiles=Quantiles(lower=0, upper=120, bins=5))
+    cost = job.plan(schema(unit=unit), PureDP(epsilon=0.8)).cost
+    assert 0.8 * (1 - 1e-6) <= cost.renyi(math.inf) <= 0.8
+    assert cost.delta(0.8) == 0
+    assert cost.epsilon(1e-6) < 0.8
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_a_person_moves_no_score_by_more_than_is_paid_for(unit):
+    discovery = Quantiles(lower=0, upper=4, bins=5, candidates=5)
+    rng = np.random.default_rng(7)
+
+    def scores(values, rank):
+        below = np.array([sum(value < edge for value in values) for edge in discovery.grid])
+        return np.array(discovery.scores(below, len(values), rank))
+
+    largest = Counter()
+    for _ in range(300):
+        others = list(rng.integers(-1, 6, size=6))
+        mine, theirs = (list(rng.integers(-1, 6, size=rng.integers(0, unit.max_rows + 1))) for _ in range(2))
+        neighbour = others + (theirs if unit.replaces else [])  # a missing value is no row of the numbers
+        for rank in range(1, 5):
+            moved = np.abs(scores(others + mine, rank) - scores(neighbour, rank)).max()
+            assert moved <= discovery.moved(unit, rank)
+            largest[rank] = max(largest[rank], int(moved))
+    assert all(largest[rank] >= 0.6 * discovery.moved(unit, rank) for rank in range(1, 5))
+
+
+def test_edges_cut_into_parts_of_about_equal_size() -> None:
+    values = [float(value) for value in range(10_000)] + [math.nan, None]
+    edges = edges_of(values, 2.0, lower=-1000, upper=11_000, bins=4, candidates=1201)
+    assert edges[0] == -math.inf
+    assert edges[-1] == math.inf
+    assert np.abs(np.array(edges[1:-1]) - [2500, 5000, 7500]).max() < 200
+
+
+def test_edges_of_an_empty_table_are_still_drawn_from_the_grid() -> None:
+    edges = edges_of(np.array([], dtype=float), lower=0, upper=1, bins=3, candidates=11)
+    assert set(edges[1:-1]) <= set(Quantiles(lower=0, upper=1, bins=3, candidates=11).grid)
+
+
+@pytest.mark.parametrize("unit", UNITS[:3], ids=str)
+def test_the_law_of_an_edge_tells_no_neighbours_apart_beyond_its_price(unit):
+    """All tables of few values on a small grid, and all ways in which one person changes them."""
+    asked, selection = Quantiles(lower=0, upper=2, bins=3, candidates=3), Selection(sharpness=1.2, unit=unit)
+    places = range(5)  # below, between two and two, above; the last is no number
+
+    @functools.cache
+    def law(rows, rank):
+        table = np.bincount(rows, minlength=5)[:4]
+        scores = asked.scores(np.cumsum(table)[:-1], int(table.sum()), rank)
+        weights = np.exp(-1.2 * np.array(scores) / (2 * asked.moved(unit, rank)))
+        return weights / weights.sum()
+
+    people = [tuple(p) for size in range(unit.max_rows + 1) for p in combinations_with_replacement(places, size)]
+    worst = 0.0
+    for others, rank in product(combinations_with_replacement(places, 5 - unit.max_rows), (1, 2)):
+        laws = [law(tuple(sorted((*others, *person))), rank) for person in people]
+        for one, other in product(laws if unit.replaces else laws[:1], laws):
+            ratio = np.log(one / other)
+            worst = max(worst, float(ratio.max() - ratio.min()))
+    assert 0.7 * selection.sharpness <= worst <= selection.sharpness * (1 + 1e-12)
+
+
+def test_edges_of_dates_and_texts_are_refused_from_the_types_alone() -> None:
+    table = {"when": [dt.date(1987, 6, 5)], "what": ["canary"], "how much": [1.5], "code": ["1"]}
+
+    def check(column: str, rows: dict[str, list[object]]) -> None:
+        job = Edges(column=column, quantiles=Quantiles(lower=0, upper=1, bins=3))
+        fitting = Schema(id="d", unit=UNITS[0], attributes=(Attribute(name="code", categories=("1",)),))
+        job.check(open_table(rows), job.plan(fitting, PureDP(epsilon=1)))
+
+    for column in ("when", "what"):
+        with pytest.raises(SchemaError, match=column):
+            check(column, table)
+    check("how much", table)
+    # where everything is text, as in a CSV file, a type says nothing
+    check("code", {"what": ["canary"], "code": ["1"]})
+
+
+@pytest.mark.parametrize(
+    "bad", [{"bins": 1}, {"lower": 5}, {"upper": math.inf}, {"candidates": 2}, {"bins": 0}, {"lower": math.nan}]
+)
+def test_impossible_edges_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(InvalidArgument):
+        Quantiles(**{"lower": 0, "upper": 1, "bins": 3, **bad})  # type: ignore[arg-type]
+
+
+def test_edges_without_a_budget_are_refused() -> None:
+    with pytest.raises(DpbayesError):
+        edges_of([1.0], 0.0, lower=0, upper=1, bins=3)
+
+
+@pytest.mark.parametrize("target", [PureDP(epsilon=1), ApproxDP(epsilon=1, delta=1e-6)])
+def test_the_record_gives_the_job_and_its_plan_back(target: PureDP | ApproxDP) -> None:
+    job = Edges(column="x", quantiles=Quantiles(lower=0, upper=1, bins=3))
+    assert job_from_record(job.record()) == job
+    assert job_from_record(job.record()).plan(schema(), target) == job.plan(schema(), target)
