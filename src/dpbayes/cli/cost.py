@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +13,28 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.records import from_record
-from dpbayes.privacy.cost import Cost
+from dpbayes.mechanisms.urn import PseudoRecords
+from dpbayes.privacy.cost import Cost, Priced
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-PARAMETERS = {"dirichlet": {"weight", "concentration"}, "gaussian": {"sigma"}, "laplace": {"scale"}}
+PARAMETERS = {
+    "dirichlet": {"weight", "concentration"},
+    "pseudo-records": {"weight", "concentration", "records"},
+    "gaussian": {"sigma"},
+    "laplace": {"scale"},
+}
+MECHANISMS: dict[str, Callable[..., Priced]] = {
+    "dirichlet": Dirichlet,
+    "pseudo-records": PseudoRecords,
+    "gaussian": Gaussian,
+    "laplace": Laplace,
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -26,16 +42,19 @@ def register(app: typer.Typer) -> None:
     app.command("cost")(cost_command)
 
 
+@options.unit
 def cost_command(
+    unit: PrivacyUnit,
     releases: Annotated[
         list[str] | None,
         typer.Argument(
-            help="dirichlet, gaussian or laplace with the options below; or several such as "
+            help="dirichlet, pseudo-records, gaussian or laplace with the options below; or several such as "
             "dirichlet:weight=1,concentration=10,times=3 gaussian:sigma=4."
         ),
     ] = None,
     weight: Annotated[float | None, typer.Option(help="Dirichlet: r.")] = None,
     concentration: Annotated[float | None, typer.Option(help="Dirichlet: α.")] = None,
+    records: Annotated[int | None, typer.Option(help="Pseudo-records: how many are drawn.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Gaussian: standard deviation.")] = None,
     scale: Annotated[float | None, typer.Option(help="Laplace: scale.")] = None,
     times: Annotated[int, typer.Option(help="How often it is released.")] = 1,
@@ -45,16 +64,20 @@ def cost_command(
     delta: Annotated[float, typer.Option(help="δ at which ε is stated.")] = 1e-6,
     epsilon: Annotated[float | None, typer.Option(help="State δ at this ε too.")] = None,
     order: Annotated[float | None, typer.Option(help="State the Rényi divergence at this order too.")] = None,
-    adjacency: options.AdjacencyOption = Adjacency.REPLACE_ONE,
-    max_rows: options.MaxRows = 1,
     as_json: options.AsJson = False,
 ) -> None:
     """Price one release or many, in every notion of privacy.
 
     Example: dpbayes cost dirichlet --weight 1 --concentration 10 --delta 1e-5
     """
-    given = {"weight": weight, "concentration": concentration, "sigma": sigma, "scale": scale}
-    cost = _total(releases or [], given, times, records_file, options.unit(adjacency, max_rows))
+    given = {
+        "weight": weight,
+        "concentration": concentration,
+        "records": records,
+        "sigma": sigma,
+        "scale": scale,
+    }
+    cost = _total(releases or [], given, times, records_file, unit)
     epsilons = cost.epsilons(delta)
     renyi_order, _ = cost.renyi_epsilon(delta)
     omega, _ = cost.concentrated_epsilon(delta)
@@ -93,7 +116,7 @@ def _total(
     specs: list[str], given: dict[str, float | None], times: int, records_file: Path | None, unit: PrivacyUnit
 ) -> Cost:
     if records_file is not None:
-        return _from_file(records_file)
+        return cost_of_file(records_file)
     if not specs:
         raise InvalidArgument("cost: expected a mechanism, several, or --from a file of records; got none.")
     options_given = {key: value for key, value in given.items() if value is not None}
@@ -104,7 +127,7 @@ def _total(
 def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) -> Cost:
     name, _, text = spec.partition(":")
     if name not in PARAMETERS:
-        raise InvalidArgument(f"cost: expected dirichlet, gaussian or laplace, got {name!r}.")
+        raise InvalidArgument(f"cost: expected dirichlet, pseudo-records, gaussian or laplace, got {name!r}.")
     numbers: dict[str, float] = dict(given)
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
@@ -118,14 +141,16 @@ def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) ->
     wanted = PARAMETERS[name]
     if set(numbers) != wanted:
         raise InvalidArgument(f"cost: {name} needs {' and '.join(sorted(wanted))}, got {sorted(numbers) or 'none'}.")
-    extra = {"least_count": 0, "sensitivity": None} if name == "dirichlet" else {}
-    record = {"mechanism": f"{name}-1", **numbers, "unit": unit.record(), **extra}
-    if not float(repeat).is_integer():
-        raise InvalidArgument(f"cost: expected times to be a whole number, got {repeat!r}.")
-    return Cost.of(from_record(record), int(repeat))
+    for key in ("times", "records"):
+        if not float({"times": repeat, **numbers}.get(key, 1)).is_integer():
+            raise InvalidArgument(f"cost: expected {key} to be a whole number.")
+    if "records" in numbers:
+        numbers["records"] = int(numbers["records"])
+    return Cost.of(MECHANISMS[name](**numbers, unit=unit), int(repeat))
 
 
-def _from_file(path: Path) -> Cost:
+def cost_of_file(path: Path) -> Cost:
+    """The cost of a JSON list of mechanism records, each perhaps with ``times``."""
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
         entries = json.loads(text)

@@ -14,7 +14,7 @@ import typer
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
 
-REQUIRED = ("numpy", "scipy", "dp-accounting", "opendp", "randomgen", "duckdb", "pyarrow", "pydantic", "sqlalchemy")
+REQUIRED = ("numpy", "scipy", "dp-accounting", "randomgen", "duckdb", "pyarrow", "sqlalchemy")
 OPTIONAL = {
     "matplotlib": "charts (dpbayes[plot])",
     "psycopg": "PostgreSQL tables and ledgers (dpbayes[postgres])",
@@ -42,7 +42,7 @@ def doctor(as_json: options.AsJson = False) -> None:
             {"ready": ready, "checks": [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in checks]}
         )
     else:
-        signs = {True: "ok", False: "MISSING", None: "–"}
+        signs = {True: "ok", False: "FAILED", None: "–"}
         print_table(
             "Ready" if ready else "Not ready",
             ("check", "state", "detail"),
@@ -91,10 +91,14 @@ def _entropy() -> Check:
 
 
 def _noise() -> Check:
-    from dpbayes import Adjacency, Gaussian, PrivacyUnit
+    from dpbayes.errors import NoiseError
+    from dpbayes.mechanisms import selftest
 
-    noisy = Gaussian(sigma=50, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)).draw([0] * 64)
-    return "integer noise", bool((noisy != 0).any()), "OpenDP draws discrete Gaussian noise"
+    try:
+        selftest.check(selftest.MANY)
+    except NoiseError as failure:
+        return "integer noise", False, str(failure)
+    return "integer noise", True, f"known answers, and {selftest.MANY} draws of each of {selftest.LAWS} laws fit"
 
 
 def _exact_number() -> Check:

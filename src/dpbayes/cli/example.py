@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json
+from dpbayes.cli.output import print_json, tell
 
 
 def register(app: typer.Typer) -> None:
@@ -31,20 +31,20 @@ def example_command(
     if as_json:
         print_json({"table": str(table), "schema": str(schema)})
         return
-    typer.echo(f"Wrote {table} and {schema}: 20,000 people who do not exist.")
-    typer.echo("Give it a budget, publish two tables, and check what was published:")
+    tell(f"Wrote {table} and {schema}: 20,000 people who do not exist.")
+    tell("Give it a budget, publish two tables, and check what was published:")
     for command in next_steps(table, schema):
-        typer.echo("  " + shlex.join(command))
+        tell("  " + shlex.join(command))
 
 
 def next_steps(table: Path, schema: Path) -> list[list[str]]:
     """The commands of a first release."""
     ledger, out = table.with_suffix(".ledger"), table.with_name("published")
-    budget = ["--dataset", "example-survey", "--adjacency", "replace-one", "--epsilon", "3", "--delta", "1e-6"]
+    budget = ["--schema", str(schema), "--epsilon", "3", "--delta", "1e-6"]
     tables = ["--marginal", "sex,income", "--marginal", "income|region", "--epsilon", "1", "--delta", "1e-6"]
     where = ["--schema", str(schema), "--ledger", str(ledger), "--out", str(out)]
     return [
         ["dpbayes", "ledger", "init", str(ledger), *budget],
         ["dpbayes", "release", str(table), *tables, *where],
-        ["dpbayes", "verify", str(out / "release.json"), "--ledger", str(ledger)],
+        ["dpbayes", "verify", str(out), "--ledger", str(ledger)],
     ]

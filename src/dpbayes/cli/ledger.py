@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table
-from dpbayes.errors import LedgerError
-from dpbayes.privacy.guarantee import ApproxDP
+from dpbayes.cli.balance import balance, charges, print_balances, print_charges
+from dpbayes.cli.output import print_json, tell
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
+from dpbayes.privacy.adaptive import Rule
+from dpbayes.privacy.guarantee import Limit, rounded_up
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
 
-DELTA = 1e-6
-"""The δ at which ε is shown when the budget names none."""
-
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database.")]
 Dataset = Annotated[str, typer.Option(help="The declared id of the data set.")]
+RuleOption = Annotated[
+    Rule, typer.Option(help="How an (ε, δ) limit is kept: gaussian for Gaussian noise, renyi for mixtures.")
+]
+Slack = Annotated[
+    float | None,
+    typer.Option(help="Part of δ for releases with a δ of their own, such as found categories; δ/20 if left out."),
+]
+Reason = Annotated[str, typer.Option(help="Who decided, and why; public.")]
 AnyDataset = Annotated[str | None, typer.Option(help="Only this data set; all of them otherwise.")]
 
 group = typer.Typer(no_args_is_help=True, help="Budgets, what was spent, and the proof of it.")
@@ -32,53 +40,151 @@ def register(app: typer.Typer) -> None:
 
 
 @group.command()
+@options.limit
 def init(
     ledger: Where,
-    dataset: Dataset,
-    adjacency: options.AdjacencyOption,
+    limit: Limit,
+    schema: Annotated[
+        Path | None, typer.Option(help="Schema of the data set: its id, unit and digest are registered.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Without a schema: the id of the data set.")] = None,
+    adjacency: Annotated[
+        options.AdjacencyName | None, typer.Option(help="Without a schema: which data sets are neighbours.")
+    ] = None,
     max_rows: options.MaxRows = 1,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    order: options.Order = None,
-    rho: options.Rho = None,
-    omega: options.Omega = None,
+    person: Annotated[str | None, typer.Option(help="Without a schema: the column that identifies people.")] = None,
+    rule: RuleOption = "gaussian",
+    slack: Slack = None,
     about: Annotated[str, typer.Option(help="A remark for the record; public.")] = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Give a data set a budget, in a new ledger or an existing one.
 
-    Example: dpbayes ledger init census.ledger --dataset census --epsilon 1 --delta 1e-6 --adjacency replace-one
+    Example: dpbayes ledger init survey.ledger --schema survey.toml --epsilon 2 --delta 1e-6
     """
     from dpbayes.ledger.ledger import Ledger
 
-    limit = options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
+    if (schema is None) != (dataset is not None and adjacency is not None) or (
+        schema is not None and (dataset, adjacency, max_rows, person) != (None, None, 1, None)
+    ):
+        raise InvalidArgument("ledger: expected --schema, or --dataset with --adjacency; got another combination.")
     opened = Ledger(ledger)
-    opened.open(dataset, limit, options.unit(adjacency, max_rows), about=about)
-    _print_balances([opened.account(dataset)], as_json)
+    if schema is not None:
+        declared = Schema.load(schema)
+        name, unit, digest = declared.id, declared.unit, declared.digest
+    elif dataset is not None and adjacency is not None:
+        name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
+    opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about)
+    print_balances([opened.account(name)], as_json)
 
 
 @group.command()
+@options.limit
 def budget(
     ledger: Where,
+    limit: Limit,
     dataset: Dataset,
     about: Annotated[str, typer.Option(help="Who decided, and why; public.")],
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    order: options.Order = None,
-    rho: options.Rho = None,
-    omega: options.Omega = None,
+    slack: Slack = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Change the limit of a data set: the data owner's decision, kept in the ledger.
+    """Change the limit of a data set: the data owner's decision, kept in the ledger. The rule stays.
 
     Example: dpbayes ledger budget census.ledger --dataset census --epsilon 2 --delta 1e-6 --about "board, 3 May"
     """
     from dpbayes.ledger.ledger import Ledger
 
-    limit = options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
     opened = Ledger(ledger)
-    opened.change_budget(dataset, limit, about=about)
-    _print_balances([opened.account(dataset)], as_json)
+    opened.change_budget(dataset, limit, about=about, slack=slack)
+    print_balances([opened.account(dataset)], as_json)
+
+
+@group.command()
+def convert(
+    ledger: Where,
+    dataset: Dataset,
+    reason: Reason,
+    rule: RuleOption = "gaussian",
+    slack: Slack = None,
+    person: Annotated[
+        str | None, typer.Option(help="The column by which all releases so far held people to their rows.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Carry on a data set of dpbayes 0.1: the same limit, kept by a rule that adaptive analysts cannot break.
+
+    Example: dpbayes ledger convert census.ledger --dataset census --reason "upgrade, board of 3 May"
+    """
+    from dpbayes.ledger.ledger import Ledger
+
+    opened = Ledger(ledger)
+    opened.convert(dataset, about=reason, rule=rule, slack=slack, person=person)
+    account = opened.account(dataset)
+    if account.used > 1.0 and not as_json:
+        tell(
+            f"By the rule, {rounded_up(account.spent, 4)} is spent of a limit of {account.limit:g}: more than it "
+            "allows. The releases are out, and nothing more can be charged unless the owner raises the limit.",
+            err=True,
+        )
+    print_balances([account], as_json)
+
+
+@group.command()
+def accept(
+    ledger: Where,
+    schema: Annotated[Path, typer.Option(help="The schema that releases may use from now on.")],
+    reason: Reason,
+    as_json: options.AsJson = False,
+) -> None:
+    """Let releases use another schema too: the data owner's decision, kept in the ledger.
+
+    Example: dpbayes ledger accept survey.ledger --schema survey.toml --reason "categories of region were bought"
+    """
+    from dpbayes.ledger.ledger import Ledger
+
+    declared, opened = Schema.load(schema), Ledger(ledger)
+    if (known := opened.account(declared.id).unit) != declared.unit:
+        raise UnitMismatch(
+            f"Ledger: {declared.id!r} protects this unit: {known}. The schema declares another: {declared.unit}. "
+            "Open a new data set for it."
+        )
+    opened.accept(declared.id, declared.digest, about=reason)
+    print_balances([opened.account(declared.id)], as_json)
+
+
+@group.command()
+def charge(
+    ledger: Where,
+    dataset: Dataset,
+    records: Annotated[Path, typer.Option("--from", help="JSON list of mechanism records; - reads standard input.")],
+    about: Annotated[str, typer.Option(help="What is released; public.")],
+) -> None:
+    """Charge a series: a list of releases that is fixed now and drawn later, at the price of its composition.
+
+    Example: dpbayes ledger charge census.ledger --dataset census --from series.json --about "monthly tables of 2026"
+    """
+    from dpbayes.cli.cost import cost_of_file
+    from dpbayes.ledger.ledger import Ledger
+
+    receipt = Ledger(ledger).charge(dataset, cost_of_file(records), about=about)
+    print_json(receipt.record())
+
+
+@group.command()
+def changed(
+    ledger: Where,
+    table: Annotated[str, typer.Argument(help="The private table.")],
+    schema: Annotated[Path, typer.Option(help="Schema file; its columns are compared.")],
+) -> None:
+    """Say whether the table has changed since you last asked. For the data owner: the answer is not for publication.
+
+    Example: dpbayes ledger changed survey.ledger survey.csv --schema survey.toml
+    """
+    from dpbayes.curator import Curator
+
+    curator = Curator(table, schema, ledger=ledger)
+    said = "The table has changed" if curator.changed() else "No change was noticed in the table"
+    tell(f"{said} since the ledger last saw these columns. Keep this answer to yourself: it is not private.")
 
 
 @group.command()
@@ -89,21 +195,11 @@ def show(ledger: Where, dataset: AnyDataset = None, as_json: options.AsJson = Fa
     """
     accounts = _accounts(ledger, dataset)
     if as_json:
-        print_json([_balance(account) | {"charges": _charges(account)} for account in accounts])
+        print_json([balance(account) | {"charges": charges(account)} for account in accounts])
         return
-    _print_balances(accounts, as_json)
+    print_balances(accounts, as_json)
     for account in accounts:
-        rows = (
-            (line["serial"], line["time"], line["state"], one["times"], one["mechanism"]["mechanism"], line["about"])
-            for line in _charges(account)
-            for one in line["releases"]  # type: ignore[attr-defined]
-        )
-        print_table(
-            f"Charges on {account.dataset}",
-            ("entry", "time", "state", "times", "mechanism", "about"),
-            ((*cells, str(about)) for *cells, about in rows),
-            notes=("A charge counts unless it is void: without a note it may have been drawn.",),
-        )
+        print_charges(account)
 
 
 @group.command()
@@ -114,18 +210,23 @@ def verify(
     holds: Annotated[list[str] | None, typer.Option(help="The hash on a release: it must be there.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Recompute every hash and the total, and name the first broken entry.
+    """Recompute every hash, certificate and the total, and name the first broken entry.
 
     Example: dpbayes ledger verify census.ledger
     """
+    from dpbayes.mechanisms.base import confirm
+
     accounts = _exported(ledger, dataset) if exported else _accounts(ledger, dataset)
+    for account in accounts:
+        for mechanism, _ in account.cost.entries:
+            confirm(mechanism)
     present = {entry.hash for account in accounts for entry in account.entries}
     for wanted in holds or ():
         if wanted not in present:
             raise LedgerError(
                 f"Ledger: no entry has the hash {wanted}. An older copy may have been put back: find the newer one."
             )
-    _print_balances(accounts, as_json)
+    print_balances(accounts, as_json)
 
 
 @group.command()
@@ -142,7 +243,7 @@ def export(
 
     text = "".join(f"{line}\n" for account in _accounts(ledger, dataset) for line in lines(account))
     if out is None:
-        typer.echo(text, nl=False)
+        tell(text, nl=False)
         return
     try:
         out.write_text(text, encoding="ascii")
@@ -168,54 +269,3 @@ def _exported(path: str, dataset: str | None) -> list[Account]:
     if dataset is not None and dataset not in accounts:
         raise LedgerError(f"Ledger: there is no data set {dataset!r} in the export. Check the name.")
     return [account for name, account in accounts.items() if dataset in (None, name)]
-
-
-def _balance(account: Account) -> dict[str, object]:
-    """What is spent: as the number that the budget limits, and in other notions."""
-    cost = account.cost
-    delta = account.budget.delta if isinstance(account.budget, ApproxDP) else DELTA
-    return {
-        "dataset": account.dataset,
-        "budget": account.budget.record(),
-        "unit": account.unit.record(),
-        "limit": account.limit,
-        "spent": account.price(cost),
-        "left": account.left(),
-        "releases": cost.releases,
-        "spent_also": {
-            "epsilon_pure": cost.renyi(math.inf),
-            "epsilon": cost.epsilon(delta),
-            "delta": delta,
-            "rho": cost.concentrated(math.inf),
-        },
-        "entries": len(account.entries),
-        "head": account.head.hash,
-    }
-
-
-def _charges(account: Account) -> list[dict[str, object]]:
-    return [
-        {key: charge.entry.body[key] for key in ("serial", "time", "about", "releases")}
-        | {"state": charge.state, "hash": charge.entry.hash}
-        for charge in account.charges.values()
-    ]
-
-
-def _print_balances(accounts: list[Account], as_json: bool) -> None:
-    if as_json:
-        print_json([_balance(account) for account in accounts])
-        return
-    for account in accounts:
-        balance = _balance(account)
-        also = balance.pop("spent_also")
-        print_table(
-            f"{account.dataset}: {account.budget}",
-            ("quantity", "value"),
-            [(key, balance[key]) for key in ("limit", "spent", "left", "releases", "entries", "head")],
-            notes=(
-                f"Unit: {account.unit.adjacency}, at most {account.unit.max_rows} row(s) per person. "
-                "Every hash is right, and every mechanism was priced anew.",
-                "Spent in other notions: ε={epsilon:.6g} at δ={delta:g}, pure ε={epsilon_pure:.6g}, "
-                "zCDP ρ={rho:.6g}.".format(**also),  # type: ignore[arg-type]
-            ),
-        )

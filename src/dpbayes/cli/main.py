@@ -14,11 +14,15 @@ import typer
 from dpbayes.errors import DpbayesError
 
 COMMANDS = (
+    "affected",
+    "build",
     "calibrate",
     "cost",
     "discover",
     "doctor",
+    "estimate",
     "example",
+    "finish",
     "fit",
     "ledger",
     "plan",
@@ -38,15 +42,14 @@ UNEXPECTED = 70
 TRACEBACK = "DPBAYES_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected failure."""
 
-HOME = {"audit": "posterior"}
-"""Commands that live in the module of another one."""
-
 
 def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"dpbayes {version('dpbayes')}")
+        from dpbayes.cli.output import tell
+
+        tell(f"dpbayes {version('dpbayes')}")
         raise typer.Exit
 
 
@@ -55,15 +58,14 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Publish what a sensitive table of categories says, without betraying anyone in it."""
+    """Publish what a sensitive table of categories says, without exposing anyone in it."""
 
 
 def application(command: str | None = None) -> typer.Typer:
     """The whole application, or only the part that one command needs: then only its libraries are loaded."""
     made = typer.Typer(name="dpbayes", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
     made.callback()(root)
-    module = HOME.get(command or "", command)
-    wanted = () if command == "--version" else (module,) if module in COMMANDS else COMMANDS
+    wanted = () if command == "--version" else (command,) if command in COMMANDS else COMMANDS
     for name in wanted:
         import_module(f"dpbayes.cli.{name}").register(made)
     return made
@@ -107,5 +109,7 @@ def run() -> None:
 
 
 def _stop(sentence: str, code: int) -> NoReturn:
-    typer.echo(f"dpbayes: {sentence}", err=True)
+    from dpbayes.cli.output import tell  # not before it is needed, as Rich takes its time
+
+    tell(f"dpbayes: {sentence}", err=True)
     sys.exit(code)

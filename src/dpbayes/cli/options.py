@@ -1,14 +1,35 @@
-"""Options that several commands share, and how they become guarantees and units."""
+"""Options that several commands share. A command names one parameter, and gets the options that make it up."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
+from dpbayes.cli.output import say
+from dpbayes.curator import Curator
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP
+from dpbayes.privacy.adaptive import AdaptiveDP, Rule
+from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP
+
+F = TypeVar("F", bound=Callable[..., None])
+
+AdjacencyName = Literal["replace-one", "add-remove"]
+
+Adaptive = Annotated[
+    Rule | None,
+    typer.Option(help="Price (ε, δ) as the limit of a ledger with this rule does.", rich_help_panel="Guarantee"),
+]
+PricedBy = Annotated[
+    str | None, typer.Option("--ledger", help="Price (ε, δ) as this ledger does.", rich_help_panel="Guarantee")
+]
+PricedFor = Annotated[
+    str | None, typer.Option("--dataset", help="With --ledger: id of the data set.", rich_help_panel="Guarantee")
+]
 
 Epsilon = Annotated[float | None, typer.Option(help="ε of the guarantee.", rich_help_panel="Guarantee")]
 Delta = Annotated[float | None, typer.Option(help="δ, for (ε, δ).", rich_help_panel="Guarantee")]
@@ -16,22 +37,55 @@ Order = Annotated[float | None, typer.Option(help="Rényi order, for RDP.", rich
 Rho = Annotated[float | None, typer.Option(help="ρ, for zCDP and tCDP.", rich_help_panel="Guarantee")]
 Omega = Annotated[float | None, typer.Option(help="ω, for tCDP.", rich_help_panel="Guarantee")]
 AdjacencyOption = Annotated[
-    Adjacency, typer.Option("--adjacency", help="Which data sets are neighbours.", rich_help_panel="Privacy unit")
+    AdjacencyName, typer.Option("--adjacency", help="Which data sets are neighbours.", rich_help_panel="Privacy unit")
 ]
 MaxRows = Annotated[
     int, typer.Option("--max-rows", help="Rows that one person has at most.", rich_help_panel="Privacy unit")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+TableAddress = Annotated[
+    str, typer.Argument(help="CSV or Parquet path (globs too), file.duckdb?table=name, postgresql://… or spark://…")
+]
+SchemaFile = Annotated[Path, typer.Option(help="Schema file that declares what is public.")]
+LedgerAddress = Annotated[str | None, typer.Option(help="Ledger file or PostgreSQL address.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show mechanisms, cost and predicted error; read no rows.")]
+NewFolder = Annotated[Path | None, typer.Option(help="New folder for release.json, the numbers and report.html.")]
+ReleaseFile = Annotated[Path, typer.Argument(help="A release: its JSON file, or the folder that holds it.")]
+
+
+def target(command: F) -> F:
+    """Give a command the options of a guarantee, as its parameter ``target``."""
+    return _composed(command, "target", guarantee)
+
+
+def limit(command: F) -> F:
+    """Give a command the options of a guarantee, as its parameter ``limit``."""
+    return _composed(command, "limit", guarantee)
+
+
+def priced_target(command: F) -> F:
+    """Give a command the options of a guarantee and of the ledger that prices it, as its parameter ``target``."""
+    return _composed(command, "target", _priced)
+
+
+def unit(command: F) -> F:
+    """Give a command the options of a privacy unit, as its parameter ``unit``."""
+    return _composed(command, "unit", _unit)
+
+
+def curator(command: F) -> F:
+    """Give a command the options of a private table with schema and ledger, as its parameter ``curator``."""
+    return _composed(command, "curator", _curator)
 
 
 def guarantee(
     *,
-    epsilon: float | None,
-    delta: float | None = None,
-    order: float | None = None,
-    rho: float | None = None,
-    omega: float | None = None,
-) -> Guarantee:
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    order: Order = None,
+    rho: Rho = None,
+    omega: Omega = None,
+) -> Limit:
     """The guarantee that the options name, or a sentence about what is missing.
 
     >>> guarantee(epsilon=1.0, delta=1e-6)
@@ -55,6 +109,79 @@ def guarantee(
             )
 
 
-def unit(adjacency: Adjacency, max_rows: int) -> PrivacyUnit:
-    """The privacy unit that the options name."""
-    return PrivacyUnit(adjacency=adjacency, max_rows=max_rows)
+def _priced(
+    *,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    order: Order = None,
+    rho: Rho = None,
+    omega: Omega = None,
+    adaptive: Adaptive = None,
+    ledger: PricedBy = None,
+    dataset: PricedFor = None,
+) -> Guarantee:
+    """The target as the ledger that will be charged prices it, or one with this rule would."""
+    asked = guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
+    if ledger is None and dataset is None:
+        if adaptive is None or not isinstance(asked, ApproxDP):
+            return asked
+        return AdaptiveDP(epsilon=asked.epsilon, delta=asked.delta, rule=adaptive)
+    if ledger is None or dataset is None or adaptive is not None:
+        raise InvalidArgument("Guarantee: expected --ledger with --dataset, or --adaptive, not both.")
+    from dpbayes.ledger.ledger import Ledger
+
+    return Ledger(ledger).priced(dataset, asked)
+
+
+def _unit(*, adjacency: AdjacencyOption = "replace-one", max_rows: MaxRows = 1) -> PrivacyUnit:
+    return PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows)
+
+
+def _curator(
+    table: TableAddress,
+    *,
+    schema: SchemaFile,
+    ledger: LedgerAddress = None,
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Do without a ledger: nothing remembers the cost.")
+    ] = False,
+    engine: Annotated[
+        str | None, typer.Option(help="duckdb, postgresql or spark; chosen from the table's address if left out.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeatable draws, for tests; needs --not-private.")] = None,
+    not_private: Annotated[
+        bool, typer.Option("--not-private", help="Accept that a seeded release is not private.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> Curator:
+    if (seed is None) == not_private:
+        raise InvalidArgument("dpbayes: --seed and --not-private go together: a seeded release is not private.")
+    if seed is not None and ledger is not None:
+        raise InvalidArgument("dpbayes: a seeded release is never charged. Leave --ledger out.")
+    if not dry_run and seed is None and (ledger is None) != no_ledger:
+        raise InvalidArgument("dpbayes: expected --ledger to remember the cost, or --no-ledger to do without.")
+    return Curator(table, schema, ledger=ledger, engine=engine, seed=seed, progress=say)
+
+
+def _composed(command: F, name: str, make: Callable[..., object]) -> F:
+    """A command whose parameter ``name`` is made by a function from options of its own.
+
+    Options that both have, such as ``dry_run``, go to both.
+    """
+    parts = inspect.signature(make, eval_str=True).parameters
+    own = inspect.signature(command, eval_str=True)
+
+    def run(**given: Any) -> None:
+        made = make(**{part: given[part] for part in parts})
+        rest = {key: value for key, value in given.items() if key in own.parameters}
+        command(**{name: made}, **rest)
+
+    listed = {key: part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for key, part in parts.items()}
+    kept = {
+        key: part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for key, part in own.parameters.items() if key != name
+    }
+    together = {**listed, **kept} if next(iter(own.parameters)) == name else {**kept, **listed}
+    run.__signature__ = inspect.Signature(list(together.values()))  # type: ignore[attr-defined]  # typer reads it
+    run.__annotations__ = {key: part.annotation for key, part in together.items()}
+    run.__doc__, run.__name__, run.__module__ = command.__doc__, command.__name__, command.__module__
+    return run  # type: ignore[return-value]

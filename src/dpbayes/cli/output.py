@@ -1,17 +1,57 @@
-"""How commands print: JSON for programs, tables for people."""
+"""How commands print: JSON for programs, tables for people. All they print goes through here.
+
+Names and categories come from files, and a terminal obeys what some characters say. So none of them is printed as such.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from dpbayes.privacy.guarantee import rounded_down, rounded_up
+from dpbayes.release.format import Release
+
+SHOWN_CELLS = 12
+"""Cells of a table that a release shows on the terminal."""
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but for tabs and ends of lines, those that turn the direction of writing, and halves of pairs."""
+
+
+def printable(text: str) -> str:
+    r"""A text that a terminal shows and does not obey; what is escaped reads the same in JSON and TOML.
+
+    >>> print(printable("\x1b[2Jred \u202e"))
+    \u001b[2Jred \u202e
+    """
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def tell(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text, on standard error if ``err``; without the end of a line unless ``nl``."""
+    typer.echo(printable(text), err=err, nl=nl)
+
+
+def tell_programs(text: str) -> None:
+    """Print data for another program as they are, and as a text where a person would see them."""
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
+def tell_people(text: str, style: str | None = None) -> None:
+    """Print a line for people."""
+    Console().print(printable(text), style=style, highlight=False, markup=False)
 
 
 def plain(value: Any) -> Any:
@@ -25,26 +65,39 @@ def plain(value: Any) -> Any:
     return value
 
 
+_telling: list[Callable[[str], None]] = []
+
+
+def say(what: str) -> None:
+    """Tell people at a terminal what is going on, while something is."""
+    if _telling:
+        _telling[-1](what)
+
+
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+def working(*, quiet: bool = False) -> Iterator[None]:
     """A line on standard error that says what is going on, for people at a terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield lambda _: None
+        yield
         return
     with console.status("starting") as status:
-        yield status.update
+        _telling.append(status.update)
+        try:
+            yield
+        finally:
+            _telling.pop()
 
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
+    tell(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 def number(value: object) -> str:
     """A number for people: six digits, infinity as a sign."""
     if isinstance(value, float):
-        return "∞" if math.isinf(value) else f"{value:.6g}"
+        return ("∞" if value > 0 else "−∞") if math.isinf(value) else f"{value:.6g}"
     return str(value)
 
 
@@ -54,11 +107,68 @@ def print_table(
     """A table for people, with notes below it."""
     table = Table()
     for index, column in enumerate(columns):
-        table.add_column(escape(column), justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(_cell(column), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(escape(number(cell)) for cell in row))
-    console = Console()
-    console.print(title, style="bold", highlight=False, markup=False)
-    console.print(table)
+        table.add_row(*(_cell(number(cell)) for cell in row))
+    tell_people(title, "bold")
+    Console().print(table)
     for note in notes:
-        console.print(note, highlight=False, markup=False)
+        tell_people(note)
+
+
+def _cell(text: str) -> str:
+    return escape(printable(text).replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def show_release(made: Release, out: Path | None) -> None:
+    """A release for people: its tables, its promise, and where it stands in the ledger."""
+    for table in made.tables:
+        wanted = ("draw", "empirical") if made.job.get("product") == "draw" else ("empirical", "draw")
+        name = next((each for each in wanted if each in table.products), None)
+        shown: dict[str, list[str]] = {table.kind: [f"{value:g}" for value in table.values[:SHOWN_CELLS]]}
+        if name is not None:
+            found = table.products[name]
+            listed = {f"{name} share": found.values, "from": found.lower, "to": found.upper}
+            shown = {
+                title: [f"{value:.4f}" for value in part[:SHOWN_CELLS]]
+                for title, part in listed.items()
+                if part is not None
+            }
+        cells = itertools.product(*(axis.levels for axis in made.axes(table)))
+        rows = [(" · ".join(cell), *numbers) for cell, *numbers in zip(cells, *shown.values(), strict=False)]
+        hidden = len(table.values) - len(rows)
+        print_table(
+            f"{table.marginal}",
+            (str(table.marginal), *shown),
+            rows,
+            notes=[f"… and {hidden:,} more cells."] if hidden else [],
+        )
+    for answer in made.answers:
+        print_table(answer.name, (answer.name,), [(value,) for value in answer.values[:200]])
+    tell_people(made.statement(), "bold")
+    tell_people(f"Mechanism: {made.choice}")
+    if made.spending is not None:
+        budget = made.spending.budget
+        limit = budget.get("epsilon", budget.get("rho", 0.0))
+        tell_people(
+            f"Ledger: {rounded_up(made.spending.spent, 4)} of {limit:g} spent; a release of up to "
+            f"{rounded_down(made.spending.left, 4)} still fits."
+        )
+    elif not made.lock:
+        tell_people("No ledger remembers this release.")
+    if out is not None:
+        tell_people(f"Written to {out}: release.json, the numbers, report.html.")
+
+
+def show_preview(found: Mapping[str, Any]) -> None:
+    """A dry run for people."""
+    rows = [
+        (table["table"], table["cells"], table["mechanism"]["mechanism"], table["standard_deviation"])
+        for table in found["tables"]
+    ]
+    notes = (
+        f"Why: {found['choice']}",
+        f"Cost: {found['cost']}, within {found['target']}.",
+        f"Columns that a release would read: {', '.join(found['columns'])}.",
+    )
+    print_table("Dry run: no rows were read", ("table", "cells", "mechanism", "± records (one sd)"), rows, notes=notes)

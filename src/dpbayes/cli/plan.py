@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, progress
-from dpbayes.domain.unit import Adjacency
-from dpbayes.plan import Plan, Question, plan
+from dpbayes.cli.output import print_json, print_table, say, tell_people, working
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.jobs.planner import Measure, Plan, Question, plan
+from dpbayes.privacy.guarantee import Guarantee
 
 NAMES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation"}
 BAR_WIDTH = 40
-
-
-class Measure(StrEnum):
-    """How error is measured."""
-
-    KL = "kl"
-    LINF = "linf"
-    TV = "tv"
 
 
 def register(app: typer.Typer) -> None:
@@ -32,23 +23,20 @@ def register(app: typer.Typer) -> None:
     app.command("plan")(plan_command)
 
 
+@options.priced_target
+@options.unit
 def plan_command(
+    unit: PrivacyUnit,
+    target: Guarantee,
     cells: Annotated[int, typer.Option(help="Public number of cells of the table.")],
     records: Annotated[int, typer.Option(help="Public number of records, or a guess of it.")],
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    order: options.Order = None,
-    rho: options.Rho = None,
-    omega: options.Omega = None,
     releases: Annotated[int, typer.Option(help="How many releases share the guarantee.")] = 1,
-    measure: Annotated[Measure, typer.Option(help="How error is measured.")] = Measure.KL,
+    measure: Annotated[Measure, typer.Option(help="How error is measured.")] = "kl",
     error: Annotated[float | None, typer.Option(help="Also find the records needed for this error.")] = None,
     failure: Annotated[float, typer.Option(help="Probability with which the error may be larger.")] = 0.05,
     evenness: Annotated[
         float, typer.Option(help="Guess of the table's shape: p ~ Dirichlet(evenness, …); small is concentrated.")
     ] = 1.0,
-    adjacency: options.AdjacencyOption = Adjacency.REPLACE_ONE,
-    max_rows: options.MaxRows = 1,
     chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .png, .svg or .html.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -59,14 +47,14 @@ def plan_command(
     question = Question(
         cells=cells,
         records=records,
-        target=options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega),
-        unit=options.unit(adjacency, max_rows),
+        target=target,
+        unit=unit,
         releases=releases,
-        measure=measure.value,
+        measure=measure,
         failure=failure,
         evenness=evenness,
     )
-    with progress(quiet=as_json) as say:
+    with working(quiet=as_json):
         say("simulating releases of made-up tables")
         made = plan(question, error=error)
     if chart is not None:
@@ -131,20 +119,19 @@ def _print(made: Plan, error: float | None) -> None:
         columns,
         rows,
     )
-    console = Console()
     highest = math.log10(max(p.mean for p in made.predictions))
     lowest = math.log10(min(p.mean for p in made.predictions)) - 0.3
     for p in made.predictions:
         length = round(BAR_WIDTH * (math.log10(p.mean) - lowest) / max(highest - lowest, 1e-9))
-        console.print(f"{p.label:>30} {'█' * max(length, 1)} {p.mean:.3g}", highlight=False)
-    console.print("(bars on a logarithmic scale; shorter is better)", style="dim", highlight=False)
+        tell_people(f"{p.label:>30} {'█' * max(length, 1)} {p.mean:.3g}")
+    tell_people("(bars on a logarithmic scale; shorter is better)", "dim")
     for label, reason in made.impossible:
-        console.print(f"{label}: {reason}.", highlight=False)
-    console.print(made.why, style="bold", highlight=False)
+        tell_people(f"{label}: {reason}.")
+    tell_people(made.why, "bold")
 
 
 def _save_chart(made: Plan, path: Path) -> None:
-    from dpbayes.charts import Bar, save_bars
+    from dpbayes.report.charts import Bar, save_bars
 
     question = made.question
     save_bars(

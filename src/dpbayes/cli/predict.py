@@ -1,4 +1,4 @@
-"""``dpbayes predict``: classes of new records, by a naive Bayes model file."""
+"""``dpbayes predict``: classes of new records, by a naive Bayes model."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from dpbayes.cli import options
 from dpbayes.cli.columns import read_columns
+from dpbayes.cli.output import tell_programs
 from dpbayes.errors import InvalidArgument
-from dpbayes.models.files import load
 from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.models.synthetic import write_table
+from dpbayes.release.format import Release
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def predict_command(
-    model: Annotated[Path, typer.Argument(help="Model file of dpbayes fit naive-bayes.")],
+    model: options.ReleaseFile,
     table: Annotated[str, typer.Argument(help="CSV or Parquet file with new records.")],
     out: Annotated[
         Path | None, typer.Option(help="CSV or Parquet file to write; CSV on standard output if left out.")
@@ -30,11 +32,11 @@ def predict_command(
 ) -> None:
     """Predict the class of every record of a file. Free: the model is public already.
 
-    Example: dpbayes predict model.json new.csv --probabilities --out predicted.csv
+    Example: dpbayes predict model new.csv --probabilities --out predicted.csv
     """
     import pyarrow as pa
 
-    read = load(model)
+    read = Release.load(model).build()
     if not isinstance(read, NaiveBayesModel):
         raise InvalidArgument(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes show`.")
     log_proba = read.predict_log_proba(read_columns(table, read.features))
@@ -50,4 +52,4 @@ def predict_command(
 
     buffer = pa.BufferOutputStream()
     csv.write_csv(predicted, buffer)
-    typer.echo(buffer.getvalue().to_pybytes().decode("utf-8"), nl=False)
+    tell_programs(buffer.getvalue().to_pybytes().decode("utf-8"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table
+from dpbayes.cli.output import print_json, print_table, tell
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import SchemaError
 
@@ -36,12 +36,12 @@ def init(
 
     Example: dpbayes schema init people.parquet --out people.toml
     """
-    from dpbayes.schema_file import skeleton
+    from dpbayes.tables.skeleton import skeleton
     from dpbayes.tables.sources import dataset_name, open_table, public_address
 
     text = skeleton(open_table(table).columns(), id=name or dataset_name(table) or "data")
     if out is None:
-        typer.echo(text, nl=False)
+        tell(text, nl=False)
         return
     try:
         with out.open("x", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ def init(
         raise SchemaError(f"Schema: {str(out)!r} exists already. Name a new file.") from None
     except OSError:
         raise SchemaError(f"Schema: {str(out)!r} cannot be written. Check the folder.") from None
-    typer.echo(
+    tell(
         f"Wrote {out}. Fill in the empty lists, then run: dpbayes schema check {out} {public_address(table)}", err=True
     )
 
@@ -64,11 +64,10 @@ def check(
 
     Example: dpbayes schema check people.toml people.parquet
     """
-    from dpbayes.schema_file import read_schema
     from dpbayes.tables.engine import check_schema
     from dpbayes.tables.sources import open_table, public_address
 
-    declared = read_schema(schema)
+    declared = Schema.load(schema)
     if table is not None:
         check_schema(declared, open_table(table).columns())
         table = public_address(table)
@@ -76,7 +75,7 @@ def check(
         print_json({"id": declared.id, "digest": declared.digest, "cells": declared.size, "table": table})
         return
     fits = "" if table is None else f" It fits {table}."
-    typer.echo(f"{schema} is a valid schema of {len(declared.attributes)} attributes.{fits}")
+    tell(f"{schema} is a valid schema of {len(declared.attributes)} attributes.{fits}")
 
 
 def show(schema: SchemaFile, as_json: options.AsJson = False) -> None:
@@ -84,9 +83,7 @@ def show(schema: SchemaFile, as_json: options.AsJson = False) -> None:
 
     Example: dpbayes schema show people.toml
     """
-    from dpbayes.schema_file import read_schema
-
-    declared = read_schema(schema)
+    declared = Schema.load(schema)
     if as_json:
         levels = {attribute.name: list(attribute.levels) for attribute in declared.attributes}
         print_json(declared.record() | {"digest": declared.digest, "levels": levels, "cells": declared.size})

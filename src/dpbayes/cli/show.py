@@ -7,14 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from dpbayes.cli import options
 from dpbayes.cli.columns import read_columns
 from dpbayes.cli.output import print_json, print_table
+from dpbayes.domain.coding import codes
 from dpbayes.errors import InvalidArgument
-from dpbayes.metrics import Scores, scores
-from dpbayes.models.coding import codes
-from dpbayes.models.files import AnyModel, load
-from dpbayes.models.histogram import HistogramModel
+from dpbayes.models.base import Model
+from dpbayes.models.metrics import Scores, scores
 from dpbayes.models.naive_bayes import NaiveBayesModel
+from dpbayes.release.format import Release
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show_command(
-    model: Annotated[Path, typer.Argument(help="Model file of dpbayes fit.")],
+    model: options.ReleaseFile,
     node: Annotated[str | None, typer.Option(help="Show the table of this attribute.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it into a PNG, SVG or PDF file.")] = None,
     public_test: Annotated[
@@ -32,21 +33,20 @@ def show_command(
     bif: Annotated[Path | None, typer.Option(help="Write the network as a BIF file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show a model: its promise, its tables, how well it predicts on public records.
+    """Show a fitted model: its promise, its tables, how well it predicts on public records.
 
-    Example: dpbayes show network.json --node income --plot network.png
+    Example: dpbayes show network --node income --plot network.png
     """
-    read = load(model)
+    read = Release.load(model).build()
     scored = None if public_test is None else _scores(read, public_test)
     if plot is not None:
-        from dpbayes.figures import save_model
+        from dpbayes.report.plots import save_model
 
         save_model(plot, read, node=node, scored=scored)
     if bif is not None:
-        from dpbayes.figures import network_of
         from dpbayes.models.interchange import to_bif
 
-        bif.write_text(to_bif(network_of(read), read.published.schema.id), encoding="utf-8")
+        bif.write_text(to_bif(read.network, read.published.schema.id), encoding="utf-8")
     summary = _summary(read, scored)
     if node is not None:
         summary["table"] = _table(read, node)
@@ -56,7 +56,7 @@ def show_command(
         _print(read, summary)
 
 
-def _scores(model: AnyModel, path: str) -> Scores:
+def _scores(model: Model, path: str) -> Scores:
     if not isinstance(model, NaiveBayesModel):
         raise InvalidArgument(f"show: --public-test goes with naive-bayes models, not with {model.kind}.")
     target = model.spec.target
@@ -64,21 +64,26 @@ def _scores(model: AnyModel, path: str) -> Scores:
     return scores(model.predict_log_proba(columns), codes(model.published.schema[target], columns[target]))
 
 
-def _summary(model: AnyModel, scored: Scores | None) -> dict[str, Any]:
-    published = model.published
+def _summary(model: Model, scored: Scores | None) -> dict[str, Any]:
+    (release,) = model.published.releases
     summary: dict[str, Any] = {
         "kind": model.kind,
-        "statement": published.statement(),
-        "guarantee": dict(published.guarantee.record()),
-        "unit": dict(published.unit.record()),
-        "dataset": published.schema.id,
-        "created": published.created,
-        "seeded": published.seeded,
-        "choice": published.choice,
+        "statement": release.statement(),
+        "guarantee": dict(release.promise.record()),
+        "unit": dict(release.unit.record()),
+        "dataset": release.dataset,
+        "created": release.created,
+        "seeded": release.seeded,
+        "choice": release.choice,
         "tables": [
-            {"marginal": str(table.marginal), "cells": int(table.values.size), "mechanism": table.mechanism}
-            for table in published.tables
+            {
+                "marginal": str(table.marginal),
+                "cells": len(table.values),
+                "mechanism": release.paid[table.by].mechanism.record(),
+            }
+            for table in release.tables
         ],
+        "answers": {answer.name: list(answer.values) for answer in release.answers},
     }
     if scored is not None:
         summary["public test"] = {
@@ -89,12 +94,8 @@ def _summary(model: AnyModel, scored: Scores | None) -> dict[str, Any]:
     return summary
 
 
-def _table(model: AnyModel, node: str) -> dict[str, Any]:
-    if isinstance(model, HistogramModel):
-        raise InvalidArgument("show: --node goes with naive-bayes and bayes-net models.")
-    from dpbayes.figures import network_of
-
-    network = network_of(model)
+def _table(model: Model, node: str) -> dict[str, Any]:
+    network = model.network
     if node not in network.parents:
         raise InvalidArgument(f"show: there is no attribute {node!r} in the model. It has {', '.join(network.nodes)}.")
     return {
@@ -105,7 +106,7 @@ def _table(model: AnyModel, node: str) -> dict[str, Any]:
     }
 
 
-def _print(model: AnyModel, summary: dict[str, Any]) -> None:
+def _print(model: Model, summary: dict[str, Any]) -> None:
     notes = [summary["statement"]]
     if "public test" in summary:
         test = summary["public test"]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json
+from dpbayes.cli.output import print_json, tell
 
 
 def register(app: typer.Typer) -> None:
@@ -17,27 +17,27 @@ def register(app: typer.Typer) -> None:
 
 
 def verify_command(
-    release: Annotated[Path, typer.Argument(help="The file release.json; - reads standard input.")],
+    release: Annotated[Path, typer.Argument(help="A release: its file or folder; - reads standard input.")],
     ledger: Annotated[
         str | None, typer.Option(help="Check the charge too: a ledger file, or postgresql://user@host/database.")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Price a release again, and recompute its estimates, from its file alone.
+    """Price a release of any kind again, and recompute its numbers, from its file alone.
 
-    Example: dpbayes verify out/release.json --ledger census.ledger
+    Example: dpbayes verify published --ledger census.ledger
     """
-    from dpbayes.ledger.ledger import Ledger
-    from dpbayes.release import Release
-    from dpbayes.verify import verify
+    from dpbayes.release.format import Release
+    from dpbayes.release.verify import verify
 
-    read = Release.from_json(typer.get_binary_stream("stdin").read()) if str(release) == "-" else Release.load(release)
-    found = verify(read, ledger=None if ledger is None else Ledger(ledger))
+    piped = str(release) == "-"
+    read = Release.from_json(typer.get_binary_stream("stdin").read()) if piped else Release.load(release)
+    folder = None if piped else release if release.is_dir() else release.parent
+    found = verify(read, ledger=ledger, folder=folder if read.files else None)
     if as_json:
         print_json(found.record())
     else:
-        for check in found.checks:
-            typer.echo(str(check))
-        typer.echo(read.statement() if found.ok else "This release does not verify: do not rely on its promise.")
+        tell(str(found))
+        tell(read.statement() if found.ok else "This release does not verify: do not rely on its promise.")
     if not found.ok:
         raise typer.Exit(1)

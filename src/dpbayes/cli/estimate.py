@@ -1,0 +1,122 @@
+"""``dpbayes estimate``: what releases say together. Free."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from dpbayes.cli import options
+from dpbayes.cli.output import SHOWN_CELLS, print_json, print_table, tell_people
+from dpbayes.domain.codec import to_record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.errors import ReleaseError
+from dpbayes.release.format import Release
+from dpbayes.release.posterior import NOISY, Posterior
+
+PARTS = ("counts", "records", "population")
+"""What is estimated of a table: counts, shares of these records, shares of the population."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("estimate")(estimate_command)
+
+
+def estimate_command(
+    releases: Annotated[
+        list[Path], typer.Argument(help="Releases of one data set: files, folders, or a folder of such folders.")
+    ],
+    table: Annotated[
+        list[str] | None, typer.Option(help="A table, such as income|sex, even if only a larger one is published.")
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(help="A question, such as \"share(income='high' | sex='F') - share(income='high' | sex='M')\"."),
+    ] = None,
+    target: Annotated[
+        Literal["records", "population"], typer.Option(help="Whether shares are of these records, or of all people.")
+    ] = "records",
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    as_json: options.AsJson = False,
+) -> None:
+    """Estimate tables and answer questions from everything published about a data set. Free.
+
+    All tables agree and sharpen each other. Without --table and --ask, every published table is estimated.
+
+    Example: dpbayes estimate first second --table 'income|sex' --ask "share(income='high')"
+    """
+    posterior = Posterior([Release.load(path) for given in releases for path in _found(given)])
+    tables = table or ([] if ask else _published(posterior))
+    estimated = [_table(posterior, each, level) for each in tables]
+    answers = [posterior.ask(question, level=level, target=target) for question in ask or ()]
+    if as_json:
+        listed = [to_record(each) for each in answers]
+        print_json({"dataset": posterior.schema.id, "statement": _statement(posterior), "level": level,
+                    "tables": estimated, "answers": listed})  # fmt: skip
+        return
+    for each in estimated:
+        _print(each, "population" if target == "population" else "records", level)
+    if answers:
+        rows = [(each.question, each.estimate, each.lower, each.upper) for each in answers]
+        print_table("Answers", ("question", "estimate", "from", "to"), rows)
+    tell_people(_statement(posterior))
+
+
+def _found(path: Path) -> list[Path]:
+    """A release, or all that lie in a folder."""
+    if not path.is_dir() or (path / "release.json").is_file():
+        return [path]
+    inside = sorted(each.parent for each in path.glob("*/release.json"))
+    if not inside:
+        raise ReleaseError(f"estimate: there is no release in {str(path)!r}.")
+    return inside
+
+
+def _published(posterior: Posterior) -> list[str]:
+    tables = (table for release in posterior.releases for table in release.tables if table.kind in NOISY)
+    return list(dict.fromkeys(str(table.marginal) for table in tables))
+
+
+def _statement(posterior: Posterior) -> str:
+    return " ".join(dict.fromkeys(release.statement() for release in posterior.releases))
+
+
+def _table(posterior: Posterior, asked: str, level: float) -> dict[str, Any]:
+    """The table as a record: one entry a cell."""
+    marginal = Marginal.of_text(asked)
+    found = posterior.table(marginal, level=level)
+    parts = {
+        part: [getattr(getattr(found, part), end).ravel().tolist() for end in ("values", "lower", "upper")]
+        for part in PARTS
+    }
+    cells = []
+    for place, levels in enumerate(product(*(axis.levels for axis in marginal.axes(posterior.schema)))):
+        numbers = {part: dict(zip(("estimate", "lower", "upper"), (end[place] for end in ends), strict=True))
+                   for part, ends in parts.items()}  # fmt: skip
+        swallowed = bool(found.swallowed.ravel()[place])
+        cells.append({"levels": dict(zip(marginal.names, levels, strict=True)), **numbers, "swallowed": swallowed})
+    return {"table": str(marginal), "cells": cells}
+
+
+def _print(table: dict[str, Any], shown: str, level: float) -> None:
+    rows = []
+    for cell in table["cells"][:SHOWN_CELLS]:
+        counts, shares = cell["counts"], cell[shown]
+        rows.append((
+            " · ".join(cell["levels"].values()),
+            f"{counts['estimate']:.1f}", f"{counts['lower']:.0f} to {counts['upper']:.0f}",
+            f"{shares['estimate']:.4f}", f"{shares['lower']:.4f} to {shares['upper']:.4f}",
+            "swallowed by noise" if cell["swallowed"] else "",
+        ))  # fmt: skip
+    interval = f"{100 * level:g} % interval"
+    hidden = len(table["cells"]) - len(rows)
+    of = "records" if shown == "records" else "the population"
+    print_table(
+        table["table"],
+        (table["table"], "count", interval, f"share of {of}", interval, ""),
+        rows,
+        notes=[f"… and {hidden:,} more cells; --json has them all."] if hidden else [],
+    )
