@@ -1,0 +1,170 @@
+"""What a refusal tells: guesses at private counts, and reading before paying.
+
+A guess is declared as a public total. If the answer to a wrong guess differs from the answer to a right one, it tells
+something about the table, and the ledger must keep a charge for it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from audit.command import dpbayes
+from audit.result import Effort, Row
+from dpbayes import Attribute, Curator, Ledger, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes.domain.schema import Margin
+from dpbayes.errors import DpbayesError
+
+AREA = "ledger"
+UNIT = PrivacyUnit(adjacency="replace-one")
+EPSILON = 0.001
+SECRET, ALL = 37, 100
+"""How many of the records are in the first cell."""
+
+SIDE = Attribute(name="side", categories=("left", "right"), unknown="drop", missing="drop")
+TABLE = pa.table({"side": ["left"] * SECRET + ["right"] * (ALL - SECRET)})
+NO_BUDGET = 1e-9
+
+
+def run(effort: Effort) -> list[Row]:
+    """Guesses through the library and the command; then who speaks first, the table or the ledger."""
+    return [_guesses(28 if effort.thorough else 3), _guesses_by_command(), _order()]
+
+
+def _guesses(wrong: int) -> Row:
+    """Guess the count upwards until a release comes out; see what the wrong guesses cost."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(Path(folder) / "sides.ledger")
+        ledger.open("sides", PureDP(epsilon=1.0), UNIT)
+        asked = Tables("side", mechanism="laplace")
+        free, found = 0, False
+        for guess in range(SECRET - wrong, SECRET + 1):
+            margin = Margin(of=("side",), totals=(guess, ALL - guess, 0))
+            schema = Schema(id="sides", unit=UNIT, attributes=(SIDE,), margins=(margin,))
+            before = _state(ledger)
+            try:
+                Curator(TABLE, schema, ledger=ledger).release(asked, PureDP(epsilon=EPSILON))
+                found = True
+            except DpbayesError:
+                free += _state(ledger) != before and _paid(ledger) == before[1]
+    return _judged("guess a count by declaring it (library)", free, found)
+
+
+def _guesses_by_command() -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "sides.csv").write_text("side\n" + "left\n" * SECRET + "right\n" * (ALL - SECRET), encoding="utf-8")
+        Ledger(place / "sides.ledger").open("sides", PureDP(epsilon=1.0), UNIT)
+        ledger = Ledger(place / "sides.ledger")
+        free, found = 0, False
+        for guess in (SECRET - 1, SECRET):
+            margin = Margin(of=("side",), totals=(guess, ALL - guess, 0))
+            schema = Schema(id="sides", unit=UNIT, attributes=(SIDE,), margins=(margin,))
+            (place / "sides.toml").write_text(schema.to_toml(), encoding="utf-8")
+            before = _state(ledger)
+            asked = ["--marginal", "side", "--epsilon", EPSILON, "--mechanism", "laplace"]
+            done = dpbayes(
+                "release", place / "sides.csv", "--schema", place / "sides.toml", *asked,
+                "--ledger", place / "sides.ledger", "--json",
+            )  # fmt: skip
+            found = found or done.code == 0
+            free += done.code != 0 and _state(ledger) != before and _paid(ledger) == before[1]
+    return _judged("guess a count by declaring it (command)", free, found)
+
+
+def _judged(attack: str, free: int, found: bool) -> Row:
+    return Row(
+        area=AREA,
+        attack=attack,
+        claim="no answer from the table without a charge",
+        measured=f"{free} wrong guesses answered for nothing" + (", the count found" if free and found else ""),
+        holds=free == 0,
+    )
+
+
+def _state(ledger: Ledger) -> tuple[int, int]:
+    """Entries, and charges that count: a refusal before the table was read leaves both as they were."""
+    return len(ledger.account("sides").entries), _paid(ledger)
+
+
+def _paid(ledger: Ledger) -> int:
+    return sum(charge.state != "void" for charge in ledger.account("sides").charges.values())
+
+
+def _order() -> Row:
+    """A table that cannot be read, and a ledger that has nothing left: the ledger must speak first."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "sides.csv").write_text('side,place\nleft,here\n"left,here\nright,here,x,y\n', encoding="utf-8")
+        here = Attribute(name="place", categories=("here", "there"))
+        schema = Schema(id="sides", unit=UNIT, attributes=(SIDE, here))
+        (place / "sides.toml").write_text(schema.to_toml(), encoding="utf-8")
+        Ledger(place / "sides.ledger").open("sides", PureDP(epsilon=NO_BUDGET), UNIT)
+        common = ["--schema", place / "sides.toml", "--epsilon", 1, "--ledger", place / "sides.ledger"]
+        commands = {
+            "release": ["release", place / "sides.csv", "--marginal", "side", "--mechanism", "laplace", *common],
+            "fit": ["fit", "naive-bayes", place / "sides.csv", "--target", "side", "--out", place / "m", *common],
+            "discover": ["discover", "categories", place / "sides.csv", "--column", "side", *common, "--delta", 1e-6],
+            "discover edges": ["discover", "edges", place / "sides.csv", "--column", "side", "--bins", 2, "--low", 0,
+                               "--high", 1, *common],
+            "wide": ["wide", "open", place / "sides.csv", "--marginal", "side", "--state", place / "w", *common,
+                     "--delta", 1e-6],
+        }  # fmt: skip
+        commands["fit --tempered"] = [*commands["fit"], "--tempered"]
+        early = [name for name, asked in commands.items() if not _ledger_spoke(dpbayes(*asked).err)]
+        early += [] if _estimator_pays_first(place / "sides.ledger") else ["the estimator"]
+    return Row(
+        area=AREA,
+        attack="ask with no budget left for a table that cannot be read",
+        claim="the ledger refuses before a row is read",
+        measured=f"read first: {', '.join(early) or 'none'}, of {len(commands) + 1} ways",
+        holds=not early,
+    )
+
+
+def _ledger_spoke(sentence: str) -> bool:
+    return "Ledger:" in sentence
+
+
+class _Bomb:
+    """A value that nobody can look at unnoticed."""
+
+    touched = False
+
+    def _touch(self) -> int:
+        type(self).touched = True
+        return 0
+
+    def __hash__(self) -> int:
+        return self._touch()
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._touch()) and other is self
+
+    def __str__(self) -> str:
+        return str(self._touch())
+
+    def __float__(self) -> float:
+        return float(self._touch())
+
+
+def _estimator_pays_first(ledger: Path) -> bool:
+    """The default estimator on records that note when they are read."""
+    from dpbayes.sklearn import PrivateCategoricalNB
+
+    _Bomb.touched = False
+    Ledger(ledger).open("sklearn", PureDP(epsilon=NO_BUDGET), UNIT)
+    X = np.array([[_Bomb()], [_Bomb()]], dtype=object)
+    made = PrivateCategoricalNB(
+        epsilon=1.0, delta=None, categories=[["a", "b"]], classes=[0, 1], ledger=str(ledger), dataset="sklearn"
+    )
+    try:
+        made.fit(X, np.array([0, 1]))
+    except DpbayesError:
+        return not _Bomb.touched
+    except Exception:
+        return False
+    return False
