@@ -1,108 +1,135 @@
-"""Releases of every kind for tests: drawn from fixed counts, complete with their products."""
+"""Releases of every kind for tests: drawn from fixed counts, or made by a curator from a small table."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from dpbayes import RDP, ApproxDP, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP
-from dpbayes.domain.marginal import Marginal
+from dpbayes import (
+    RDP,
+    ApproxDP,
+    Attribute,
+    Categories,
+    Curator,
+    Dirichlet,
+    DirichletPosterior,
+    Edges,
+    Fit,
+    Gaussian,
+    Laplace,
+    Marginal,
+    NaiveBayes,
+    PrivacyUnit,
+    PseudoRecords,
+    PureDP,
+    Quantiles,
+    Release,
+    Schema,
+    Tables,
+    Wide,
+    WideDistribution,
+)
+from dpbayes.domain.codec import digest
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.products import TableMechanism, groups, products
-from dpbayes.release import Axis, Release, Spending, Table, digest_of
+from dpbayes.release.format import Paid, Table
+from dpbayes.release.products import completed
 
 REPLACE, ADD = PrivacyUnit(adjacency="replace-one"), PrivacyUnit(adjacency="add-remove")
-GRID = 2.0**-20
 LEVELS = {
     "sex": ["female", "male"],
     "income": ["low", "middle", "high"],
-    "region": ["North", "South", "Islands"],
-    "code": [f"c{number:03d}" for number in range(200)],
-    "<b>bold</b>": ["<script>alert(1)</script>", '" onload="alert(2)', "a & b", "日本", "العربية", "x" * 300],
+    "region": ["North", "South", "other"],
+    "code": [*(f"c{number:03d}" for number in range(199)), "other"],
+    "<b>bold</b>": ["<script>alert(1)</script>", '" onload="alert(2)', "a & b", "日本", "العربية", "x" * 300, "other"],
 }
+"""A declared category that is named other takes in what was not declared: then these are all levels."""
+RESERVED = {name: [] if "other" in levels else ["other"] for name, levels in LEVELS.items()}
+Mechanism = Dirichlet | Gaussian | Laplace | PseudoRecords
+
+
+def schema_of(*names: str, unit: PrivacyUnit = REPLACE, dataset: str = "survey") -> Schema:
+    attributes = tuple(Attribute(name=name, categories=tuple(LEVELS[name])) for name in names)
+    return Schema(id=dataset, unit=unit, attributes=attributes)
+
+
+def levels_of(name: str) -> list[str]:
+    return [*LEVELS[name], *RESERVED[name]]
 
 
 def counts_of(names: tuple[str, ...]) -> np.ndarray:
     """Fixed counts: uneven, and few in the last level of the first attribute."""
-    shape = [len(LEVELS[name]) for name in names]
+    shape = [len(levels_of(name)) for name in names]
     table = 400 + 300 * np.sin(np.arange(np.prod(shape))).reshape(shape)
     if len(names) > 1:
         table[-1] /= 40.0
     return np.rint(table).astype(np.int64)
 
 
-def table_of(
-    asked: str, mechanism: TableMechanism, *, known: bool, pseudo: bool = False, estimates: bool = True
-) -> Table:
+def table_of(asked: str, mechanism: Mechanism, *, by: int = 0) -> Table:
+    """A drawn table, without estimates."""
     marginal = Marginal.parse(asked)
     counts, rng = counts_of(marginal.names), np.random.default_rng(7)
-    axes = [Axis(name=name, levels=LEVELS[name]) for name in marginal.names]
-    common = {"marginal": marginal.record(), "axes": axes, "mechanism": mechanism.record()}
-    if pseudo:
-        return Table(**common, kind="pseudo-records", values=counts.ravel().tolist())
-    if isinstance(mechanism, Dirichlet):
-        values = np.maximum(np.rint(mechanism.gammas(counts, rng) / GRID), 1.0) * GRID
-        table = Table(**common, kind="gammas", values=values.ravel().tolist(), grid=GRID)
+    if isinstance(mechanism, PseudoRecords):
+        kind, values = "pseudo-records", counts
+    elif isinstance(mechanism, Dirichlet):
+        kind, values = "gammas", mechanism.gammas(counts, rng)
     else:
-        table = Table(**common, kind="noisy-counts", values=mechanism.draw(counts, rng).ravel().tolist())
-    if not estimates:
-        return table
-    made = products(table.array(), mechanism, marginal, records=int(counts.sum()) if known else None)
-    return table.model_copy(update={"products": made, "groups": groups(axes, marginal, made["counts"], mechanism)})
+        kind, values = "noisy-counts", mechanism.draw(counts, rng)
+    return Table(marginal=marginal, by=by, kind=kind, values=np.asarray(values, dtype=np.float64).ravel())  # type: ignore[arg-type]
 
 
-def wrapped(*tables: Table, unit: PrivacyUnit, promise: Guarantee, **others: object) -> Release:
-    records = int(counts_of(tables[0].asked.names).sum()) if unit.replaces else None
-    common = {"dpbayes": "0.1.0", "created": "2025-01-31T12:00:00+00:00", "dataset": "survey", "accounting": "exact"}
-    return Release(
-        **{**common, "choice": "asked for", "records": records, "seeded": False, "unit": unit.record(), **others},
-        guarantee=promise.record(),
-        tables=list(tables),
-    )
+def release_of(
+    *asked: str, mechanism: Mechanism, promise: Guarantee, estimates: bool = True, **others: object
+) -> Release:
+    """A release of these tables, all by one mechanism."""
+    names = tuple(dict.fromkeys(name for each in asked for name in Marginal.parse(each).names))
+    common: dict[str, object] = {
+        "job": {"kind": "tables", "marginals": list(asked)},
+        "schema": schema_of(*names, unit=mechanism.unit),
+        "choice": "asked for",
+        "created": "2025-01-31T12:00:00+00:00",
+        "software": {"dpbayes": "0.2.0"},
+        "records": int(counts_of(Marginal.parse(asked[0]).names).sum()) if mechanism.unit.replaces else None,
+        "paid": (Paid(mechanism=mechanism, times=len(asked)),),
+        "tables": tuple(table_of(each, mechanism) for each in asked),
+    }
+    made = Release(**{**common, **others}, promise=promise)  # type: ignore[arg-type]
+    return completed(made) if estimates else made
 
 
 @lru_cache
 def a_release(kind: str) -> Release:
-    """One release of each kind that readers may meet."""
+    """One release of tables of each kind that readers may meet."""
+    noise = Gaussian(sigma=8, unit=REPLACE)
+    usual = ApproxDP(epsilon=1, delta=1e-6)
     match kind:
         case "joint":
-            made = Gaussian(sigma=8, unit=REPLACE)
-            promise = ApproxDP(epsilon=1, delta=1e-6)
-            return wrapped(table_of("sex,income", made, known=True), unit=REPLACE, promise=promise)
+            return release_of("sex,income", mechanism=noise, promise=usual)
         case "gammas":
             drawn = Dirichlet(weight=1.0, concentration=20.0, unit=REPLACE)
-            promise = RDP(order=5, epsilon=0.5)
-            return wrapped(table_of("sex,income", drawn, known=True), unit=REPLACE, promise=promise)
+            return release_of("sex,income", mechanism=drawn, promise=RDP(order=5, epsilon=0.5))
         case "conditional":
             drawn = Dirichlet(weight=0.5, concentration=3.0, unit=REPLACE)
-            promise = ApproxDP(epsilon=3, delta=1e-6)
-            return wrapped(table_of("income|region", drawn, known=True), unit=REPLACE, promise=promise)
+            return release_of("income|region", mechanism=drawn, promise=ApproxDP(epsilon=3, delta=1e-6))
         case "add-remove":
-            noise = Laplace(scale=4, unit=ADD)
-            tables = [table_of(asked, noise, known=False) for asked in ("sex", "income")]
-            return wrapped(*tables, unit=ADD, promise=PureDP(epsilon=0.5))
+            return release_of("sex", "income", mechanism=Laplace(scale=4, unit=ADD), promise=PureDP(epsilon=0.5))
         case "pseudo-records":
-            drawn = Dirichlet(weight=1.0, concentration=20.0, unit=REPLACE)
-            return wrapped(
-                table_of("income", drawn, known=True, pseudo=True), unit=REPLACE, promise=RDP(order=5, epsilon=0.5)
-            )
+            total = int(counts_of(("income",)).sum())
+            urn = PseudoRecords(weight=1.0, concentration=20.0, records=total, unit=REPLACE)
+            return release_of("income", mechanism=urn, promise=RDP(order=5, epsilon=0.5))
         case "seeded":
-            return a_release("joint").model_copy(update={"seeded": True})
+            return replace(a_release("joint"), seeded=True)
         case "large":
-            table = table_of("code", Gaussian(sigma=8, unit=REPLACE), known=True)
-            return wrapped(table, unit=REPLACE, promise=ApproxDP(epsilon=1, delta=1e-6))
+            return release_of("code", mechanism=noise, promise=usual)
         case "hostile":
-            table = table_of("<b>bold</b>", Gaussian(sigma=8, unit=REPLACE), known=True)
-            return wrapped(
-                table,
-                unit=REPLACE,
-                promise=ApproxDP(epsilon=1, delta=1e-6),
-                dataset="<img src=x onerror=alert(3)>",
-                choice="</td><script>",
-            )
+            hostile = schema_of("<b>bold</b>", dataset="<img src=x onerror=alert(3)>")
+            return release_of('"<b>bold</b>"', mechanism=noise, promise=usual, schema=hostile, choice="</td><script>")
     raise AssertionError(kind)
 
 
@@ -112,18 +139,83 @@ KINDS = (*VERIFYING, "seeded")
 
 def charged(release: Release, ledger: Ledger) -> Release:
     """The same release with its receipt, charged to a new account of this ledger."""
-    from dpbayes.mechanisms.records import from_record
+    key = secrets.token_hex(32)
+    ledger.open(release.dataset, ApproxDP(epsilon=5, delta=1e-6), release.unit)
+    receipt = ledger.charge(release.dataset, release.cost, schema=release.schema.digest, key=key)
+    locked = replace(release, lock=digest(key))
+    ledger.confirm(receipt, digest=locked.digest())
+    return replace(locked, spending=receipt.spending)
 
-    cost = Cost.total(from_record(table.mechanism) for table in release.tables)
-    ledger.open(release.dataset, ApproxDP(epsilon=5, delta=1e-6), release.privacy_unit)
-    receipt = ledger.charge(release.dataset, cost)
-    ledger.confirm(receipt, digest=digest_of(release.tables))
-    account = ledger.account(release.dataset)
-    spending = Spending(
-        receipt=receipt.record(),
-        spent=account.price(account.cost),
-        limit=account.limit,
-        left=2.5,
-        budget=dict(account.budget.record()),
-    )
-    return release.model_copy(update={"ledger": spending})
+
+# -- one of every kind, by a curator ----------------------------------------------------------------------------------
+
+PEOPLE = Schema(
+    id="people",
+    unit=REPLACE,
+    records=400,
+    attributes=(
+        Attribute(name="sex", categories=("F", "M")),
+        Attribute(name="income", categories=("low", "high"), missing="category"),
+        Attribute(name="age", edges=(0.0, 30.0, 60.0, 120.0)),
+    ),
+)
+
+
+def people(rows: int = 400) -> dict[str, list[object]]:
+    rng = np.random.default_rng(4)
+    return {
+        "sex": rng.choice(["F", "M"], rows).tolist(),
+        "income": rng.choice(np.array(["low", "high", None], dtype=object), rows).tolist(),
+        "age": rng.uniform(18, 90, rows).round(1).tolist(),
+        "job": rng.choice(["cook", "nurse", "clerk"], rows).tolist(),
+    }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A job with a guarantee that suits it."""
+
+    job: Callable[[Path], object]
+    target: Guarantee
+
+
+USUAL = ApproxDP(epsilon=1, delta=1e-6)
+ASKED: dict[str, Asked] = {
+    "tables": Asked(lambda _: Tables("sex", "income|sex", mechanism="gaussian"), USUAL),
+    "tables, drawn": Asked(lambda _: Tables("sex,income", product="draw"), USUAL),
+    "tables of records": Asked(lambda _: Tables("sex", product="records", pseudo_records=57), USUAL),
+    "model": Asked(
+        lambda _: Fit(
+            model=NaiveBayes(target="income"),
+            tempered=True,
+            edges={"age": Quantiles(lower=0, upper=120, bins=3, candidates=25)},
+        ),
+        ApproxDP(epsilon=3, delta=1e-6),
+    ),
+    "posterior": Asked(
+        lambda _: DirichletPosterior(marginal=Marginal("sex"), mechanism="improved-laplace"), PureDP(epsilon=1)
+    ),
+    "wide": Asked(lambda folder: Wide(marginal=Marginal(("sex", "income")), state=str(folder / "people.wide")), USUAL),
+    "categories": Asked(lambda _: Categories(column="job"), USUAL),
+    "edges": Asked(
+        lambda _: Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=3, candidates=25)), PureDP(epsilon=1)
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release in the way a user gets it, with its ledger."""
+
+    release: Release
+    ledger: Path
+
+
+def made_by_a_curator(kind: str, folder: Path) -> Made:
+    """Charge, draw and read back a release of this kind; of a wide distribution, one of its answers."""
+    asked, path = ASKED[kind], folder / "people.ledger"
+    Ledger(path).open("people", ApproxDP(epsilon=10, delta=1e-4), PEOPLE.unit, schema=PEOPLE.digest)
+    release = Curator(people(), PEOPLE, ledger=path).release(asked.job(folder), asked.target)
+    if kind == "wide":
+        release = WideDistribution.load(folder / "people.wide").answer(["sex"])
+    return Made(release=Release.from_json(release.to_json()), ledger=path)

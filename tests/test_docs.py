@@ -14,6 +14,8 @@ from types import ModuleType
 
 import pytest
 
+import dpbayes
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
@@ -93,10 +95,55 @@ def test_examples_in_docstrings_return_what_they_say(module: str) -> None:
     assert found.failed == 0
 
 
-def test_the_readme_shows_a_real_output_and_both_languages() -> None:
+def test_the_readme_shows_a_real_output() -> None:
     kinds = [kind for kind, _ in RUN.findall((ROOT / "README.md").read_text(encoding="utf-8"))]
     assert "console" in kinds
-    assert "python" in kinds
+
+
+ON_SURVEY = re.compile(r"^<!-- run on the example survey -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ON_SURVEY.search(page.read_text("utf-8"))], ids=_name)
+def test_python_for_the_example_survey_runs_as_written(page: Path, tmp_path: Path) -> None:
+    from dpbayes.example import write_example
+
+    table, schema_file = write_example(tmp_path)
+    schema = dpbayes.Schema.load(schema_file)
+    ledger = dpbayes.Ledger(tmp_path / "survey.ledger")
+    ledger.open(schema.id, dpbayes.ApproxDP(epsilon=2, delta=1e-6), schema.unit, schema=schema.digest)
+    script = "\n".join(ON_SURVEY.findall(page.read_text(encoding="utf-8")))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert table.exists()
+
+
+def test_the_ten_lines_of_the_readme_are_ten_and_need_one_import() -> None:
+    (script,) = ON_SURVEY.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    first, *lines = [line for line in script.splitlines() if line.strip()]
+    assert first == "import dpbayes as dp"
+    assert len(lines) <= 10
+    assert not [line for line in lines if "import" in line.split("#")[0]]
+
+
+def test_the_job_of_the_how_to_page_is_one_file_and_its_tests_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (DOCS / "how-to" / "add-a-job.md").read_text(encoding="utf-8")
+    job, tests = re.findall(r"^<!-- (?:a job|its tests) -->\n```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "mode.py").write_text(job, encoding="utf-8")
+    package = importlib.import_module("dpbayes.jobs")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    names: dict[str, object] = {}
+    try:
+        exec(tests, names)
+        laws = [law for name, law in names.items() if name.startswith("test_") and callable(law)]
+        assert len(laws) == 3
+        for law in laws:
+            law()
+    finally:
+        sys.modules.pop("dpbayes.jobs.mode", None)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
@@ -136,6 +183,23 @@ def test_every_source_is_a_known_key_or_a_page_of_ours() -> None:
     assert not problems, "\n".join(problems)
 
 
+def test_every_formula_with_a_source_is_called_by_a_test() -> None:
+    untested = [f"{each.module}.{each.name}" for each in reference.statements() if not reference.tests_of(each)]
+    assert not untested, "no test calls " + ", ".join(untested)
+
+
+def test_a_call_in_a_test_is_told_from_a_name_that_is_never_used() -> None:
+    made = reference.Statement(module="dpbayes.privacy.gdp", name="never_written", formula="", source="")
+    assert reference.tests_of(made) == []
+
+
+def test_every_mechanism_has_a_row_among_the_theorems() -> None:
+    from dpbayes.mechanisms.records import KINDS
+
+    stated = {f"{each.module}:{each.name.split('.')[0]}" for each in reference.statements()}
+    assert {name for name, place in KINDS.items() if place not in stated} == set()
+
+
 def test_every_key_cited_on_a_page_is_in_the_bibliography() -> None:
     keys = _bibliography()
     listed = set(re.findall(r"^\| \[([\w-]+)\] \|", (DOCS / "references.md").read_text(encoding="utf-8"), re.MULTILINE))
@@ -159,8 +223,6 @@ def test_every_command_has_a_reference_entry_and_an_example() -> None:
 
 
 def test_every_public_name_has_a_reference_entry() -> None:
-    import dpbayes
-
     page = (reference.PAGES / "python.md").read_text(encoding="utf-8")
     assert {name for name in dpbayes.__all__ if f"## `{name}`" not in page} == set()
 

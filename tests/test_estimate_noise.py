@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import gamma
 from tests.estimate_draws import drawn
 
+from dpbayes import Dirichlet, PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.estimate.baseline import clip_and_smooth
-from dpbayes.estimate.noise import GammaNoise, GaussianNoise, LaplaceNoise
+from dpbayes.estimate.noise import GammaNoise, GaussianNoise, LaplaceNoise, noise_of
 
+UNIT = PrivacyUnit(adjacency="replace-one")
 NOISES = [
     GaussianNoise(sigma=3.0),
     LaplaceNoise(scale=2.0),
@@ -84,6 +87,7 @@ def test_a_part_of_a_table_keeps_its_concentrations():
         lambda: LaplaceNoise(scale=float("inf")),
         lambda: GammaNoise(weight=-1.0, concentration=1.0),
         lambda: GammaNoise(weight=1.0, concentration=0.0),
+        lambda: GammaNoise(weight=1.0, concentration=1.0, floor=-1.0),
         lambda: GammaNoise(weight=1.0, concentration=[1.0, np.nan]),
         lambda: GammaNoise(weight=1.0, concentration="one"),
         lambda: clip_and_smooth([1, 2], 0.0),
@@ -98,3 +102,68 @@ def test_impossible_parameters_are_refused(make):
 def test_smoothing_works_within_rows():
     shares = clip_and_smooth([[9, -5], [0, 0]], 1.0)
     assert shares == pytest.approx(np.array([[10 / 11, 1 / 11], [0.5, 0.5]]))
+
+
+@pytest.mark.parametrize("concentration", [3.0, 999_990.0, 1e9, 4.9e15, 1e18])
+@pytest.mark.parametrize("deviations", [-5.0, -0.1, 0.0, 1.0, 8.0])
+def test_gamma_likelihoods_keep_their_digits_at_any_concentration(concentration, deviations):
+    noise = GammaNoise(weight=np.sqrt(concentration) / 10, concentration=concentration)
+    value = max(concentration + deviations * np.sqrt(concentration), 1e-3)
+    counts = np.array([0.0, 1.0, 7.0, 60.0])
+    with mpmath.workdps(60):
+        shapes = [mpmath.mpf(noise.weight * count + concentration) for count in counts]
+        truth = [s * mpmath.log(value) - mpmath.loggamma(s) - mpmath.mpf(value) for s in shapes]
+        differences = [float(each - truth[0]) for each in truth]
+    found = noise.log_likelihood(np.array([value]), counts[None])[0]
+    assert found - found[0] == pytest.approx(differences, abs=1e-6, rel=1e-7)
+
+
+@pytest.mark.parametrize("value", [1e-300, 1e-3, 4e6, 1e12])
+def test_gamma_likelihoods_far_from_the_mode_are_those_of_the_density(value):
+    noise = GammaNoise(weight=1.0, concentration=2e6)
+    expected = gamma.logpdf(value, np.array([2e6, 3e6])) + np.log(value)
+    assert noise.log_likelihood(np.array([value]), np.array([[0.0, 1e6]]))[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("concentration", [0.01, 0.3, 5.0, 400.0])
+@pytest.mark.parametrize("floor", [2.0**-16, 2.0**-3])
+def test_the_lowest_value_is_read_as_everything_below_it(concentration, floor):
+    """In 30 digits: P[z ≤ 1½ f], up to the factor that all counts share, and the density above."""
+    noise = GammaNoise(weight=0.5, concentration=concentration, floor=floor)
+    counts = np.array([[0.0, 1.0, 7.0, 900.0]])
+    with mpmath.workdps(30):
+        exact = [
+            mpmath.log(
+                mpmath.gammainc(
+                    0.5 * mpmath.mpf(c) + mpmath.mpf(concentration), 0, 1.5 * mpmath.mpf(floor), regularized=True
+                )
+            )
+            for c in counts[0].tolist()
+        ]
+    found = noise.log_likelihood(np.array([floor]), counts)[0]
+    assert found == pytest.approx([float(value) for value in exact], rel=1e-6)
+    plain = GammaNoise(weight=0.5, concentration=concentration)
+    above = np.array([3 * floor])
+    assert (noise.log_likelihood(above, counts) == plain.log_likelihood(above, counts)).all()
+
+
+@pytest.mark.parametrize("concentration", [0.02, 0.2, 1.5])
+def test_small_concentrations_are_estimated_without_bias_although_most_gammas_meet_the_floor(concentration):
+    """The posterior mean of a count under a flat prior on 0…20, averaged over draws from that prior, is the prior's."""
+    rng, mechanism = (
+        np.random.default_rng(6),
+        Dirichlet(weight=concentration / 10, concentration=concentration, unit=UNIT),
+    )
+    counts = rng.integers(0, 21, 20_000)
+    values = mechanism.gammas(counts, rng)
+    noise = noise_of(mechanism)
+    logs = noise.log_likelihood(noise.readable(values), np.tile(np.arange(21.0), (values.size, 1)))
+    mass = np.exp(logs - logs.max(axis=1, keepdims=True))
+    mass /= mass.sum(axis=1, keepdims=True)
+    means = mass @ np.arange(21.0)
+    assert (values == mechanism.grid).mean() > (0.5 if concentration < 0.1 else 0.0)
+    low = values == mechanism.grid  # those at the floor alone, and the rest: both are calibrated
+    for part in (low, ~low):
+        if part.sum() > 200:
+            error = (means[part] - counts[part]).mean()
+            assert abs(error) < 5 * (means[part] - counts[part]).std() / np.sqrt(part.sum())

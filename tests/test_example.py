@@ -14,7 +14,6 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import TableError
 from dpbayes.example import RECORDS, SCHEMA, survey_csv, write_example
-from dpbayes.tables.engine import check_public_totals
 from dpbayes.tables.sources import open_table
 
 DIGEST = "faece427700351f84ec728fe88fa223b46bef4191b25eb63f77619a6c3784b8c"
@@ -33,8 +32,8 @@ def test_the_schema_counts_every_row_of_the_survey(tmp_path: Path) -> None:
     table, path = write_example(tmp_path / "new" / "folder")
     schema = Schema.from_toml(path.read_text(encoding="utf-8"))
     engine = open_table(str(table))
+    assert schema.records in (None, RECORDS)
     for counts in engine.count(schema, [Marginal((name,)) for name in schema.names]):
-        check_public_totals(schema, counts)
         assert counts.array.sum() == RECORDS
         assert (counts.array[: len(schema[counts.names[0]].declared)] > 0).all()
 

@@ -19,15 +19,9 @@ import pytest
 from pyarrow import parquet
 from tests.commands import Done, dpbayes
 
-from dpbayes import Dirichlet, PrivacyUnit, PureDP
-from dpbayes.curator import Curator, Request
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
+from dpbayes import Attribute, Curator, Dirichlet, Ledger, PrivacyUnit, PureDP, Schema, Tables
 from dpbayes.errors import DpbayesError
-from dpbayes.ledger.ledger import Ledger
 from dpbayes.tables.duckdb import DuckDBEngine
-from dpbayes.tables.sources import open_table
 
 SECRET = "SECRET-4711"
 COUNTS = {"left": 123_457, "right": 76_543, SECRET: 11_117}
@@ -122,11 +116,11 @@ def test_a_table_that_cannot_be_read_is_not_quoted(here: Path, command: str, tex
     elif command == "posterior":
         Path("sides.toml").write_text(SCHEMA.replace("add-remove", "replace-one").replace("id =", "records = 9\nid ="))
         asked = ["--marginal", "side", "--prior", 1, "--epsilon", 1, "--mechanism", "laplace", "--no-ledger"]
-        done = dpbayes("posterior", "--table", "sides.broken.csv", "--schema", "sides.toml", *asked)
+        done = dpbayes("posterior", "release", "sides.broken.csv", "--schema", "sides.toml", *asked)
         assert done.sentence
     else:
-        asked = ["--column", "side", "--epsilon", 1, "--delta", 1e-9, "--dataset", "sides", "--no-ledger"]
-        done = dpbayes("discover", "categories", "sides.broken.csv", *asked, "--adjacency", "add-remove")
+        asked = ["--column", "side", "--epsilon", 1, "--delta", 1e-9, "--schema", "sides.toml", "--no-ledger"]
+        done = dpbayes("discover", "categories", "sides.broken.csv", *asked)
     assert "sides'" not in done.err  # the value that is near the name of a column
     assert_nothing_private(done, here)
 
@@ -134,8 +128,8 @@ def test_a_table_that_cannot_be_read_is_not_quoted(here: Path, command: str, tex
 def test_rare_categories_are_not_discovered(here: Path) -> None:
     rare = pa.table({"side": ["left"] * 5000 + [SECRET], "place": ["here"] * 5001})
     parquet.write_table(rare, "sides.parquet")
-    asked = ["--column", "side", "--epsilon", 0.5, "--delta", 1e-9, "--dataset", "sides", "--no-ledger"]
-    done = dpbayes("discover", "categories", "sides.parquet", *asked, "--adjacency", "add-remove")
+    asked = ["--column", "side", "--epsilon", 0.5, "--delta", 1e-9, "--schema", "sides.toml", "--no-ledger", "--json"]
+    done = dpbayes("discover", "categories", "sides.parquet", *asked)
     assert (done.code, '"left"' in done.out) == (0, True)
     assert_nothing_private(done, here)
 
@@ -149,7 +143,7 @@ def test_a_failure_that_nobody_expected_is_not_quoted(here: Path, monkeypatch: p
     assert done.code == 70
     assert "an unexpected ValueError" in done.sentence
     assert_nothing_private(done, here)
-    assert [charge.state for charge in Ledger("sides.ledger").account("sides").charges.values()] == ["void"]
+    assert [charge.state for charge in Ledger("sides.ledger").account("sides").charges.values()] == ["charged"]
 
 
 def test_neither_developer_mode_nor_warnings_show_a_row(here: Path) -> None:
@@ -166,26 +160,27 @@ def test_neither_developer_mode_nor_warnings_show_a_row(here: Path) -> None:
 
 def curator(table: object, progress: object = None) -> Curator:
     declared = Schema(id="sides", unit=UNIT, attributes=(Attribute(name="side", categories=("left", "right")),))
-    return Curator(engine=open_table(table), schema=declared, ledger=None, progress=progress)  # type: ignore[arg-type]
+    return Curator(table, declared, ledger="sides.ledger", progress=progress)  # type: ignore[arg-type]
+
+
+ASKED, TARGET = Tables("side", mechanism="laplace"), PureDP(epsilon=1e-6)
 
 
 def test_what_a_notebook_shows_of_a_curator_is_public(here: Path) -> None:
     heard: list[str] = []
     made = curator("sides.parquet", heard.append)
-    request = Request(marginals=(Marginal("side"),), target=PureDP(epsilon=1e-6), mechanism="laplace")
-    released = made.release(request)
-    counts = made._engine.count(made._schema, request.marginals)
-    shown = [repr(each) for each in (made, request, made.propose(request), made._engine, counts, released)]
-    assert_nothing_private(Done(code=0, out="\n".join(shown), err="\n".join(heard)), here)
-    assert heard == ["calibrating", "charging the ledger", "counting", "drawing", "estimating"]
+    released = made.release(ASKED, TARGET)
+    assert heard == ["calibrating", "charging the ledger", "counting and drawing"]
+    counts = made._engine.count(made.schema, ASKED.marginals)
+    each = (made, ASKED, made.plan(ASKED, TARGET), made._engine, counts, released, released["side"])
+    assert_nothing_private(Done(code=0, out="\n".join(map(repr, each)), err="\n".join(heard)), here)
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
 def test_the_traceback_of_an_error_in_python_quotes_no_row(here: Path, text: str) -> None:
     Path("sides.broken.csv").write_bytes(text.encode("latin-1"))
-    request = Request(marginals=(Marginal("side"),), target=PureDP(epsilon=1), mechanism="laplace")
     with pytest.raises(DpbayesError) as problem:
-        curator("sides.broken.csv").release(request)
+        curator("sides.broken.csv").release(ASKED, TARGET)
     shown = "".join(traceback.format_exception(problem.value))
     assert_nothing_private(Done(code=1, out="", err=shown), here)
 

@@ -5,7 +5,7 @@ import pytest
 
 from dpbayes import RDP, Adjacency, ApproxDP, PrivacyUnit, PureDP
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.plan import Plan, Prediction, Question, plan, score
+from dpbayes.jobs.planner import Plan, Prediction, Question, plan, score
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 
@@ -113,3 +113,15 @@ def test_scores_are_what_their_names_say():
 def test_bad_questions_are_refused_in_one_sentence(bad):
     with pytest.raises(InvalidArgument, match="plan: expected"):
         question(**bad)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(
+    ("cells", "records", "epsilon"), [(2, 1, 1e-3), (3, 48_842, 0.01), (3, 48_842, 1e-4), (40, 10**9, 0.01)]
+)
+def test_every_candidate_is_predicted_at_small_epsilon(adjacency, cells, records, epsilon):
+    target = ApproxDP(epsilon=epsilon, delta=1e-6)
+    asked = Question(cells=cells, records=records, target=target, unit=PrivacyUnit(adjacency=adjacency))
+    made = plan(asked, products=("estimate",), repetitions=2)
+    assert {prediction.name for prediction in made.predictions} >= {"gaussian", "laplace"}
+    assert all(np.isfinite(prediction.mean) and prediction.mean >= 0 for prediction in made.predictions)

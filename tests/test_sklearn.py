@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import datetime as dt
 import pickle
+from decimal import Decimal
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pandas as pd
@@ -11,12 +14,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpbayes import Adjacency, ApproxDP, PrivacyUnit
+from dpbayes import Adjacency, ApproxDP, PrivacyUnit, Quantiles
 from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.jobs.temperature import CANDIDATES
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.quantiles import PrivateQuantiles
+from dpbayes.mechanisms.selection import Selection
 from dpbayes.sklearn import AssumedPublic, PrivateCategoricalNB, SecondRelease
-from dpbayes.temperature import CANDIDATES, choice_cost
+from dpbayes.tables.coded import CodedTable
 
 from .models.examples import weather, weather_schema
 
@@ -34,7 +38,7 @@ def frame(rows: int = 3000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore::dpbayes.sklearn.AssumedPublic")
 @pytest.mark.filterwarnings("ignore::dpbayes.sklearn.SecondRelease")
-@pytest.mark.filterwarnings("ignore::dpbayes.fitting.MeaninglessBudget")
+@pytest.mark.filterwarnings("ignore::dpbayes.errors.MeaninglessBudget")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([PrivateCategoricalNB()])
@@ -143,6 +147,34 @@ def test_grid_search_and_pickle_work_and_every_fit_is_charged(tmp_path):
     assert (again.predict(X) == search.predict(X)).all()
 
 
+def reachable(start: object) -> list[object]:
+    """Everything that hangs on an object, as pickle and the garbage collector would find it."""
+    import gc
+
+    seen: dict[int, object] = {}
+    left = [start]
+    while left:
+        each = left.pop()
+        if id(each) not in seen and not isinstance(each, (type, ModuleType, FunctionType)):
+            seen[id(each)] = each
+            left += gc.get_referents(each)
+    return list(seen.values())
+
+
+def test_a_fitted_estimator_and_its_pickle_hold_no_rows(tmp_path):
+    X, y = frame(500)
+    X["umbrella"] = [f"canary-{row}" for row in range(500)]
+    path = str(tmp_path / "weather.ledger")
+    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    for options in ({"random_state": None, "ledger": path, "dataset": "weather"}, {}):
+        nb = estimator(**options).fit(X, y)
+        held = reachable(nb)
+        assert any(each is nb.model_ for each in held)  # or else nothing was searched
+        assert not [each for each in held if isinstance(each, (CodedTable, pd.DataFrame))]
+        assert not [each for each in held if isinstance(each, np.ndarray) and each.shape[:1] == (500,)]
+        assert b"canary" not in pickle.dumps(nb)
+
+
 def test_a_schema_can_declare_everything():
     data = weather(2000)
     nb = PrivateCategoricalNB(schema=weather_schema(), target="rain", epsilon=4.0, random_state=1)
@@ -161,12 +193,13 @@ def test_constant_columns_and_empty_classes_do_no_harm():
 
 
 def test_the_temperature_is_paid_from_the_same_budget():
-    goal = ApproxDP(epsilon=1.0, delta=1e-6)
-    cost = choice_cost(goal, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
-    assert 0 < cost.epsilon_stated <= 0.1 + 1e-6
     X, y = frame(500)
     nb = estimator().fit(X, y)
     assert nb.model_.temperature in CANDIDATES
+    [release] = nb.releases_
+    [choice] = [paid.mechanism for paid in release.paid if isinstance(paid.mechanism, Selection)]
+    assert 0 < choice.epsilon(1e-7) <= 0.1 + 1e-6
+    assert -1e-6 < ApproxDP(epsilon=1.0, delta=1e-6).gap(release.cost) <= 0
     assert estimator(tempered=False).fit(X, y).model_.temperature == 1.0
 
 
@@ -192,7 +225,7 @@ def test_private_quantiles_are_bought_from_the_same_budget(tmp_path):
     Ledger(path).open("x", goal, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
     nb = PrivateCategoricalNB(
         epsilon=2.0, delta=1e-6, categories=[None, range(3)], classes=[0, 1],
-        edges=[PrivateQuantiles(lower=-40, upper=60, bins=6), None], ledger=path, dataset="x",
+        edges=[Quantiles(lower=-40, upper=60, bins=6), None], ledger=path, dataset="x",
     )  # fmt: skip
     nb.fit(X, y)
     edges = nb.model_.published.schema["x0"].edges
@@ -206,8 +239,28 @@ def test_private_quantiles_are_bought_from_the_same_budget(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"lower": 1, "upper": 1}, {"lower": 0, "upper": np.inf}, {"lower": 0, "upper": 1, "bins": 500}]
+    "odd",
+    [b"canary", "canary", dt.date(1987, 6, 5), dt.datetime(1987, 6, 5), 10**400, object(), Decimal("sNaN"), 1j, True],
+    ids=lambda odd: type(odd).__name__,
+)
+def test_values_that_are_no_numbers_count_nowhere_and_are_not_repeated(odd):
+    X = pd.DataFrame({"x": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, None, odd] * 25, dtype=object)})
+    options = {"edges": {"x": Quantiles(lower=0, upper=10, bins=3)}, "classes": [0, 1], "tempered": False}
+    nb = PrivateCategoricalNB(epsilon=2.0, **options).fit(X, np.tile([0, 1], 100))
+    edges = nb.model_.published.schema["x"].edges
+    assert edges[-1] == np.inf
+    assert all(0 <= edge <= 10 for edge in edges[1:-1])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lower": 1, "upper": 1},
+        {"lower": 0, "upper": np.inf},
+        {"lower": 0, "upper": 1, "bins": 50, "candidates": 20},
+        {"lower": 0, "upper": 1, "bins": 1},
+    ],
 )
 def test_impossible_quantiles_are_refused(wrong):
-    with pytest.raises(InvalidArgument, match="PrivateQuantiles"):
-        PrivateQuantiles(**wrong)
+    with pytest.raises(InvalidArgument, match="Quantiles"):
+        Quantiles(**wrong)

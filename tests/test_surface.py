@@ -83,6 +83,17 @@ def test_pricing_one_release_loads_no_accountant_sampler_or_statistics() -> None
     assert not loaded & {"dp_accounting", "opendp", "scipy.stats", "scipy.optimize", "duckdb", "pandas", "typer"}
 
 
+def test_drawing_noise_needs_no_library_but_numpy_and_the_generator() -> None:
+    loaded = loaded_by(
+        "from dpbayes import Gaussian, Laplace, PrivacyUnit\n"
+        "unit = PrivacyUnit(adjacency='replace-one')\n"
+        "for m in (Gaussian(sigma=3, unit=unit), Laplace(scale=3, unit=unit)):\n"
+        "    m.draw([1, 2, 3])"
+    )
+    assert "randomgen" in loaded
+    assert not loaded & HEAVY
+
+
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix()
 )

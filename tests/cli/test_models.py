@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,10 @@ from pyarrow import csv
 from tests.models.examples import REPLACE, weather, weather_schema
 from typer.testing import CliRunner
 
-from dpbayes import ApproxDP
-from dpbayes.cli import fit, predict, show, synth
+from dpbayes import ApproxDP, Curator, Histogram, Release, Tables
+from dpbayes.cli import build, fit, predict, show, synth
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.models.files import load
 
 BUDGET = ("--epsilon", "3", "--delta", "1e-6")
 
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> Any:
     app = typer.Typer()
-    for command in (fit, predict, show, synth):
+    for command in (build, fit, predict, show, synth):
         command.register(app)
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
@@ -41,11 +41,11 @@ def run(*arguments: object) -> Any:
 def fitted(folder: Path, *extra: object, kind: str = "naive-bayes") -> Path:
     what = ("--target", "rain") if kind == "naive-bayes" else ("--graph", folder / "graph.json")
     base = ("fit", kind, folder / "weather.csv", "--schema", folder / "weather.toml", *what, *BUDGET)
-    result = run(*base, "--out", folder / "model.json", *(extra or ("--ledger", folder / "weather.ledger")))
+    result = run(*base, "--out", folder / "model", *(extra or ("--ledger", folder / "weather.ledger")))
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
-    return folder / "model.json"
+    return folder / "model"
 
 
 def left(folder: Path) -> float:
@@ -55,21 +55,23 @@ def left(folder: Path) -> float:
 @pytest.mark.parametrize("kind", ["naive-bayes", "bayes-net"])
 def test_a_model_file_carries_its_guarantee_and_is_charged(folder, kind):
     before = left(folder)
-    model = load(fitted(folder, kind=kind))
+    release = Release.load(fitted(folder, kind=kind))
+    model = release.build()
+    assert release.verify(ledger=folder / "weather.ledger").ok
     assert model.kind == kind
     assert "at most ε=3 at δ=1e-06" in model.published.statement()
     assert left(folder) < before
-    shown = json.loads(run("show", folder / "model.json", "--json").stdout)
+    shown = json.loads(run("show", folder / "model", "--json").stdout)
     assert shown["guarantee"] == {"notion": "approx-dp", "epsilon": 3.0, "delta": 1e-6}
-    assert "one person" in run("show", folder / "model.json").output
+    assert "one person" in run("show", folder / "model").output
 
 
 def test_predictions_are_written_and_printed(folder):
     fitted(folder, "--seed", 1, "--not-private", "--tempered")
-    printed = run("predict", folder / "model.json", folder / "weather.csv").stdout
+    printed = run("predict", folder / "model", folder / "weather.csv").stdout
     assert printed.splitlines()[0].strip('"') == "rain"
     out = folder / "predicted.csv"
-    assert run("predict", folder / "model.json", folder / "weather.csv", "--probabilities", "--out", out).exit_code == 0
+    assert run("predict", folder / "model", folder / "weather.csv", "--probabilities", "--out", out).exit_code == 0
     predicted = csv.read_csv(out)
     truth = weather(3000)["rain"]
     right = sum(a == b for a, b in zip(predicted.column("rain").to_pylist(), truth, strict=True))
@@ -79,17 +81,17 @@ def test_predictions_are_written_and_printed(folder):
 
 def test_synthetic_records_come_with_a_report(folder):
     fitted(folder, "--seed", 1, "--not-private", kind="bayes-net")
-    result = run("synth", folder / "model.json", "--rows", 5000, "--out", folder / "s.csv", "--json")
+    result = run("synth", folder / "model", "--rows", 5000, "--out", folder / "s.csv", "--json")
     report = json.loads(result.stdout)
     assert csv.read_csv(folder / "s.csv").num_rows == 5000
     assert report["two-way"]["rain,street"]["distance"] < 0.1
-    shown = run("synth", folder / "model.json", "--rows", 50, "--out", folder / "s.parquet", "--report")
+    shown = run("synth", folder / "model", "--rows", 50, "--out", folder / "s.parquet", "--report")
     assert "noise" in shown.output
 
 
 def test_show_draws_and_exports(folder):
     fitted(folder, "--seed", 1, "--not-private")
-    result = run("show", folder / "model.json", "--node", "street", "--plot", folder / "m.png",
+    result = run("show", folder / "model", "--node", "street", "--plot", folder / "m.png",
                  "--public-test", folder / "weather.csv", "--bif", folder / "m.bif", "--json")  # fmt: skip
     shown = json.loads(result.stdout)
     assert shown["public test"]["accuracy"] > 0.9
@@ -100,8 +102,9 @@ def test_show_draws_and_exports(folder):
 
 def test_a_dry_run_reads_no_rows_and_charges_nothing(folder):
     before = left(folder)
-    result = run("fit", "naive-bayes", "missing.csv", "--schema", folder / "weather.toml", "--target", "rain", *BUDGET,
-                 "--dry-run", "--expected-records", 3000, "--json")  # fmt: skip
+    (folder / "header.csv").write_text("rain,street,umbrella,day\nthis,row,cannot,be,read,at,all\n")
+    asked = ("fit", "naive-bayes", folder / "header.csv", "--schema", folder / "weather.toml", "--target", "rain")
+    result = run(*asked, *BUDGET, "--dry-run", "--expected-records", 3000, "--json")
     preview = json.loads(result.stdout)
     assert preview["rows_read"] == 0
     assert len(preview["tables"]) == 4
@@ -115,7 +118,7 @@ def test_a_dry_run_reads_no_rows_and_charges_nothing(folder):
         ({"--target": "snow"}, SchemaError),
         ({"--schema": "none.toml"}, SchemaError),
         ({"--seed": "1"}, InvalidArgument),
-        ({"--out": "no/folder/model.json"}, InvalidArgument),
+        ({"--out": "/dev/null/model"}, ReleaseError),
         ({"--epsilon": "-1"}, InvalidArgument),
     ],
 )
@@ -124,7 +127,7 @@ def test_refused_fits_write_nothing_and_charge_nothing(folder, change, error):
     options = {
         "--schema": folder / "weather.toml",
         "--target": "rain",
-        "--out": folder / "model.json",
+        "--out": folder / "model",
         "--ledger": folder / "weather.ledger",
         "--epsilon": "1",
         "--delta": "1e-6",
@@ -134,18 +137,18 @@ def test_refused_fits_write_nothing_and_charge_nothing(folder, change, error):
     result = run("fit", "naive-bayes", folder / "weather.csv", *flat)
     assert isinstance(result.exception, error)
     assert left(folder) == before
-    assert not (folder / "model.json").exists()
+    assert not (folder / "model").exists()
 
 
 def test_cycles_and_wrong_files_are_refused(folder):
     (folder / "graph.json").write_text('[["rain", "street"], ["street", "rain"]]', encoding="utf-8")
     with pytest.raises(InvalidArgument, match="cycle"):
         fitted(folder, kind="bayes-net")
-    (folder / "model.json").write_text("{}", encoding="utf-8")
+    (folder / "odd.json").write_text("{}", encoding="utf-8")
     for command in (("show",), ("predict",), ("synth", "--rows", "5", "--out", "x.csv")):
         arguments = [
             command[0],
-            folder / "model.json",
+            folder / "model",
             *([folder / "weather.csv"] if command == ("predict",) else []),
             *command[1:],
         ]
@@ -154,29 +157,19 @@ def test_cycles_and_wrong_files_are_refused(folder):
 
 def test_a_network_cannot_predict_and_a_missing_column_is_named(folder):
     fitted(folder, "--no-ledger", kind="bayes-net")
-    assert isinstance(run("predict", folder / "model.json", folder / "weather.csv").exception, DpbayesError)
+    assert isinstance(run("predict", folder / "model", folder / "weather.csv").exception, DpbayesError)
+    shutil.rmtree(folder / "model")
     fitted(folder, "--no-ledger")
     (folder / "short.csv").write_text("street\nwet\n", encoding="utf-8")
-    error = run("predict", folder / "model.json", folder / "short.csv").exception
+    error = run("predict", folder / "model", folder / "short.csv").exception
     assert isinstance(error, TableError)
     assert "umbrella" in str(error)
 
 
 def test_a_released_distribution_gives_records_too(folder):
-    from dpbayes.fitting import fit as fit_model
-    from dpbayes.models.histogram import Histogram
-    from dpbayes.tables.sources import open_table
-
-    model = fit_model(
-        Histogram(attributes=("rain", "street")),
-        engine=open_table(str(folder / "weather.csv")),
-        schema=weather_schema(),
-        target=ApproxDP(epsilon=3, delta=1e-6),
-    )
-    (folder / "release.json").write_text(model.published.release().to_json(), encoding="utf-8")
-    result = run(
-        "synth", folder / "release.json", "--schema", folder / "weather.toml", "--rows", 3000, "--out", folder / "r.csv"
-    )
+    curator = Curator(folder / "weather.csv", folder / "weather.toml")
+    curator.release(Histogram(attributes=("rain", "street")), ApproxDP(epsilon=3, delta=1e-6), out=folder / "joint")
+    result = run("synth", folder / "joint", "--rows", 3000, "--out", folder / "r.csv")
     assert result.exit_code == 0, result.output
     made = csv.read_csv(folder / "r.csv")
     wet = sum(
@@ -184,3 +177,17 @@ def test_a_released_distribution_gives_records_too(folder):
         for a, b in zip(*(made.column(n).to_pylist() for n in ("rain", "street")), strict=True)
     )
     assert 0.2 < wet / 3000 < 0.35
+
+
+def test_a_model_is_built_from_published_tables_without_a_charge(folder):
+    curator = Curator(folder / "weather.csv", folder / "weather.toml", ledger=folder / "weather.ledger")
+    curator.release(
+        Tables("rain", "street|rain", mechanism="gaussian"), ApproxDP(epsilon=2, delta=1e-6), out=folder / "tables"
+    )
+    before = left(folder)
+    built = run("build", "naive-bayes", folder / "tables", "--target", "rain", "--feature", "street", "--json")
+    assert built.exit_code == 0, built.output
+    assert set(json.loads(built.stdout)) >= {"model", "tables", "statement"}
+    assert left(folder) == before
+    lacking = run("build", "naive-bayes", folder / "tables", "--target", "rain", "--feature", "umbrella")
+    assert isinstance(lacking.exception, ReleaseError)

@@ -1,166 +1,180 @@
-"""``dpbayes posterior`` and ``dpbayes audit``, from arguments to JSON."""
+"""``dpbayes posterior``: release, compare and certify, from arguments to files."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from tests.commands import Done, dpbayes
 
-from dpbayes.cli import posterior
-from dpbayes.errors import DpbayesError
+from dpbayes import Ledger, PrivacyUnit, PureDP, Release
 
-BASE = ("posterior", "--prior", "1,1", "--epsilon", "0.8", "--delta", "1e-8")
-TABLE = ("--counts", "31,17")
-
-
-def run(*arguments: str, stdin: str | None = None) -> Any:
-    app = typer.Typer()
-    posterior.register(app)
-    return CliRunner().invoke(app, list(arguments), input=stdin)
+SCHEMA = """
+id = "coins"
+adjacency = "replace-one"
+records = 48
+[[attribute]]
+name = "side"
+categories = ["heads", "other"]
+"""
 
 
-def released(*arguments: str) -> dict[str, Any]:
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)  # type: ignore[no-any-return]
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("coins.csv").write_text("side\n" + "heads\n" * 31 + "tails\n" * 17)
+    Path("coins.toml").write_text(SCHEMA)
+    Ledger("coins.ledger").open("coins", PureDP(epsilon=1.0), PrivacyUnit(adjacency="replace-one"))
+    return tmp_path
+
+
+def posterior(*more: object, epsilon: object = 0.8, paid: tuple[object, ...] = ("--no-ledger",)) -> Done:
+    asked = ("--schema", "coins.toml", "--marginal", "side", "--epsilon", epsilon)
+    return dpbayes("posterior", "release", "coins.csv", *asked, *paid, *more)
+
+
+def released(*more: object, **options: Any) -> dict[str, Any]:
+    done = posterior(*more, "--json", **options)
+    assert done.code == 0, done.err
+    return json.loads(done.out)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
-    ("extra", "calibration", "notion"),
+    ("extra", "backed"),
     [
-        ((), "certified", "pure-dp"),
-        (("--calibration", "certified", "--around", "24,24"), "certified", "pure-dp"),
-        (("--calibration", "published"), "published", "approx-dp"),
-        (("--mechanism", "improved-laplace"), "proved", "pure-dp"),
-        (("--mechanism", "laplace"), "proved", "pure-dp"),
-        (("--mechanism", "exponential", "--score", "kl"), "proved", "pure-dp"),
+        ((), "certified"),
+        (("--calibration", "certified", "--around", "24,24"), "certified"),
+        (("--calibration", "published", "--delta", 1e-8), "published"),
+        (("--calibration", "proved"), "proved"),
+        (("--mechanism", "improved-laplace"), "proved"),
+        (("--mechanism", "laplace"), "proved"),
+        (("--mechanism", "exponential", "--score", "kl"), "proved"),
     ],
 )
 def test_a_release_states_its_posterior_and_what_backs_its_guarantee(
-    extra: tuple[str, ...], calibration: str, notion: str
+    here: Path, extra: tuple[object, ...], backed: str
 ) -> None:
-    found = released(*BASE, *TABLE, *extra)
-    assert found["calibration"] == calibration
-    assert found["guarantee"]["notion"] == notion
-    assert found["guarantee"]["epsilon"] <= 0.8 + 1e-12
-    assert found["seeded"] is False
-    assert sum(found["parameters"]) == pytest.approx(50.0)
-    if found["mean"] is not None:
-        for mean, (low, high) in zip(found["mean"], found["interval"], strict=True):
-            assert 0 <= low < mean < high <= 1
+    found = released(*extra)
+    assert f"the guarantee is {backed}" in found["choice"]
+    assert found["promise"]["epsilon"] == 0.8
+    assert "seeded" not in found or found["seeded"] is False
+    (answer,) = found["answers"]
+    assert sum(answer["values"]) == pytest.approx(50.0)
+    assert Release.from_json(json.dumps(found)).verify().ok
 
 
-def test_many_candidates_fall_back_to_the_proved_bound_and_say_so() -> None:
-    found = released(
-        "posterior", "--prior", "1,1,1,1", "--counts", "300,400,200,100", "--epsilon", "0.8", "--delta", "1e-8"
+def test_many_candidates_fall_back_to_the_proved_bound_and_say_so(here: Path) -> None:
+    Path("coins.toml").write_text(
+        SCHEMA.replace("48", "1000").replace('["heads", "other"]', '["a", "b", "c", "other"]')
     )
-    assert found["calibration"] == "proved"
-    assert "theorem" in found["statement"][0]
+    Path("coins.csv").write_text("side\n" + "a\n" * 300 + "b\n" * 400 + "c\n" * 300)
+    assert "the guarantee is proved" in released("--delta", 1e-8)["choice"]
 
 
-def test_people_get_a_table() -> None:
-    result = run(*BASE, *TABLE)
-    assert result.exit_code == 0
-    assert "Released posterior" in result.stdout
-    assert "certified" in result.stdout
+def test_people_get_a_table(here: Path) -> None:
+    said = posterior().out
+    assert "Released posterior" in said
+    assert "certified" in said
+    assert "heads" in said
 
 
-def test_a_seed_repeats_an_experiment_that_is_not_called_private() -> None:
-    one, two = (released(*BASE, *TABLE, "--seed", "7", "--not-private") for _ in range(2))
-    assert one == two
+def test_a_seed_repeats_an_experiment_that_is_not_called_private(here: Path) -> None:
+    one, two = (released("--seed", 7, "--not-private", paid=()) for _ in range(2))
+    assert one["answers"] == two["answers"]
     assert one["seeded"] is True
-    assert one["guarantee"] is None
-    assert "not a private release" in one["statement"][0]
+    assert "no privacy at all" in Release.from_json(json.dumps(one)).statement()
 
 
-def test_the_comparison_ranks_the_mechanisms() -> None:
-    result = run(*BASE, *TABLE, "--compare", "--json")
-    found = json.loads(result.stdout)
+def test_a_posterior_is_charged_before_it_is_drawn_and_refused_when_it_no_longer_fits(here: Path) -> None:
+    paid = ("--ledger", "coins.ledger", "--mechanism", "improved-laplace")
+    assert posterior("--out", "one", paid=paid, epsilon=0.6).code == 0
+    assert dpbayes("verify", "one", "--ledger", "coins.ledger").code == 0
+    account = Ledger("coins.ledger").account("coins")
+    assert account.spent == pytest.approx(0.6, abs=1e-9)
+    assert [charge.state for charge in account.charges.values()] == ["drawn"]
+    assert "would fit" in posterior("--out", "two", paid=paid, epsilon=0.6).sentence
+    assert not Path("two").exists()
+    assert len(Ledger("coins.ledger").account("coins").charges) == 1
+
+
+def test_a_table_that_breaks_its_declared_size_keeps_its_charge(here: Path) -> None:
+    with Path("coins.csv").open("a") as file:
+        file.write("heads\n")
+    sentence = posterior(paid=("--ledger", "coins.ledger", "--mechanism", "improved-laplace")).sentence
+    assert "49" not in sentence
+    assert Ledger("coins.ledger").account("coins").spent > 0
+
+
+def test_the_comparison_ranks_the_mechanisms_without_any_data() -> None:
+    asked = ("posterior", "compare", "--records", 48, "--prior", "1,1", "--epsilon", 0.8, "--delta", 1e-8)
+    found = json.loads(dpbayes(*asked, "--json").out)
     values = [each["expected_hellinger"] for each in found]
     assert values == sorted(values)
     assert {each["mechanism"] for each in found} >= {"laplace", "hellinger, certified"}
-    assert "Expected Hellinger" in run(*BASE, *TABLE, "--compare").stdout
+    assert "Expected Hellinger" in dpbayes(*asked).out
 
 
-def test_an_audit_derives_the_certificate_again(tmp_path: Path) -> None:
-    file = tmp_path / "posterior.json"
-    file.write_text(json.dumps(released(*BASE, *TABLE)), encoding="utf-8")
-    found = json.loads(run("audit", str(file), "--json").stdout)
+def test_a_certificate_is_derived_again(here: Path) -> None:
+    assert posterior("--out", "one").code == 0
+    found = json.loads(dpbayes("posterior", "certify", "one", "--json").out)
     assert found["verified"] is True
-    assert found["certificate"]["epsilon"] == pytest.approx(found["claimed_epsilon"], abs=1e-7)
-    assert "The claim holds" in run("audit", str(file)).stdout
+    assert 0.99 * found["claimed_epsilon"] < found["certificate"]["epsilon"] <= found["claimed_epsilon"]
+    assert "The claim holds" in dpbayes("posterior", "certify", "one").out
 
 
-def test_an_audit_reads_standard_input_and_checks_other_calibrations_too() -> None:
-    text = json.dumps(released(*BASE, *TABLE, "--calibration", "published"))
-    found = json.loads(run("audit", "-", "--json", stdin=text).stdout)
+def test_a_published_calibration_is_certified_too(here: Path) -> None:
+    assert posterior("--calibration", "published", "--delta", 1e-8, "--out", "one").code == 0
+    found = json.loads(dpbayes("posterior", "certify", "one", "--json").out)
     assert found["verified"] is True
-    assert found["calibration"] == "published"
     assert found["certificate"]["epsilon_at_delta"] < 0.8
 
 
-def test_an_audit_does_not_believe_a_forged_certificate(tmp_path: Path) -> None:
-    content = released(*BASE, *TABLE)
-    content["mechanism"]["certificate"]["epsilon"] = 0.1
-    file = tmp_path / "forged.json"
-    file.write_text(json.dumps(content), encoding="utf-8")
-    result = run("audit", str(file))
-    assert isinstance(result.exception, DpbayesError)
-    assert "Do not trust" in str(result.exception)
-
-
-def test_an_audit_notices_a_guarantee_that_is_too_small(tmp_path: Path) -> None:
-    content = released(*BASE, *TABLE)
-    content["guarantee"]["epsilon"] = 0.3
-    file = tmp_path / "boast.json"
-    file.write_text(json.dumps(content), encoding="utf-8")
-    assert json.loads(run("audit", str(file), "--json").stdout)["verified"] is False
+def test_a_forged_certificate_or_promise_is_not_believed(here: Path) -> None:
+    honest = Release.from_json(json.dumps(released()))
+    boast = replace(honest, promise=PureDP(epsilon=0.3))
+    Path("boast.json").write_text(boast.to_json())
+    assert json.loads(dpbayes("posterior", "certify", "boast.json", "--json").out)["verified"] is False
+    assert dpbayes("verify", "boast.json").code == 1
+    record = json.loads(honest.to_json())
+    record["paid"][0]["mechanism"]["certificate"]["epsilon"] = 0.1
+    for change in ("kept", "removed"):
+        if change == "removed":
+            record["paid"][0]["mechanism"]["certificate"].pop("digest", None)
+        Path("forged.json").write_text(json.dumps(record))
+        done = dpbayes("verify", "forged.json")
+        assert done.code == 1, done.out
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"mechanism": {"mechanism": "laplace-1"}}', '"posterior"'])
-def test_an_audit_refuses_files_that_are_no_release(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "odd.json"
-    file.write_text(text, encoding="utf-8")
-    assert isinstance(run("audit", str(file)).exception, DpbayesError)
-    assert isinstance(run("audit", str(tmp_path / "absent.json")).exception, DpbayesError)
+def test_files_that_are_no_release_are_refused(here: Path, text: str) -> None:
+    Path("odd.json").write_text(text, encoding="utf-8")
+    for name in ("odd.json", "absent.json"):
+        assert dpbayes("posterior", "certify", name).sentence.startswith("Release: ")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("more", "said"),
     [
-        ((*BASE, "--counts", "31,-17"), "between 0"),
-        ((*BASE, "--counts", "31,17.5"), "whole numbers"),
-        ((*BASE, "--counts", "31;17"), "whole numbers"),
-        ((*BASE, "--counts", "0,0"), "empty table"),
-        ((*BASE, "--counts", "31,17,5"), "2 counts"),
-        ((*BASE, "--counts", "31999999999,17"), "10\\^9"),
-        ((*BASE, *TABLE, "--adjacency", "add-remove"), "keeps private"),
-        ((*BASE, *TABLE, "--max-rows", "2"), "one row per person"),
-        ((*BASE, *TABLE, "--seed", "1"), "--not-private"),
-        ((*BASE, *TABLE, "--mechanism", "hellinger-local"), "protects nobody"),
-        ((*BASE, *TABLE, "--mechanism", "exponential", "--score", "chi-squared"), "unbounded"),
-        (("posterior", "--prior", "1,0", "--epsilon", "1", *TABLE), "above 0"),
-        (("posterior", "--prior", "1,x", "--epsilon", "1", *TABLE), "numbers"),
-        (("posterior", "--prior", "1", "--epsilon", "1", "--counts", "31"), "two or more cells"),
-        (("posterior", "--prior", "1,1", "--epsilon", "0", *TABLE), "epsilon"),
-        (("posterior", "--prior", "1,1", "--epsilon", "1", *TABLE, "--calibration", "published"), "--delta"),
-        (("posterior", "--prior", "1,1", "--epsilon", "1", *TABLE, "--compare"), "--delta"),
+        (("--prior", "1,0"), "prior"),
+        (("--prior", "1,x"), "numbers"),
+        (("--prior", "1,1,1"), "got 3"),
+        (("--around", "31;17"), "whole numbers"),
+        (("--calibration", "published"), "δ"),
+        (("--seed", 1), "--not-private"),
+        (("--marginal", "side|side2"), "joint table"),
+        (("--marginal", "colour"), "colour"),
+        (("--out", "coins.csv"), "is a file"),
     ],
 )
-def test_bad_input_is_refused_with_a_reason_and_without_the_counts(arguments: tuple[str, ...], sentence: str) -> None:
-    problem = run(*arguments).exception
-    assert isinstance(problem, DpbayesError)
-    with pytest.raises(DpbayesError, match=sentence):
-        raise problem
-    assert "31," not in str(problem)
-    assert "17" not in str(problem).replace("31999999999", "").replace("32000000016", "")
+def test_what_cannot_be_is_refused_with_a_reason_and_without_a_charge(
+    here: Path, more: tuple[object, ...], said: str
+) -> None:
+    assert said in posterior(*more, paid=("--ledger", "coins.ledger")).sentence
+    assert Ledger("coins.ledger").account("coins").charges == {}
 
 
-def test_local_sensitivity_can_be_drawn_in_an_experiment() -> None:
-    found = released(*BASE, *TABLE, "--mechanism", "hellinger-local", "--not-private", "--seed", "3")
-    assert found["calibration"] == "none"
-    assert found["guarantee"] is None
+def test_a_table_needs_a_ledger_or_the_word_that_there_is_none(here: Path) -> None:
+    assert "--ledger" in posterior(paid=()).sentence

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.releases import a_release, charged
 from typer.testing import CliRunner
 
+from dpbayes import ApproxDP
 from dpbayes.cli.main import app
 from dpbayes.ledger.ledger import Ledger
 
@@ -31,13 +33,14 @@ def test_a_good_release_passes_every_line(file: Path) -> None:
     code, said = run(file)
     *lines, statement = said.splitlines()
     assert code == 0
-    assert len(lines) == 6
+    assert len(lines) == 8
     assert all(line.startswith("pass  ") for line in lines)
     assert statement == a_release("joint").statement()
 
 
 def test_a_forged_release_fails_with_exit_code_one(file: Path) -> None:
-    file.write_text(file.read_text(encoding="utf-8").replace('"epsilon": 1', '"epsilon": 0.25'), encoding="utf-8")
+    stricter = replace(a_release("joint"), promise=ApproxDP(epsilon=0.25, delta=1e-6))  # and sealed anew
+    file.write_text(stricter.to_json(), encoding="utf-8")
     code, said = run(file)
     assert code == 1
     assert "FAIL  promise" in said
@@ -76,3 +79,24 @@ def test_what_is_no_release_is_one_sentence_and_exit_code_one(text: str, tmp_pat
     assert done.stdout == ""
     assert done.stderr.startswith("dpbayes: Release: ")
     assert "Traceback" not in done.stderr
+
+
+def test_a_folder_is_checked_with_the_files_in_it(tmp_path: Path) -> None:
+    a_release("joint").save(tmp_path / "out")
+    for named in (tmp_path / "out", tmp_path / "out" / "release.json"):
+        code, said = run(named)
+        assert code == 0
+        assert "pass  files: 2 files beside it" in said
+    with (tmp_path / "out" / "report.html").open("a") as page:
+        page.write("<p>and more</p>")
+    code, said = run(tmp_path / "out")
+    assert code == 1
+    assert "FAIL  files: report.html was changed" in said
+
+
+@pytest.mark.parametrize("name", ["gaussian", "gammas-small", "model", "posterior"])
+def test_files_of_the_first_version_are_read(name: str) -> None:
+    code, said = run(Path(__file__).parents[1] / "files" / "0.1.0" / f"{name}.json")
+    assert code in (0, 1)
+    assert "pass  promise" in said or "FAIL" in said
+    assert "a file of 0.1.0 carries none" in said

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 
+import benchmarks
 from benchmarks import _page
+
+
+def test_every_benchmark_can_be_loaded_and_run() -> None:
+    for module in pkgutil.iter_modules(benchmarks.__path__):
+        if module.name[0] != "_":
+            assert callable(importlib.import_module(f"benchmarks.{module.name}").run)
 
 
 def test_the_page_is_that_of_the_stored_run() -> None:

@@ -1,0 +1,217 @@
+"""Charge, then read: whatever reads rows asks the ledger first.
+
+A ledger that refuses everything, and tables whose rows cannot be read: who looks at a row first complains of the row.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from tests.commands import dpbayes
+
+from dpbayes import (
+    ApproxDP,
+    Attribute,
+    BayesNet,
+    Categories,
+    Curator,
+    DirichletPosterior,
+    Edges,
+    Fit,
+    Ledger,
+    NaiveBayes,
+    PrivacyUnit,
+    PureDP,
+    Quantiles,
+    Schema,
+    Tables,
+    Wide,
+)
+from dpbayes.errors import BudgetExceeded, DpbayesError, TableError, Unfinished
+from dpbayes.jobs.base import as_job, kinds
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.sklearn import PrivateCategoricalNB
+from dpbayes.tables.engine import Column, Kind
+
+UNIT = PrivacyUnit(adjacency="replace-one")
+SCHEMA = Schema(
+    id="d",
+    unit=UNIT,
+    records=1000,
+    attributes=tuple(Attribute(name=name, categories=("a", "b")) for name in ("v", "w")),
+)
+PAID = ["--ledger", "d.ledger", "--epsilon", 1]
+ASKED = ["--schema", "d.toml", *PAID]
+DISCOVERED = [*ASKED, "--column", "v"]
+COMMANDS: dict[str, list[object]] = {
+    "release": ["release", "FILE", *ASKED, "--marginal", "v", "--marginal", "v|w"],
+    "release, chosen": ["release", "FILE", *ASKED, "--marginal", "v", "--mechanism", "laplace", "--out", "published"],
+    "fit": ["fit", "naive-bayes", "FILE", *ASKED, "--target", "w"],
+    "fit, tempered": ["fit", "naive-bayes", "FILE", *ASKED, "--target", "w", "--tempered"],
+    "fit a network": ["fit", "bayes-net", "FILE", *ASKED, "--graph", "graph.json"],
+    "wide": ["wide", "open", "FILE", *ASKED, "--delta", 1e-6, "--marginal", "v,w", "--state", "d.wide"],
+    "posterior": ["posterior", "release", "FILE", *ASKED, "--marginal", "v", "--prior", 1, "--mechanism", "laplace"],
+    "discover categories": ["discover", "categories", "FILE", *DISCOVERED, "--delta", 1e-6],
+    "discover edges": ["discover", "edges", "FILE", *DISCOVERED, "--bins", 2, "--low", 0, "--high", 1],
+}
+
+
+def poor(path: Path) -> Ledger:
+    ledger = Ledger(str(path))
+    ledger.open("d", ApproxDP(epsilon=1e-4, delta=1e-9), UNIT)
+    return ledger
+
+
+def rich(path: Path) -> Ledger:
+    ledger = Ledger(str(path))
+    ledger.open("d", ApproxDP(epsilon=100, delta=1e-3), UNIT)
+    return ledger
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files whose names and types can be read, and whose rows cannot."""
+    monkeypatch.chdir(tmp_path)
+    Path("d.toml").write_text(SCHEMA.to_toml())
+    Path("graph.json").write_text('[["v", "w"]]')
+    Path("d.csv").write_bytes(b'v,w\n\xff\xfe,"a\n' + b"a,b,c,d\n" * 10)
+    pa.parquet.write_table(pa.table({"v": ["a", "b"] * 500, "w": ["b", "a"] * 500}), "d.parquet", compression="none")
+    whole = Path("d.parquet").read_bytes()
+    Path("d.parquet").write_bytes(whole[:4] + b"\xff" * 200 + whole[204:])
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", ["d.csv", "d.parquet"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_looks_at_a_row_before_the_ledger_is_asked(command: str, file: str, here: Path) -> None:
+    asked = [file if argument == "FILE" else argument for argument in COMMANDS[command]]
+    ledger = poor(here / "d.ledger")
+    assert "Ledger: " in dpbayes(*asked).sentence
+    assert ledger.account("d").charges == {}
+    Path("d.ledger").unlink()
+    rich(here / "d.ledger")
+    assert "Table: " in dpbayes(*asked).sentence  # so these rows do complain
+
+
+class Rows:
+    """An engine whose rows cannot be read."""
+
+    def columns(self) -> tuple[Column, ...]:
+        return (*(Column(name, Kind.TEXT) for name in ("v", "w")), Column("n", Kind.NUMBER))
+
+    def read(self, *_: object, **__: object) -> None:
+        raise TableError("rows were read")
+
+    count = values = fingerprint = occupied = codes = read
+
+
+PURE, APPROXIMATE = PureDP(epsilon=1.0), ApproxDP(epsilon=1.0, delta=1e-6)
+JOBS: dict[str, tuple[object, Guarantee]] = {
+    "tables": (Tables("v", mechanism="laplace"), PURE),
+    "naive Bayes": (NaiveBayes(target="w"), PURE),
+    "a network": (BayesNet.of('[["v", "w"]]'), PURE),
+    "naive Bayes, tempered": (Fit(model=NaiveBayes(target="w"), tempered=True), PURE),
+    "wide": (Wide(marginal="v,w", state="STATE"), APPROXIMATE),
+    "a posterior": (DirichletPosterior(marginal="v", mechanism="laplace"), PURE),
+    "categories": (Categories(column="v"), APPROXIMATE),
+    "edges": (Edges(column="n", quantiles=Quantiles(lower=0, upper=1, bins=2)), PURE),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_no_job_asks_the_engine_for_rows_before_the_ledger(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job, target = JOBS[name]
+    with pytest.raises(BudgetExceeded):
+        Curator(Rows(), SCHEMA, ledger=poor(tmp_path / "poor.ledger")).release(job, target)
+    with pytest.raises(DpbayesError, match="rows were read"):
+        Curator(Rows(), SCHEMA, ledger=rich(tmp_path / "rich.ledger")).release(job, target)
+
+
+def test_every_kind_of_job_is_asked() -> None:
+    assert {as_job(job).kind for job, _ in JOBS.values()} == set(kinds())
+
+
+class Watched(str):
+    """A text that notices when somebody looks at it."""
+
+    looks = 0
+    __slots__ = ()
+
+    def _look(self) -> None:
+        Watched.looks += 1
+
+    def __hash__(self) -> int:
+        self._look()
+        return str.__hash__(self)
+
+    def __eq__(self, other: object) -> bool:
+        self._look()
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        self._look()
+        return str.__ne__(self, other)
+
+    def __lt__(self, other: str) -> bool:
+        self._look()
+        return str.__lt__(self, other)
+
+    def __str__(self) -> str:
+        self._look()
+        return str.__str__(self)
+
+    def __float__(self) -> float:
+        self._look()
+        return 0.0
+
+
+def watched(*values: str) -> np.ndarray:
+    made = np.empty(300, dtype=object)
+    made[:] = [Watched(values[position % len(values)]) for position in range(300)]
+    return made
+
+
+X, Y = watched("a", "b", "c"), watched("x", "y")
+ESTIMATORS: dict[str, tuple[dict[str, object], object]] = {
+    "of an array": ({"categories": [["a", "b"]]}, X[:, None]),
+    "of a frame": ({"categories": {"v": ["a", "b"]}}, pd.DataFrame({"v": X})),
+    "without a temperature": ({"categories": {"v": ["a", "b"]}, "tempered": False}, pd.DataFrame({"v": X})),
+    "with edges": ({"edges": {"v": (0.0, 1.0, 2.0)}}, pd.DataFrame({"v": X})),
+    "with quantiles": (
+        {"edges": [Quantiles(lower=0, upper=1, bins=3)]}, np.linspace(0, 1, 300)[:, None],
+    ),
+    "of a schema": (
+        {"schema": Schema(id="d", unit=UNIT, attributes=(
+            Attribute(name="v", categories=("a", "b")), Attribute(name="class", categories=("x", "y"))
+        )), "classes": None},
+        pd.DataFrame({"v": X}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_estimator_looks_at_a_row_before_the_ledger_is_asked(name: str, tmp_path: Path) -> None:
+    options, rows = ESTIMATORS[name]
+    Watched.looks = 0
+    given = {"epsilon": 1.0, "classes": ["x", "y"], "dataset": "d", **options}
+    with pytest.raises(BudgetExceeded):
+        PrivateCategoricalNB(**given, ledger=poor(tmp_path / "poor.ledger")).fit(rows, Y)
+    assert Watched.looks == 0
+    PrivateCategoricalNB(**given, ledger=rich(tmp_path / "rich.ledger")).fit(rows, Y)
+    assert Watched.looks > 0
+
+
+def test_a_charge_stays_where_rows_were_looked_at_and_could_not_be_used(tmp_path: Path) -> None:
+    ledger = rich(tmp_path / "d.ledger")
+    nb = PrivateCategoricalNB(epsilon=1.0, categories=[["a", "b"]], classes=[0, 1], dataset="d", ledger=ledger)
+    with pytest.raises(Unfinished, match=r"y contains NaN\. The charge stays"):
+        nb.fit(X[:, None], np.array([0.0, np.nan] * 150))
+    assert [charge.state for charge in ledger.account("d").charges.values()] == ["charged"]

@@ -1,0 +1,294 @@
+"""A release that is interrupted anywhere is finished under its one charge, by the draw that was kept if any was."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpbayes import Attribute, Curator, Ledger, PrivacyUnit, PureDP, Release, Schema, Tables, finish, verify
+from dpbayes.domain import durable
+from dpbayes.errors import DpbayesError, LedgerError, TableError, Unfinished
+from dpbayes.ledger.kept import DRAFT, DRAW, READING, Slot
+from dpbayes.tables.duckdb import DuckDBEngine
+
+UNIT = PrivacyUnit(adjacency="replace-one")
+SCHEMA = Schema(id="people", unit=UNIT, attributes=(Attribute(name="sex", categories=("F", "M")),))
+JOB, TARGET = Tables("sex", mechanism="laplace"), PureDP(epsilon=1.0)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("sex\n" + "F\n" * 30 + "M\n" * 12)
+    Ledger("people.ledger").open("people", PureDP(epsilon=3.0), UNIT, schema=SCHEMA.digest)
+    return tmp_path
+
+
+def release(out: str | None = "published", table: object = "people.csv") -> Release:
+    return Curator(table, SCHEMA, ledger="people.ledger").release(JOB, TARGET, out=out)
+
+
+def drafts() -> list[str]:
+    folder = Path("people.ledger.draws")
+    return sorted(path.suffix for path in folder.glob("*") if path.suffix in (DRAFT, READING))
+
+
+def draws() -> list[Path]:
+    return sorted(Path("people.ledger.draws").glob(f"*{DRAW}"))
+
+
+def charges() -> list[str]:
+    """The states of all charges, straight from the file."""
+    with sqlite3.connect("people.ledger") as connection:
+        texts = [row[0] for row in connection.execute("SELECT text FROM dpbayes_entries ORDER BY serial")]
+    connection.close()
+    states: dict[int, str] = {}
+    for entry in map(json.loads, texts):
+        if entry["kind"] == "charge":
+            states[entry["serial"]] = "charged"
+        elif entry["kind"] in ("drawn", "void"):
+            states[entry["charge"]] = entry["kind"]
+    return list(states.values())
+
+
+def assert_whole(folder: str = "published", state: str = "drawn") -> None:
+    """One charge, one release that verifies with it, and nothing left to do."""
+    assert charges() == [state]
+    assert drafts() == []
+    found = verify(Release.load(folder), ledger="people.ledger", folder=folder)
+    assert found.ok, found
+    assert [Release.from_json(path.read_text()).digest() for path in draws()] == [Release.load(folder).digest()]
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+KINDS: dict[str, BaseException] = {
+    "a full disk": FULL,
+    "memory": MemoryError(),
+    "an interrupt": KeyboardInterrupt(),
+    "a ledger that fails": LedgerError("Ledger: it went away."),
+}
+STEPS: dict[str, tuple[object, str]] = {
+    "write": (durable, "write"),
+    "flush": (durable, "flush"),
+    "sync": (os, "fsync"),
+    "rename": (Path, "rename"),
+    "charge": (Ledger, "charge"),
+    "receipt": (Ledger, "receipt"),
+    "confirm": (Ledger, "confirm"),
+    "columns": (DuckDBEngine, "columns"),
+    "count": (DuckDBEngine, "count"),
+    "keep": (Slot, "keep"),
+    "save": (Release, "save"),
+    "report": (__import__("dpbayes.report.folder", fromlist=["x"]), "report_html"),
+    "estimates": (__import__("dpbayes.curator", fromlist=["x"]), "completed"),
+    "done": (Slot, "done"),
+}
+
+
+@contextmanager
+def failing(step: str, problem: BaseException, at: int, *, after: bool) -> Any:
+    """The ``at``-th call of a step fails, before or after it has done its work. Yields how often it was called."""
+    owner, name = STEPS[step]
+    real: Callable[..., object] = getattr(owner, name)
+    calls = [0]
+
+    def stand_in(*arguments: object, **named: object) -> object:
+        calls[0] += 1
+        if calls[0] - 1 != at:
+            return real(*arguments, **named)
+        if after:
+            real(*arguments, **named)
+        raise problem
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, stand_in)
+        yield calls
+
+
+LONG = ("flush", "sync", "rename", "write")
+"""Steps that are taken often: one way to fail is tried in every run, all of them in long ones."""
+FAILURES = [
+    pytest.param(step, kind, marks=pytest.mark.slow if step in LONG and kind != chosen else ())
+    for step, chosen in zip(STEPS, itertools.cycle(KINDS))
+    for kind in KINDS
+]
+
+
+@pytest.mark.parametrize(("step", "kind"), FAILURES)
+def test_whatever_fails_at_whatever_step_one_charge_is_finished_and_a_kept_draw_is_used(
+    step: str, kind: str, here: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    problem, interrupted = KINDS[kind], 0
+    fresh = shutil.copy("people.ledger", tmp_path_factory.mktemp("fresh"))
+    for after in (False, True):
+        for at in range(40):
+            for path in here.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            Path("people.csv").write_text("sex\nF\nM\n")
+            shutil.copy(fresh, "people.ledger")
+            with failing(step, problem, at, after=after) as calls:
+                try:
+                    release()
+                except (DpbayesError, OSError, MemoryError, KeyboardInterrupt):
+                    interrupted += 1
+            assert len(charges()) <= 1
+            kept = [path.read_text() for path in draws()]
+            try:
+                finish("people.ledger")
+            except LedgerError:  # only where the draft itself was cut short before its charge
+                assert charges() == []
+            if charges():
+                unnoted = step == "confirm" and kind == "a ledger that fails" and at == 0 and not after
+                assert_whole(state="charged" if unnoted else "drawn")  # a charge without the note counts as well
+                if kept:
+                    assert [path.read_text() for path in draws()] == kept
+            else:
+                assert not Path("published").exists()
+                assert drafts() == []
+            if calls[0] <= at:
+                break  # it is not called that often
+        else:
+            pytest.fail("there is no end to it")
+    assert interrupted or step == "receipt" or (step, kind) == ("confirm", "a ledger that fails")
+
+
+def test_nothing_is_finished_twice_and_nothing_is_charged_again(here: Path) -> None:
+    with failing("save", FULL, 0, after=False), pytest.raises((Unfinished, OSError)):
+        release()
+    assert charges() == ["drawn"]
+    (made,) = finish("people.ledger")
+    assert made.digest() == Release.load("published").digest()
+    assert finish("people.ledger") == []
+    assert_whole()
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_another_one_can_be_named(here: Path) -> None:
+    with failing("count", FULL, 99, after=False):
+        Path("published").write_text("in the way")
+        with pytest.raises(DpbayesError, match="published"):
+            release()
+    if charges():
+        finish("people.ledger", out="elsewhere")
+        assert_whole("elsewhere")
+
+
+def test_a_ledger_that_goes_away_after_the_draw_loses_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = DuckDBEngine.count
+
+    def and_lose_the_ledger(*arguments: object) -> object:
+        Path("people.ledger").rename("moved.ledger")
+        return count(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DuckDBEngine, "count", and_lose_the_ledger)
+    made = release()
+    Path("moved.ledger").rename("people.ledger")
+    assert charges() == ["charged"]  # counts as well
+    assert made.verify(ledger="people.ledger").ok
+    assert verify(Release.load("published"), ledger="people.ledger", folder="published").ok
+
+
+def test_the_reason_is_told_with_the_way_on(here: Path) -> None:
+    with failing("count", TableError("Table: it went away."), 0, after=False):
+        with pytest.raises(Unfinished, match="it went away") as told:
+            release()
+        assert "dpbayes finish" in str(told.value)
+    assert charges() == ["charged"]
+    assert drafts() == [READING]
+    finish("people.ledger")
+    assert_whole()
+
+
+def test_a_table_in_memory_must_be_handed_in_again(here: Path) -> None:
+    table = {"sex": ["F"] * 30}
+    with failing("count", MemoryError(), 0, after=False), pytest.raises(MemoryError):
+        release(table=table)
+    with pytest.raises(Unfinished, match="Hand in the table"):
+        finish("people.ledger")
+    finish("people.ledger", table=table)
+    assert_whole()
+
+
+def test_a_release_is_finished_from_any_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with failing("count", MemoryError(), 0, after=False), pytest.raises(MemoryError):
+        release()
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    finish(here / "people.ledger")
+    monkeypatch.chdir(here)
+    assert_whole()
+
+
+def test_one_that_cannot_be_finished_does_not_keep_the_others_from_it(here: Path) -> None:
+    for table, out in (({"sex": ["F"]}, "one"), ("people.csv", "two"), ({"sex": ["M"]}, "three")):
+        with failing("count", MemoryError(), 0, after=False), pytest.raises(MemoryError):
+            release(out, table)
+    (made,) = finish("people.ledger")
+    assert Release.load("two").digest() == made.digest()
+    assert charges().count("drawn") == 1
+    with pytest.raises(Unfinished):
+        finish("people.ledger")
+    assert drafts() == [READING] * 2
+
+
+def test_what_never_read_a_row_can_be_given_up_and_nothing_else(here: Path) -> None:
+    with failing("charge", MemoryError(), 0, after=True), pytest.raises(MemoryError):
+        release()
+    with failing("count", MemoryError(), 0, after=False), pytest.raises(MemoryError):
+        release("second")
+    assert charges() == ["charged", "charged"]
+    (made,) = finish("people.ledger", forgo=True)
+    assert charges() == ["void", "drawn"]
+    assert Release.load("second").digest() == made.digest()
+
+
+def test_nobody_finishes_what_a_living_process_works_on(here: Path) -> None:
+    ends = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:  # holds a release at the moment of counting until it is told to go on
+        try:
+            count = DuckDBEngine.count
+
+            def waiting(*arguments: object) -> object:
+                os.write(ends[0][1], b"counting")
+                os.read(ends[1][0], 1)
+                return count(*arguments)  # type: ignore[arg-type]
+
+            DuckDBEngine.count = waiting  # type: ignore[assignment,method-assign]
+            release()
+        finally:
+            os._exit(0)
+    os.read(ends[0][0], 8)
+    assert finish("people.ledger") == []
+    assert charges() == ["charged"]
+    os.write(ends[1][1], b"g")
+    os.waitpid(child, 0)
+    for pair in ends:
+        for end in pair:
+            os.close(end)
+    assert_whole()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"key": 1}', "\x00"])
+def test_a_foreign_or_damaged_draft_is_one_sentence(text: str, here: Path) -> None:
+    release()
+    Path("people.ledger.draws/x.draft").write_text(text)
+    with pytest.raises(DpbayesError, match="draft"):
+        finish("people.ledger")
+
+
+@pytest.mark.parametrize("text", ['{"key": "k", "plan": {}}', '{"key": "k"}'])
+def test_a_draft_that_was_never_charged_is_forgotten(text: str, here: Path) -> None:
+    release()
+    Path("people.ledger.draws/x.draft").write_text(text)
+    assert finish("people.ledger") == []
+    assert not Path("people.ledger.draws/x.draft").exists()

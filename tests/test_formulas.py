@@ -1,0 +1,303 @@
+"""Formulas that other tests reach only through what uses them, each by itself: against mpmath, sums and enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import dpbayes as dp
+from dpbayes.estimate.laws import CellPosterior
+from dpbayes.estimate.mixture import Component, answer
+from dpbayes.estimate.noise import GaussianNoise
+from dpbayes.estimate.pairs import pair_posterior
+from dpbayes.estimate.row_posterior import RowPosterior
+from dpbayes.estimate.strength import log_beta_prime
+from dpbayes.inference.intervals import Spread
+from dpbayes.jobs.edges import Quantiles
+from dpbayes.jobs.temperature import CANDIDATES, choose_temperature
+from dpbayes.mechanisms import selftest
+from dpbayes.mechanisms.hellinger.candidates import cell_divergences, log_number
+from dpbayes.mechanisms.hellinger.exponential import kl_sensitivity, total_variation_sensitivity
+from dpbayes.mechanisms.hellinger.pure import range_excess
+from dpbayes.mechanisms.hellinger.sensitivity import step_divergence
+from dpbayes.mechanisms.selection import Selection
+from dpbayes.mechanisms.threshold import betrayal
+from dpbayes.privacy.atoms import AtomicLoss
+from dpbayes.privacy.gdp import gaussian_delta
+from dpbayes.release.products import completed
+from dpbayes.tables.sources import open_table
+
+ADD, REPLACE = dp.PrivacyUnit(adjacency="add-remove"), dp.PrivacyUnit(adjacency="replace-one")
+
+
+# -- estimates ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_averages_the_means_of_dirichlet_posteriors() -> None:
+    shares, strengths, totals, weights = np.array([[0.2, 0.8]]), (3.0, 40.0), 10.0, (0.25, 0.75)
+    means = (np.array([[4.0, 6.0]]), np.array([[2.0, 8.0]]))
+    parts = [
+        Component(
+            setting=at,
+            cells=CellPosterior(
+                nodes=mean[..., None],
+                spans=np.ones((1, 2, 1)),
+                mass=np.ones((1, 2, 1)),
+                mean=mean,
+                variance=np.zeros((1, 2)),
+                log_evidence=np.zeros(1),
+            ),
+            shares=shares,
+            strength=np.array([strength]),
+            totals=np.array([totals]),
+            weight=weight,
+            interval_weight=0.0,
+        )
+        for at, (mean, strength, weight) in enumerate(zip(means, strengths, weights, strict=True))
+    ]
+    expected = [
+        sum(
+            weight * (mean[0, cell] + strength * shares[0, cell]) / (totals + strength)
+            for mean, strength, weight in zip(means, strengths, weights, strict=True)
+        )
+        for cell in (0, 1)
+    ]
+    assert answer(parts, None).population[0] == pytest.approx(expected)
+    assert answer(parts, None).counts[0] == pytest.approx([2.5, 7.5])
+
+
+def test_a_pair_of_cells_has_the_posterior_that_a_plain_sum_gives() -> None:
+    values, strength, total, sigma = np.array([[7.0, 2.0]]), np.array([[0.5, 1.5]]), 12, 2.0
+    weights = []
+    for count in range(total + 1):
+        prior = mp.mpf(1)
+        for c, a in ((count, 0.5), (total - count, 1.5)):
+            prior *= mp.gamma(c + a) / (mp.gamma(a) * mp.factorial(c))
+        off = (7 - count) ** 2 + (2 - total + count) ** 2
+        weights.append(prior * mp.exp(-mp.mpf(off) / (2 * sigma**2)))
+    mean = float(sum(c * w for c, w in enumerate(weights)) / sum(weights))
+    noise = GaussianNoise(sigma=sigma)
+    found = pair_posterior(noise, values, strength=strength, totals=np.array([float(total)]), size=64)
+    assert found.mean[0] == pytest.approx([mean, total - mean], rel=1e-9)
+
+
+@pytest.mark.parametrize(("strength", "sigma"), [(1.0, 3.0), (50.0, 10.0)])
+def test_a_row_is_worth_the_records_that_noise_and_prior_leave(strength: float, sigma: float) -> None:
+    shares, totals = np.array([0.5, 0.3, 0.2]), np.array([100.0, 8.0])
+    rows = RowPosterior(
+        values=np.zeros((2, 3)),
+        noise=GaussianNoise(sigma=sigma),
+        totals=totals,
+        doubt=np.zeros(2),
+        shares=shares,
+        certainty=1.0,
+    )
+    for n, found in zip(totals, rows.information(strength), strict=True):
+        left = n / (1 + 3 * sigma**2 / (n * (1 - float(sum(m * m for m in shares)))))
+        assert found == pytest.approx(left * strength / (left + strength))
+
+
+def test_the_law_of_the_strength_is_a_beta_law_of_its_share() -> None:
+    def density(value: float) -> mp.mpf:  # of ln v, by the change of variables from x = v/(s + v) ~ Beta(a, b)
+        x = mp.mpf(value) / (10 + mp.mpf(value))
+        return x**1.5 * (1 - x) ** 2.5  # x^(a−1) (1−x)^(b−1) times dx/d ln v = x (1 − x)
+
+    def stated(value: float) -> float:
+        return log_beta_prime(value, first=1.5, second=2.5, scale=10.0)
+
+    for low, high in itertools.pairwise((0.01, 0.5, 4.0, 30.0, 1e4)):
+        assert stated(high) - stated(low) == pytest.approx(float(mp.log(density(high) / density(low))), rel=1e-12)
+
+
+def test_the_end_of_a_score_interval_solves_its_equation() -> None:
+    y, spread = np.array([0.0, 3.0, 250.0]), Spread(constant=np.array([4.0, 9.0, 25.0]), linear=1.5, square=0.001)
+    for z in (-1.96, 1.0, 2.5):
+        theta = spread.end(y, z)
+        assert theta + z * np.sqrt(spread.at(theta)) == pytest.approx(y, abs=1e-9)
+
+
+def test_groups_say_how_much_of_a_row_is_prior() -> None:
+    sex, job = (dp.Attribute(name=name, categories=("a", "b")) for name in ("sex", "job"))
+    schema = dp.Schema(id="people", unit=REPLACE, attributes=(sex, job))
+    curator = dp.Curator({"sex": ["a"] * 400 + ["b"] * 20, "job": ["a", "b"] * 210}, schema, seed=1)
+    release = curator.release(dp.Tables("job|sex", mechanism="dirichlet"), dp.ApproxDP(epsilon=1, delta=1e-6))
+    mechanism = release.paid[0].mechanism
+    groups = completed(release.drawn()).tables[0].groups
+    assert [group.levels for group in groups] == [("a",), ("b",), ("other",)]
+    for group in groups:
+        prior = 3 * mechanism.concentration
+        assert group.prior_share == pytest.approx(prior / (mechanism.weight * group.records + prior))
+
+
+# -- bought edges and temperatures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [ADD, REPLACE, dp.PrivacyUnit(adjacency="add-remove", max_rows=3)], ids=str)
+def test_no_person_moves_the_score_of_an_edge_further_than_stated(unit: dp.PrivacyUnit) -> None:
+    quantiles = Quantiles(lower=0, upper=3, bins=3, candidates=4)
+    rng, m = np.random.default_rng(0), unit.max_rows
+    reached = dict.fromkeys((1, 2), 0)
+    for _ in range(60):
+        rows = rng.integers(5, size=6).tolist()
+        for there, here in itertools.product(range(5), repeat=2):
+            others = [*rows, *[there] * m]
+            mine = [*rows, *[here] * m] if unit.replaces else rows
+            for rank in (1, 2):
+                pair = [
+                    quantiles.scores(np.cumsum(np.bincount(each, minlength=5))[:-1], len(each), rank)
+                    for each in (others, mine)
+                ]
+                moved = max(abs(one - other) for one, other in zip(*pair, strict=True))
+                assert moved <= quantiles.moved(unit, rank)
+                reached[rank] = max(reached[rank], moved)
+    assert all(reached[rank] == quantiles.moved(unit, rank) for rank in (1, 2))
+
+
+def test_sharp_edges_are_the_quantiles() -> None:
+    schema = dp.Schema(id="people", unit=ADD, attributes=(dp.Attribute(name="age", edges=(0, 100)),))
+    table = open_table({"age": np.arange(100.0)})
+    selection = Selection(sharpness=1000.0, unit=ADD)
+    found = Quantiles(lower=0, upper=100, bins=4, candidates=101).edges(table, "age", schema, selection, None)
+    assert found == (-math.inf, 25.0, 50.0, 75.0, math.inf)
+
+
+def test_a_sharp_temperature_is_the_one_with_the_least_loss() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=4000)
+    seen = np.where(rng.random(4000) < 0.8, truth, 1 - truth)
+    names = ("no", "yes")
+    columns = {name: np.take(names, truth if name == "y" else seen) for name in ("y", "a", "b", "c", "d")}
+    attributes = tuple(dp.Attribute(name=name, categories=names, unknown="drop", missing="drop") for name in columns)
+    schema = dp.Schema(id="copies", unit=ADD, attributes=attributes)
+    model = dp.Curator(columns, schema, seed=1).release(dp.NaiveBayes(target="y"), dp.ZCDP(rho=100)).build()
+    sharp = Selection(sharpness=1e4, unit=ADD)
+    assert choose_temperature(model, open_table(columns), sharp) == 0.25  # four copies of one attribute
+    assert 0.25 in CANDIDATES
+
+
+# -- the Hellinger family ----------------------------------------------------------------------------------------------
+
+
+def test_candidates_are_counted() -> None:
+    for total, cells in ((4, 2), (5, 3), (3, 4)):
+        listed = sum(1 for table in itertools.product(range(total + 1), repeat=cells) if sum(table) == total)
+        assert math.exp(log_number(total, cells)) == pytest.approx(listed)
+
+
+def test_a_cell_contributes_its_part_of_the_divergence() -> None:
+    prior, count = 0.7, 4
+    for k, found in zip(range(2, 12), cell_divergences(prior, count, 2, 11), strict=True):
+        u, v = mp.mpf(prior) + count, mp.mpf(prior) + k
+        true = (mp.loggamma(u) + mp.loggamma(v)) / 2 - mp.loggamma((u + v) / 2)
+        assert found == pytest.approx(float(true), rel=1e-11)
+
+
+def test_a_step_divides_by_half_a_record() -> None:
+    for u in (0.01, 1.0, 30.0, 1e6):
+        with mp.workdps(60):
+            true = (mp.loggamma(u) + mp.loggamma(u + mp.mpf(1))) / 2 - mp.loggamma(u + mp.mpf(1) / 2)
+        assert float(step_divergence(u)) == pytest.approx(float(true), rel=1e-9)
+
+
+def _kl(one: tuple[float, ...], other: tuple[float, ...]) -> mp.mpf:
+    total, others = mp.mpf(sum(one)), mp.mpf(sum(other))
+    found = mp.loggamma(total) - mp.loggamma(others)
+    for a, b in zip(one, other, strict=True):
+        found += mp.loggamma(b) - mp.loggamma(a) + (mp.mpf(a) - b) * (mp.digamma(a) - mp.digamma(total))
+    return found
+
+
+def test_the_sensitivity_of_kl_bounds_every_step_and_is_nearly_reached() -> None:
+    prior, total, largest = (1.0, 2.0), 6, mp.mpf(0)
+    tables = [(prior[0] + k, prior[1] + total - k) for k in range(total + 1)]
+    for candidate in tables:
+        for one, other in itertools.pairwise(tables):
+            largest = max(largest, abs(_kl(candidate, one) - _kl(candidate, other)))
+    stated = kl_sensitivity(prior, total)
+    assert 0.99 * stated <= float(largest) <= stated * (1 + 1e-12)
+
+
+def test_the_sensitivity_of_total_variation_is_the_largest_step() -> None:
+    prior, total = (1.0, 2.0), 5
+
+    def step(p: int) -> mp.mpf:
+        a, b = mp.mpf(prior[0]) + p, mp.mpf(prior[1]) + total - 1 - p
+        x = a / (a + b)  # where the two densities cross
+        return mp.betainc(a, b + 1, 0, x, regularized=True) - mp.betainc(a + 1, b, 0, x, regularized=True)
+
+    assert total_variation_sensitivity(prior, total) == pytest.approx(float(max(map(step, range(total)))), rel=1e-10)
+
+
+def test_the_score_moves_no_further_than_the_excess_allows() -> None:
+    from dpbayes.mechanisms.hellinger.sensitivity import local_sensitivity
+
+    prior, total, smoothing = (1.0, 1.0), 12, 0.5
+    tables = [(k, total - k) for k in range(total + 1)]
+    local = [local_sensitivity(prior, table) for table in tables]
+    smooth = [max(math.exp(-smoothing * abs(i - j)) * local[j] for j in range(total + 1)) for i in range(total + 1)]
+
+    def distance(one: tuple[int, int], other: tuple[int, int]) -> float:
+        gap = mp.mpf(0)
+        for a, c, k in zip(prior, one, other, strict=True):
+            u, v = mp.mpf(a) + c, mp.mpf(a) + k
+            gap += (mp.loggamma(u) + mp.loggamma(v)) / 2 - mp.loggamma((u + v) / 2)
+        return float(mp.sqrt(1 - mp.exp(-gap)))
+
+    widest = 0.0
+    for at, (one, other) in enumerate(itertools.pairwise(tables)):
+        moves = [distance(one, each) / smooth[at] - distance(other, each) / smooth[at + 1] for each in tables]
+        widest = max(widest, max(moves) - min(moves))
+    assert widest / 2 <= 1 + range_excess(prior, total, smoothing) / 2
+    assert range_excess(prior, total, 0.0) == 0.0
+
+
+# -- noise and prices --------------------------------------------------------------------------------------------------
+
+
+def test_the_misfit_of_perfect_counts_is_nothing_and_of_constant_noise_too_much() -> None:
+    law = selftest._probabilities("laplace", 5)
+    noise = np.repeat(np.arange(-200, 201), np.rint(law * 10**6).astype(int))
+    assert selftest.misfit(noise, "laplace", 5) < 0.1
+    assert selftest.misfit(np.zeros(4096, dtype=np.int64), "laplace", 5) > selftest.LIMIT
+
+
+def test_a_stated_release_is_pure_except_for_its_delta() -> None:
+    stated = dp.Stated(epsilon_stated=0.5, delta_stated=1e-7, unit=ADD, what="a list")
+    rest, lost = stated.but_for()
+    assert lost == 1e-7
+    for epsilon in (0.0, 0.2, 0.4):
+        assert stated.delta(epsilon) == pytest.approx(lost + (1 - lost) * rest.delta(epsilon), rel=1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_category_of_one_person_is_kept_with_the_chance_that_a_sum_gives(rows: int) -> None:
+    scale, threshold = 1.5, 6
+    q = mp.exp(-mp.mpf(1) / scale)
+
+    def kept(count: int) -> mp.mpf:
+        return mp.nsum(lambda k: (1 - q) / (1 + q) * q ** abs(int(k)), [threshold - count + 1, mp.inf])
+
+    expected = max(kept(rows), 1 - (1 - kept(1)) ** rows)
+    assert betrayal(scale=scale, threshold=threshold, rows=rows) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_every_pair_of_the_menu_keeps_its_part_of_delta() -> None:
+    limit = dp.AdaptiveDP(epsilon=1.0, delta=1e-6)
+    used = [math.exp(pure) * gaussian_delta(shift, limit.epsilon - pure) for pure, shift in limit.menu if shift > 0]
+    assert len(used) == len(limit.menu) - 1
+    assert 0.9e-6 < sum(used) <= 1e-6
+    assert limit.menu[-1] == (limit.epsilon, 0.0)
+
+
+@pytest.mark.parametrize("order", [1.01, 2.0, 30.0])
+def test_the_divergence_of_finitely_many_losses_is_the_sum(order: float) -> None:
+    losses = [mp.mpf(1), mp.mpf(1) / 2, -mp.mpf(1) / 2, -mp.mpf(1)]
+    weights = [mp.exp(loss / 2) for loss in losses]  # then P and Q mirror each other, as Σ P·e^−L = 1 asks for
+    weights = [weight / sum(weights) for weight in weights]
+    true = mp.log(sum(w * mp.exp((mp.mpf(order) - 1) * loss) for w, loss in zip(weights, losses, strict=True)))
+    found = AtomicLoss(losses=np.array(losses, float), probabilities=np.array(weights, float)).renyi(order)
+    assert 0 <= found - float(true / (mp.mpf(order) - 1)) <= 1e-9
