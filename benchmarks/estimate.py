@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from dpbayes import RDP, Adjacency, PrivacyUnit
 from dpbayes.estimate.baseline import clip_and_smooth
+from dpbayes.estimate.noise import noise_of
 from dpbayes.estimate.table import estimate
+from dpbayes.jobs.mechanisms import TableMechanism
+from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
-from dpbayes.plan import score
 from dpbayes.privacy.calibrate import calibrate
-from dpbayes.products import TableMechanism, noise_of
 
 Floats = NDArray[np.float64]
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, Marginal, PrivacyUnit, Request, Schema, open_table
+from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, PrivacyUnit, Schema, Tables
 from dpbayes.estimate.noise import GaussianNoise
 from dpbayes.estimate.table import estimate
 
@@ -50,10 +50,9 @@ def released(records: int) -> Callable[[], object]:
     categories = tuple(map(str, range(10)))
     attributes = tuple(Attribute(name=name, categories=categories, unknown="drop", missing="drop") for name in "ab")
     schema = Schema(id="growth", unit=UNIT, attributes=attributes)
-    curator = Curator(engine=open_table(table), schema=schema, ledger=None)
-    target = ApproxDP(epsilon=1, delta=1e-6)
-    request = Request(marginals=(Marginal(("a", "b")),), target=target, mechanism="gaussian")
-    return lambda: curator.release(request)
+    curator, target = Curator(table, schema), ApproxDP(epsilon=1, delta=1e-6)
+    job = Tables("a,b", mechanism="gaussian")
+    return lambda: curator.release(job, target)
 
 
 def drawn(cells: int) -> Callable[[], object]:

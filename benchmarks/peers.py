@@ -174,14 +174,13 @@ def synthetic(rows: int = 20_000, nodes: int = 12, levels: int = 5) -> dict[str,
         return {"distance of pairs": float(np.mean(found))}
 
     def ours() -> dict[str, float]:
-        from dpbayes.fitting import fit
-        from dpbayes.models.bayes_net import BayesNet
+        from dpbayes import BayesNet, Curator
         from dpbayes.tables.coded import CodedTable
 
         attributes = tuple(Attribute(name=name, categories=(*map(str, range(levels - 1)), "other")) for name in names)
         schema = Schema(id="chain", unit=UNIT, attributes=attributes)
         graph = {"nodes": names, "edges": [list(pair) for pair in pairs]}
-        model = fit(BayesNet.of(graph), engine=CodedTable(table), schema=schema, target=TARGET, ledger=None)
+        model = Curator(CodedTable(table), schema).release(BayesNet.of(graph), TARGET, estimates=False).build()
         return distance(model.sample(rows, np.random.default_rng(1), even=True))
 
     def mbi() -> dict[str, float]:

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from dpbayes import RDP, Adjacency, PrivacyUnit
+from dpbayes.estimate.noise import noise_of
+from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.tuning import gaussian_noise, published_dirichlet
-from dpbayes.plan import score
 from dpbayes.privacy.calibrate import calibrate
-from dpbayes.products import noise_of
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbayes import Adjacency, ApproxDP, Gaussian, Hellinger, Laplace, PrivacyUnit, PureDP, calibrate
+from dpbayes.estimate.noise import noise_of
 from dpbayes.estimate.table import estimate
 from dpbayes.mechanisms.hellinger import calibration
 from dpbayes.mechanisms.hellinger.distance import hellinger
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
-from dpbayes.products import noise_of
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 Floats = NDArray[np.float64]

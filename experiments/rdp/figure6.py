@@ -18,10 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import RDP
+from dpbayes import RDP, BayesNet, Curator, Fit
 from dpbayes.estimate.baseline import clip_and_smooth
-from dpbayes.fitting import fit
-from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.network import Network
 from dpbayes.tables.coded import CodedTable
 from experiments import style
@@ -64,15 +62,9 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
         for way, estimate in noise.baselines(target, len(counts), UNIT, rng).items():
             score(way, _network(graph, data, counts, estimate), epsilon)
         for way, (kind, accounting) in OURS.items():
-            model = fit(
-                BayesNet.of(graph, estimate=kind),
-                engine=CodedTable(data.train),
-                schema=data.schema,
-                target=target,
-                accounting=accounting,
-                seed=int(rng.integers(2**31)),
-            )
-            score(way, model.network, epsilon)
+            curator = Curator(CodedTable(data.train), data.schema, seed=int(rng.integers(2**31)))
+            job = Fit(model=BayesNet.of(graph, estimate=kind), accounting=accounting)
+            score(way, curator.release(job, target, estimates=False).build().network, epsilon)
     return rows
 
 

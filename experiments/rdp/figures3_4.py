@@ -21,8 +21,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import RDP, Gaussian, calibrate
+from dpbayes.errors import MeaninglessBudget
 from dpbayes.estimate.baseline import clip_and_smooth
-from dpbayes.fitting import MeaninglessBudget
 from dpbayes.mechanisms.tuning import gaussian_noise
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.sklearn import PrivateCategoricalNB

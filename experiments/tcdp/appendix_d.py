@@ -16,11 +16,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import TCDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
+from dpbayes.estimate.noise import noise_of
 from dpbayes.estimate.table import estimate
+from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.utility import expected_kl
-from dpbayes.plan import score
 from dpbayes.privacy.published import theorem_1
-from dpbayes.products import noise_of
 from experiments import style
 from experiments.lab import Claim, verdict
 

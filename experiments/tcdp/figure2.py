@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 from dpbayes import TCDP, ZCDP, Adjacency, ConcentrationCurve, PrivacyUnit, calibrate
 from dpbayes.estimate.baseline import clip_and_smooth
+from dpbayes.estimate.noise import noise_of
 from dpbayes.estimate.table import estimate
 from dpbayes.mechanisms.tuning import gaussian_noise
-from dpbayes.products import noise_of
 from experiments import style
 from experiments.lab import Claim, verdict
 
