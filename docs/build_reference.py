@@ -9,11 +9,18 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import json
 import re
-from collections.abc import Iterator
+import textwrap
+import types
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src" / "dpbayes"
@@ -81,8 +88,9 @@ def theorems_page() -> str:
     lines = [
         "# Theorems",
         "",
-        "Each formula in the code names where it comes from. This page is written from those lines by",
-        "`docs/build_reference.py`; keys are explained in [References](../references.md).",
+        "Each formula in the code names where it comes from. This page is written from those lines, and from what the",
+        "tests import and call, by `docs/build_reference.py`; keys are explained in [References](../references.md).",
+        "A formula that no test calls, or a mechanism without a formula, fails a test.",
         "",
     ]
     for group in sorted(groups, key=lambda name: (name.endswith(".md"), name.lower())):
@@ -93,18 +101,105 @@ def theorems_page() -> str:
                 _cell(statement.formula),
                 _cell(statement.source.rstrip(".")),
                 f"`{statement.module.removeprefix('dpbayes.')}.{statement.name}`",
-                _tests(statement.module),
+                _tests(statement),
             )
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)
 
 
-def _tests(module: str) -> str:
-    """The file of tests that mirrors a module, if there is one."""
-    *folders, name = module.split(".")[1:]
-    path = Path(*folders, f"test_{name}.py")
-    return f"`{path.as_posix()}`" if (ROOT / "tests" / path).exists() else "—"
+@dataclass(frozen=True, kw_only=True)
+class Uses:
+    """What a file of Python refers to: names it imports, with their modules, and attributes that it asks for."""
+
+    imported: frozenset[tuple[str, str]]
+    names: frozenset[str]
+    attributes: frozenset[str]
+
+    @property
+    def modules(self) -> set[str]:
+        """The modules it imports, or imports something from."""
+        return {module for module, _ in self.imported} | {f"{module}.{name}" for module, name in self.imported}
+
+
+@cache
+def _uses(path: Path) -> Uses:
+    tree, imported = ast.parse(path.read_text(encoding="utf-8")), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            imported |= {(_home(node.module, alias.name), alias.name) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            imported |= {(alias.name, "") for alias in node.names}
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    if ("dpbayes", "") in imported:  # dp.Tables
+        imported |= {(_home("dpbayes", name), name) for name in attributes}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return Uses(imported=frozenset(imported), names=frozenset(names), attributes=frozenset(attributes))
+
+
+def _home(module: str, name: str) -> str:
+    """Where a name that is imported from the package itself lives."""
+    import dpbayes
+
+    return f"dpbayes.{dpbayes._HOME[name]}" if module == "dpbayes" and name in dpbayes._HOME else module
+
+
+def tests_of(statement: Statement) -> list[Path]:
+    """The files of tests that call what states it; for a private function, those that call what uses it in its room."""
+    wanted = {(statement.module, statement.name)}
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    for _ in range(4 if _private(statement.name) else 1):
+        if _private(statement.name):
+            wanted = {user for module, name in wanted for user in _users(module, name)}
+        found = [path for path in files if any(_calls(_uses(path), *each) for each in wanted)]
+        if found:
+            mirror = f"test_{statement.module.rpartition('.')[2]}.py"
+            return sorted(found, key=lambda path: (path.name != mirror, path.as_posix()))
+    return []
+
+
+def _calls(uses: Uses, module: str, name: str) -> bool:
+    owner, _, method = name.rpartition(".")
+    if not owner:
+        return (module, name) in uses.imported or (module in uses.modules and name in uses.attributes)
+    known = (module, owner) in uses.imported or (module in uses.modules and owner in uses.attributes)
+    if method.startswith("__"):
+        return known
+    return method in uses.attributes and (known or module in uses.modules or owner in uses.names)
+
+
+def _private(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return last.startswith("_") and not last.startswith("__")
+
+
+def _users(module: str, name: str) -> set[tuple[str, str]]:
+    """What uses a function in its own module, or in a module of the same room that imports it."""
+    last, home = name.rpartition(".")[2], SOURCES.parent / Path(*module.split(".")[:-1])
+    found = set()
+    for path in home.glob("*.py"):
+        user, uses = ".".join(path.relative_to(SOURCES.parent).with_suffix("").parts), _uses(path)
+        if user == module or (module, last) in uses.imported or module in uses.modules:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found |= {(user, caller) for caller, called in _functions(tree, "") if last in called and caller != name}
+    return found
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, set[str]]]:
+    """Every function of a module, and the names that it mentions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{child.name}.")
+        elif isinstance(child, ast.FunctionDef):
+            walked = list(ast.walk(child))
+            names = {each.id for each in walked if isinstance(each, ast.Name)}
+            yield prefix + child.name, names | {each.attr for each in walked if isinstance(each, ast.Attribute)}
+
+
+def _tests(statement: Statement, most: int = 3) -> str:
+    """The first few of them."""
+    found = [f"`{path.relative_to(ROOT / 'tests').as_posix()}`" for path in tests_of(statement)]
+    return "<br>".join(found[:most]) + (f"<br>and {len(found) - most} more" if len(found) > most else "") or "—"
 
 
 def _heading(group: str) -> str:
@@ -117,8 +212,12 @@ def _heading(group: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that cannot end a table cell or start mark-up."""
-    return re.sub(r"([|*_\[\]<>`])", r"\\\1", text)
+    """Text that cannot end a table cell or start mark-up; what the docstring marks as code is code."""
+    plain, *rest = re.split(r"``(.+?)``", text)
+    parts = [re.sub(r"([|*_\[\]<>`])", r"\\\1", plain)]
+    for code, after in zip(rest[::2], rest[1::2], strict=True):
+        parts += [f"`{code.replace('|', chr(92) + '|')}`", re.sub(r"([|*_\[\]<>`])", r"\\\1", after)]
+    return "".join(parts)
 
 
 def cli_page() -> str:
@@ -158,7 +257,7 @@ def _parameter_row(parameter: object) -> str:
     positional = parameter.param_type_name == "argument"
     spelled = parameter.name.upper() if positional else ", ".join((*parameter.opts, *parameter.secondary_opts))
     kind = parameter.type_descriptor.annotation
-    choices = [str(choice.value) for choice in kind] if inspect.isclass(kind) and issubclass(kind, Enum) else []
+    choices = [str(choice) for choice in _choices(kind)]
     default = parameter.default() if callable(parameter.default) else parameter.default
     if parameter.required:
         shown = "required"
@@ -171,6 +270,15 @@ def _parameter_row(parameter: object) -> str:
     return f"| `{spelled}` | {meaning}{one_of} | {shown} |"
 
 
+def _choices(kind: object) -> Sequence[object]:
+    """The values of a Literal, also of one that may be left out, or of an enumeration."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    if inspect.isclass(kind) and issubclass(kind, Enum):
+        return [each.value for each in kind]
+    return next((found for each in get_args(kind) if (found := _choices(each))), ())
+
+
 def python_page() -> str:
     """Every public name: how it is made, what it says of itself, what it can do."""
     import dpbayes
@@ -178,8 +286,8 @@ def python_page() -> str:
     lines = [
         "# Python",
         "",
-        "What `import dpbayes` offers. Everything is immutable and made with named arguments; examples stand in the",
-        "[tutorial](../tutorials/first-plan.md) and the how-to pages. Written by `docs/build_reference.py`.",
+        "What `import dpbayes as dp` offers. Everything but `Curator` and `Ledger` is immutable. Examples are in the",
+        "[tutorials](../tutorials/first-release.md) and the how-to pages. Written by `docs/build_reference.py`.",
         "",
     ]
     for name in sorted(dpbayes.__all__, key=str.lower):
@@ -187,14 +295,36 @@ def python_page() -> str:
         lines += [f"## `{name}`", ""]
         if dataclasses.is_dataclass(value):
             lines += ["```text", f"{name}({', '.join(_fields(value))})", "```", ""]
-        elif inspect.isfunction(value):
-            lines += ["```text", f"{name}{inspect.signature(value)}", "```", ""]
-        lines += [_cell(_summary(value)), ""]
+        elif inspect.isfunction(value) or name in ("Curator", "Ledger"):
+            lines += ["```text", f"{name}{_signature(value)}", "```", ""]
+        lines += [*_described(value), ""]
         members = [(m, v) for m, v in vars(value).items() if not m.startswith("_")] if inspect.isclass(value) else []
         documented = [f"| `{m}` | {_cell(_summary(v, first_line=True))} |" for m, v in members if _summary(v)]
         if documented:
             lines += ["| Member | Meaning |", "| --- | --- |", *documented, ""]
     return "\n".join(lines)
+
+
+def _signature(value: Callable[..., object]) -> str:
+    """Names and defaults; types are in the text."""
+    asked = inspect.signature(value)
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in asked.parameters.values()]
+    return str(asked.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def _described(value: object) -> Iterator[str]:
+    """The docstring, its arguments as a list."""
+    doc = inspect.cleandoc(getattr(value, "__doc__", None) or "")
+    about, _, arguments = re.split(r"^(?:Symbols|Source|Adjacency):|^>>>", doc, maxsplit=1, flags=re.MULTILINE)[
+        0
+    ].partition("Args:\n")
+    yield _cell(" ".join(about.split())).replace("\\|", "|")
+    listed = re.split(r"\n(?=    \w)(?!        )", "\n" + arguments.rstrip()) if arguments else []
+    if listed:
+        yield ""
+    for entry in filter(str.strip, listed):
+        name, _, meaning = entry.partition(":")
+        yield f"- `{name.strip()}`: {_cell(' '.join(meaning.split()))}".replace("\\|", "|")
 
 
 def _fields(value: type) -> Iterator[str]:
@@ -213,53 +343,80 @@ def _summary(value: object, *, first_line: bool = False) -> str:
 
 
 def release_page() -> str:
-    """Every field of release.json, from the models that read it."""
-    from dpbayes import release
+    """Every field of release.json, from the dataclasses that read it."""
+    from dpbayes.ledger.account import Spending
+    from dpbayes.release import format as release
 
-    models = (release.Release, release.Table, release.Axis, release.Product, release.Group, release.Spending)
+    kinds = (release.Release, release.Table, release.Product, release.Group, release.Answer, release.Paid, Spending)
     lines = [
         "# Release files",
         "",
-        f"`release.json` is one JSON object of format `{release.FORMAT}`, version {release.VERSION}. It holds all that",
-        "is public about a release: `dpbayes verify` prices the promise and recomputes every number from it alone.",
+        f"`release.json` is one JSON object of format `{release.FORMAT}`, version {release.VERSION}, whatever was",
+        "released: tables, a model, a posterior, answers of a wide distribution, categories or edges. It holds all",
+        "that is public about it: `dpbayes verify` prices the promise and recomputes every number from it alone.",
         "A reader refuses unknown fields, missing fields, other types, and numbers that are not finite. A later",
-        "version may add fields; it then carries a higher number, and this one stays readable.",
+        "version may add fields; it then carries a higher number, and this one stays readable. Files of version 1",
+        "and model files of dpbayes 0.1.0 are read as well.",
         "",
-        "`Release.load(path)` reads it in Python, and `Release.model_json_schema()` is its JSON schema.",
+        "`Release.load(path)` reads a file, or the folder that holds it. Infinite numbers are written as text.",
+        "A schema is written as in [its file](schema.md), a guarantee and a mechanism with their names.",
         "Written by `docs/build_reference.py`.",
         "",
     ]
-    for model in models:
-        about = inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]
-        lines += [f"## {model.__name__}", "", _cell(" ".join(about.split())), ""]
+    for kind in kinds:
+        about = inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0]
+        lines += [f"## {kind.__name__}", "", _cell(" ".join(about.split())), ""]
         lines += ["| Field | Type | Default | Meaning |", "| --- | --- | --- | --- |"]
-        for name, field in model.model_fields.items():
-            default = "required" if field.is_required() else f"`{field.get_default(call_default_factory=True)}`"
-            meaning = " ".join((field.description or "").replace("``", "`").split())
-            lines.append(f"| `{name}` | {_json_type(model, name)} | {default.replace('None', 'null')} | {meaning} |")
+        said, hints = _field_docs(kind), get_type_hints(kind)
+        for field in dataclasses.fields(kind):
+            meaning = " ".join(said.get(field.name, "").replace("``", "`").split())
+            lines.append(f"| `{field.name}` | {_words(hints[field.name])} | {_default(field)} | {meaning} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def _json_type(model: type, name: str) -> str:
-    """A field's type in words, from the JSON schema of its model."""
-    return _words(model.model_json_schema()["properties"][name])
+def _default(field: dataclasses.Field[object]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return "`{}`"
+    if field.default is dataclasses.MISSING:
+        return "required"
+    return f"`{json.dumps(field.default)}`"
 
 
-def _words(schema: dict[str, object]) -> str:
-    if "$ref" in schema:
-        kind = str(schema["$ref"]).rpartition("/")[2]
-        return f"[{kind}](#{kind.lower()})"
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(map(_words, schema["anyOf"])))
-    if "const" in schema or "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
-    kind = str(schema.get("type"))
-    if kind == "array":
-        return f"list of {_words(schema['items'])}"
-    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return f"object of {_words(schema['additionalProperties'])}"
-    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(kind, kind)
+def _field_docs(kind: type) -> dict[str, str]:
+    """The text that follows each field in the source of a dataclass."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    said, last = {}, ""
+    for node in body.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            last = node.target.id
+        elif last and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            said[last] = str(node.value.value)
+        else:
+            last = ""
+    return said
+
+
+def _words(kind: object) -> str:
+    """A type in words, as JSON has it."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (types.UnionType, Union):
+        return " or ".join(dict.fromkeys(map(_words, arguments)))
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin is tuple:
+        return f"list of {_words(arguments[0])}"
+    if origin is np.ndarray:
+        return "list of numbers"
+    if origin is dict:
+        return "object" if arguments[1] is Any else f"object of {_words(arguments[1])}"
+    if dataclasses.is_dataclass(kind) and kind.__name__ in _SHOWN:
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    return _PLAIN.get(kind, getattr(kind, "__name__", str(kind)).lower())
+
+
+_SHOWN = ("Release", "Table", "Product", "Group", "Answer", "Paid", "Spending")
+_PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false", type(None): "null", Any: "anything"}
 
 
 BUILDERS = {

@@ -9,14 +9,25 @@ from pathlib import Path
 
 SECTIONS = {
     "Tutorials": ("tutorials", ("first-release", "first-plan")),
-    "How to": ("how-to", ("publish-a-table", "write-a-schema", "plan-a-release", "calibrate")),
+    "How to": ("how-to", ("publish-a-table", "write-a-schema", "plan-a-release", "finish-a-release", "calibrate")),
     "Explanation": (
         "explanation",
-        ("privacy-promise", "sharp-edges", "choosing-parameters", "estimate", "numerics"),
+        ("privacy-promise", "sharp-edges", "house", "ledger", "choosing-parameters", "estimate", "numerics"),
     ),
     "Proofs": (
         "explanation/proofs",
-        ("dominating-pair", "exact-renyi", "exact-profile", "conditional-tables", "composition", "numerics", "utility"),
+        (
+            "dominating-pair",
+            "exact-renyi",
+            "exact-profile",
+            "conditional-tables",
+            "pseudo-records",
+            "composition",
+            "numerics",
+            "integer-noise",
+            "floating-point",
+            "utility",
+        ),
     ),
     "Reference": ("reference", ("cli", "python", "schema", "release-format", "ledger", "symbols", "theorems")),
     "Reproduction": ("reproduction", ("index",)),
