@@ -1,6 +1,6 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check bench peers reproduce docs lock clean
+.PHONY: help setup demo test test-slow audit check bench peers reproduce docs lock audit-deps clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -28,12 +28,12 @@ DEMO := out/demo
 demo: setup ## release two tables of a made-up survey: plan, ledger, release, report, verification
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/dpbayes example $(DEMO)/private
-	@$(BIN)/dpbayes ledger init $(DEMO)/survey.ledger --dataset example-survey --adjacency replace-one \
+	@$(BIN)/dpbayes ledger init $(DEMO)/survey.ledger --schema $(DEMO)/private/survey.toml \
 	  --epsilon 2 --delta 1e-6
 	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv --schema $(DEMO)/private/survey.toml \
 	  --marginal region --marginal 'income|sex' --epsilon 1 --delta 1e-6 \
 	  --ledger $(DEMO)/survey.ledger --out $(DEMO)/published
-	@$(BIN)/dpbayes verify $(DEMO)/published/release.json --ledger $(DEMO)/survey.ledger
+	@$(BIN)/dpbayes verify $(DEMO)/published --ledger $(DEMO)/survey.ledger
 	@echo "Open $(DEMO)/published/report.html in a browser."
 
 test: setup ## run the tests
@@ -42,11 +42,16 @@ test: setup ## run the tests
 test-slow: setup ## run the statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
 
-check: setup ## lint, types, import contracts
+audit: setup ## attack everything that is published and print what holds (minutes; QUICK=1 for seconds)
+	$(BIN)/python -m audit $(if $(QUICK),--quick)
+
+check: setup ## lint, types, import contracts, doctests, and the documentation, strictly
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_docs.py -k "docstrings or links or up_to_date or source or navigation"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: setup ## measure speed, as ratios in one run; libraries that `make peers` adds are compared too
 	$(BIN)/python -m benchmarks
@@ -70,6 +75,13 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 lock: ## compile the locks again (needs uv)
 	$(COMPILE) --output-file requirements.lock
 	$(COMPILE) --group peers --output-file requirements-peers.lock
+
+audit-deps: ## look up the locked libraries among published vulnerabilities (needs pip-audit and the network)
+	@if ! command -v pip-audit >/dev/null 2>&1; then \
+	  echo "audit-deps: pip-audit is not installed, so nothing was audited. Install it: pipx install pip-audit" >&2; exit 1; \
+	fi; \
+	pip-audit --disable-pip --require-hashes --progress-spinner off -r requirements.lock || { \
+	  echo "audit-deps: vulnerabilities are listed above, or the audit could not run (no network?). It has not passed." >&2; exit 1; }
 
 clean: ## remove what the recipes made
 	rm -rf .venv site build dist out
