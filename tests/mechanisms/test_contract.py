@@ -301,6 +301,8 @@ BAD_COUNTS = [
 @every_noise
 @pytest.mark.parametrize("counts", BAD_COUNTS, ids=range(len(BAD_COUNTS)))
 def test_wrong_counts_are_refused_and_never_repeated(mechanism: Priced, counts: object) -> None:
+    if getattr(mechanism, "sensitivity", None) is not None and counts is BAD_COUNTS[1]:
+        counts = [MARKER, -0.5]  # with a sensitivity of its own a vector may hold parts of one
     with pytest.raises(DpbayesError) as caught:
         mechanism.draw(counts, np.random.default_rng(1))
     chain: BaseException | None = caught.value

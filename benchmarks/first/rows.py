@@ -13,13 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmarks.first import inputs
+from benchmarks.first.noise import Noise
+from benchmarks.first.result import Estimate, Interval
+from benchmarks.first.row_posterior import RowPosterior
+from benchmarks.first.strength import typical
+from benchmarks.first.table import count_moments, estimate
 from dpbayes.errors import InvalidArgument
-from dpbayes.estimate import inputs
-from dpbayes.estimate.noise import Noise
-from dpbayes.estimate.result import Estimate, Interval
-from dpbayes.estimate.row_posterior import RowPosterior
-from dpbayes.estimate.strength import typical
-from dpbayes.estimate.table import count_moments, estimate
 
 OWNER = "estimate_rows"
 
@@ -49,7 +49,7 @@ def estimate_rows(
             turn out to share, and a wrong one is outvoted.
         level: Of the credible intervals; None leaves them out, which is many times faster.
 
-    >>> from dpbayes.estimate.noise import GaussianNoise
+    >>> from benchmarks.first.noise import GaussianNoise
     >>> found = estimate_rows([[41, 3], [38, 1], [0, 2]], GaussianNoise(sigma=3.0), total=85)
     >>> found.population.round(2).tolist()
     [[0.96, 0.04], [0.97, 0.03], [0.9, 0.1]]

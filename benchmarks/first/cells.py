@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.first.laws import CellPosterior, log_prior, log_total
+from benchmarks.first.noise import Noise
+from benchmarks.first.pairs import pair_posterior
+from benchmarks.first.quadrature import NEGLIGIBLE, grid, moments, normalised, range_of_mass, tilt_change
 from dpbayes._checks import Floats
-from dpbayes.estimate.laws import CellPosterior, log_prior, log_total
-from dpbayes.estimate.noise import Noise
-from dpbayes.estimate.pairs import pair_posterior
-from dpbayes.estimate.quadrature import NEGLIGIBLE, grid, moments, normalised, range_of_mass, tilt_change
 
 __all__ = ["NODES", "cell_posterior", "conditioned", "grid", "log_prior", "moments"]
 

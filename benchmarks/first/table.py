@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmarks.first import inputs
+from benchmarks.first.cells import cell_posterior, conditioned
+from benchmarks.first.lattice import Representatives, representatives
+from benchmarks.first.laws import CellPosterior
+from benchmarks.first.mixture import Answer, Component, answer
+from benchmarks.first.noise import Noise
+from benchmarks.first.result import Estimate, Interval
+from benchmarks.first.strength import Setting, settings, typical
 from dpbayes._checks import Floats
-from dpbayes.estimate import inputs
-from dpbayes.estimate.cells import cell_posterior, conditioned
-from dpbayes.estimate.lattice import Representatives, representatives
-from dpbayes.estimate.laws import CellPosterior
-from dpbayes.estimate.mixture import Answer, Component, answer
-from dpbayes.estimate.noise import Noise
-from dpbayes.estimate.result import Estimate, Interval
-from dpbayes.estimate.strength import Setting, settings, typical
 
 OWNER = "estimate"
 
@@ -47,7 +47,7 @@ def estimate(
         shape: A public guess at the distribution, for the cells of ``values``; even by default.
         level: Of the credible intervals; None leaves them out.
 
-    >>> from dpbayes.estimate.noise import GaussianNoise
+    >>> from benchmarks.first.noise import GaussianNoise
     >>> found = estimate([41, 3, -2, 58], GaussianNoise(sigma=3.0), records=100)
     >>> found.counts.round(1).tolist(), found.records
     ([40.3, 1.7, 0.6, 57.4], 100.0)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.first.noise import GammaNoise, Noise
 from dpbayes._checks import Floats, Ints
-from dpbayes.estimate.noise import GammaNoise, Noise
 
 MOST_VALUES = 256
 MOST_SHARES = 32

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.first.explore import explore
 from dpbayes._checks import Floats
-from dpbayes.estimate.explore import explore
 
 LEAST = 0.05
 MOST = 1e9

@@ -1,23 +1,25 @@
-"""Estimates as 0.1.0 made them, each table alone: its files state them, and ``verify`` computes them again."""
+"""Estimates as 0.1.0 made them, each table alone, from one of its files."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.first.noise import GammaNoise, GaussianNoise
+from benchmarks.first.result import Interval
+from benchmarks.first.rows import estimate_rows
+from benchmarks.first.table import estimate
 from dpbayes._checks import Floats
 from dpbayes.domain import codec
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
-from dpbayes.estimate.noise import noise_of
-from dpbayes.estimate.result import Interval
-from dpbayes.estimate.rows import estimate_rows
-from dpbayes.estimate.table import estimate
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.release.format import Product, Release, Table
 
 
 def first_estimates(release: Release, table: Table) -> dict[str, Product]:
     """Counts, shares of these records and shares of the population, from one table of a file of 0.1.0."""
-    values, marginal, noise = release.array(table), table.marginal, noise_of(release.paid[table.by].mechanism)
+    values, marginal, noise = release.array(table), table.marginal, _noise(release.paid[table.by].mechanism)
     rows = values.reshape(int(np.prod(values.shape[: len(marginal.given)])), -1)
     shape = _guess(release, marginal)
     if marginal.given:
@@ -50,3 +52,13 @@ def _row_records(release: Release, marginal: Marginal) -> Floats | None:
         if margin.of == marginal.given:
             return np.asarray(margin.totals, dtype=np.float64)
     return None
+
+
+def _noise(mechanism: object) -> GammaNoise | GaussianNoise:
+    match mechanism:
+        case Dirichlet(weight=weight, concentration=alpha, grid=grid):
+            concentration = np.array(alpha) if isinstance(alpha, tuple) else alpha
+            return GammaNoise(weight=weight, concentration=concentration, floor=grid)
+        case Gaussian(sigma=sigma):
+            return GaussianNoise(sigma=sigma)
+    raise TypeError(f"no file of 0.1.0 in the tests has a table drawn by {type(mechanism).__name__}")

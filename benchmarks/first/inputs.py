@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from benchmarks.first.noise import GammaNoise, Noise
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
-from dpbayes.estimate.noise import GammaNoise, Noise
 
 
 def released_values(owner: str, values: ArrayLike, noise: Noise) -> Floats:

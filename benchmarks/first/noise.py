@@ -1,6 +1,6 @@
 """The public description of the noise in a released table: how likely each count makes each released number.
 
-All three kinds answer the same questions, for arrays of cells. ``log_likelihood`` leaves out terms that do not
+Both kinds answer the same questions, for arrays of cells. ``log_likelihood`` leaves out terms that do not
 depend on the count, and continues the likelihood smoothly between whole counts.
 """
 
@@ -17,9 +17,6 @@ from scipy.special import gammainc, gammaln
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.gaussian import Gaussian
-from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.loggamma import log1p_deficit, log1p_excess
 
 SMALLEST_DRAW = 1e-300
@@ -124,43 +121,6 @@ class GaussianNoise(_AdditiveNoise):
     def pooled(self, axis: int, shape: tuple[int, ...]) -> GaussianNoise:
         """A sum of discrete Gaussians is again one, up to terms of order exp(−π²σ²)."""
         return GaussianNoise(sigma=self.sigma * math.sqrt(shape[axis]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceNoise(_AdditiveNoise):
-    """Released x = c + k, with P(k) ∝ exp(−|k|/scale) on the integers."""
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        _checks.positive("LaplaceNoise", scale=self.scale)
-
-    @property
-    def variance(self) -> float:
-        """½ sinh(1/2b)⁻², about 2b² for a large scale b."""
-        return 0.5 / math.sinh(min(0.5 / self.scale, 300.0)) ** 2
-
-    def spread(self, counts: Floats) -> Floats:
-        """The same at every count."""
-        return np.full_like(counts, math.sqrt(self.variance))
-
-    def log_likelihood(self, values: Floats, counts: Floats) -> Floats:
-        """−|x − c|/scale."""
-        return -np.abs(values[..., None] - counts) / self.scale
-
-    def coordinate(self, centers: Floats) -> Floats:
-        """In units of the scale."""
-        return centers / self.scale
-
-    def center_at(self, coordinate: Floats) -> Floats:
-        """A whole number."""
-        return np.round(coordinate * self.scale)
-
-    def pooled(self, axis: int, shape: tuple[int, ...]) -> GaussianNoise | LaplaceNoise:
-        """A sum of several Laplace noises is described by the Gaussian of the same variance."""
-        if shape[axis] == 1:
-            return self
-        return GaussianNoise(sigma=max(math.sqrt(self.variance * shape[axis]), 1e-3))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,16 +243,3 @@ def _below_mode(shape: Floats, z: Floats) -> Floats:
     above = shape * log1p_deficit(np.maximum(near - shape, 0.0) / shape)
     below = near * log1p_excess(np.maximum(shape - near, 0.0) / near)
     return np.where(far, z - shape - shape * (np.log(z) - np.log(shape)), above + below)
-
-
-def noise_of(mechanism: object) -> Noise:
-    """The public description of a mechanism's noise, from which an estimate is made."""
-    match mechanism:
-        case Dirichlet(weight=weight, concentration=alpha, grid=grid):
-            concentration = np.array(alpha) if isinstance(alpha, tuple) else alpha
-            return GammaNoise(weight=weight, concentration=concentration, floor=grid)
-        case Gaussian(sigma=sigma):
-            return GaussianNoise(sigma=sigma)
-        case Laplace(scale=scale):
-            return LaplaceNoise(scale=scale)
-    raise InvalidArgument(f"estimate: tables drawn by {type(mechanism).__name__} have no estimate.")

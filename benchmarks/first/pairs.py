@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.first.laws import CellPosterior, log_prior
+from benchmarks.first.noise import Noise
+from benchmarks.first.quadrature import grid, moments, normalised, range_of_mass
 from dpbayes._checks import Floats
-from dpbayes.estimate.laws import CellPosterior, log_prior
-from dpbayes.estimate.noise import Noise
-from dpbayes.estimate.quadrature import grid, moments, normalised, range_of_mass
 
 MOST_PASSES = 40
 """Ranges are refitted at most so often; three times is usual."""

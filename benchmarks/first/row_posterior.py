@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.first.cells import cell_posterior, conditioned
+from benchmarks.first.lattice import representatives
+from benchmarks.first.laws import CellPosterior
+from benchmarks.first.mixture import Answer, Component, answer
+from benchmarks.first.noise import Noise
+from benchmarks.first.strength import Setting, relevant, settings, typical
 from dpbayes._checks import Floats, Ints
-from dpbayes.estimate.cells import cell_posterior, conditioned
-from dpbayes.estimate.lattice import representatives
-from dpbayes.estimate.laws import CellPosterior
-from dpbayes.estimate.mixture import Answer, Component, answer
-from dpbayes.estimate.noise import Noise
-from dpbayes.estimate.strength import Setting, relevant, settings, typical
 
 BLOCK = 4096
 """Cells treated at once; longer rows are described by representatives."""

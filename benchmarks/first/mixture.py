@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.first.intervals import node_interval, share_interval
+from benchmarks.first.lattice import Representatives
+from benchmarks.first.laws import CellPosterior
 from dpbayes._checks import Floats
-from dpbayes.estimate.intervals import node_interval, share_interval
-from dpbayes.estimate.lattice import Representatives
-from dpbayes.estimate.laws import CellPosterior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
