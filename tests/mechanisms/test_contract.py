@@ -188,7 +188,7 @@ def test_its_distribution_dominates_its_profile(mechanism: Priced) -> None:
     scale = mechanism.epsilon(1e-3) or mechanism.epsilon(1e-9) or 1.0
     pld = mechanism.pld(scale / 37)
     for share in np.linspace(0, 2.2, 12):
-        assert float(pld.get_delta_for_epsilon(share * scale)) >= mechanism.delta(share * scale) * (1 - 1e-9)
+        assert float(pld.delta(share * scale)) >= mechanism.delta(share * scale) * (1 - 1e-9)
     assert epsilon_of(pld, 1e-6) >= mechanism.epsilon(1e-6) * (1 - 1e-9)
 
 

@@ -95,7 +95,9 @@ def _with_lists(columns: list[Declared], lists: str) -> tuple[Declared, ...]:
             continue
         name, colon, listed = line.partition(":")
         if not colon or name.strip() not in known:
-            raise InvalidArgument(f"studio: line {number} of the lists does not start with the name of a column and a colon.")
+            raise InvalidArgument(
+                f"studio: line {number} of the lists does not start with the name of a column and a colon."
+            )
         place = known[name.strip()]
         items = [item.strip() for item in listed.split(",") if item.strip()]
         edges = columns[place].values == "edges"
