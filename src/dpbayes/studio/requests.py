@@ -63,4 +63,3 @@ def commands(draft: Draft, request: Request, *, out: str = "", dry: bool = False
     words += ["--ledger", draft.ledger] if draft.ledger else ["--no-ledger"]
     words += ["--out", out] if out else []
     return (phrases.command(*words, *(["--dry-run"] if dry else [])),)
-
