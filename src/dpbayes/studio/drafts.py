@@ -11,7 +11,6 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from dpbayes.domain import codec, durable
 from dpbayes.domain.attribute import Attribute
@@ -240,8 +239,3 @@ class _writable:  # noqa: N801 - it reads as a verb phrase: with _writable()
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if isinstance(problem, OSError):
             raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None
-
-
-def request_file(draft: Draft, folder: Folder) -> Path:
-    """Where the request of a draft is."""
-    return folder.start / f"{draft.name}.request.toml"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
+from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Account
 from dpbayes.privacy.adaptive import AdaptiveDP
@@ -106,3 +107,32 @@ def target(options: Guarantee) -> list[str]:
         key: value for key, value in options.record().items() if key in ("epsilon", "delta", "rho", "order", "omega")
     }
     return [word for key, value in known.items() for word in (f"--{key}", f"{value:g}")]
+
+
+def table(marginal: Marginal) -> str:
+    """A table in words.
+
+    >>> table(Marginal.parse("income|sex")), table(Marginal.parse("sex,age"))
+    ('income, for each sex', 'sex × age')
+    """
+    of = " × ".join(marginal.of)
+    return of if not marginal.given else f"{of}, for each {' and '.join(marginal.given)}"
+
+
+def forms(marginal: Marginal) -> list[tuple[str, str]]:
+    """The three forms of a table of two attributes."""
+    one, other = sorted(marginal.names)
+    ordered = (one, other) if set(marginal.of) != {one, other} else marginal.of
+    made = [Marginal(tuple(ordered)), Marginal((one,), (other,)), Marginal((other,), (one,))]
+    return [(str(each), table(each)) for each in made]
+
+
+def plus(number: float) -> str:
+    """A half width with two digits.
+
+    >>> plus(12.34), plus(0.0734), plus(1234.0)
+    ('± 12', '± 0.073', '± 1,234')
+    """
+    if number >= 100:
+        return f"± {number:,.0f}"
+    return f"± {number:.2g}"
