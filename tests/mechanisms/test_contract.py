@@ -188,7 +188,7 @@ def test_its_distribution_dominates_its_profile(mechanism: Priced) -> None:
     scale = mechanism.epsilon(1e-3) or mechanism.epsilon(1e-9) or 1.0
     pld = mechanism.pld(scale / 37)
     for share in np.linspace(0, 2.2, 12):
-        assert float(pld.get_delta_for_epsilon(share * scale)) >= mechanism.delta(share * scale) * (1 - 1e-9)
+        assert float(pld.delta(share * scale)) >= mechanism.delta(share * scale) * (1 - 1e-9)
     assert epsilon_of(pld, 1e-6) >= mechanism.epsilon(1e-6) * (1 - 1e-9)
 
 
@@ -301,6 +301,8 @@ BAD_COUNTS = [
 @every_noise
 @pytest.mark.parametrize("counts", BAD_COUNTS, ids=range(len(BAD_COUNTS)))
 def test_wrong_counts_are_refused_and_never_repeated(mechanism: Priced, counts: object) -> None:
+    if getattr(mechanism, "sensitivity", None) is not None and counts is BAD_COUNTS[1]:
+        counts = [MARKER, -0.5]  # with a sensitivity of its own a vector may hold parts of one
     with pytest.raises(DpbayesError) as caught:
         mechanism.draw(counts, np.random.default_rng(1))
     chain: BaseException | None = caught.value
