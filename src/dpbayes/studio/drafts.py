@@ -239,4 +239,3 @@ class _writable:  # noqa: N801 - it reads as a verb phrase: with _writable()
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         if isinstance(problem, OSError):
             raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None
-

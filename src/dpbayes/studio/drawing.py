@@ -39,7 +39,9 @@ def overview(names: Sequence[str], chosen: set[frozenset[str]], at: int) -> Mark
         tag("path", d=f"M0 {here}H{here}V{SIDE}", class_="here"),
         *dots,
     ]
-    return safe(tag("svg", joined(shapes), viewBox=f"-2 -2 {SIDE + 4} {SIDE + 4}", role="img", aria_label=label, class_="map"))
+    return safe(
+        tag("svg", joined(shapes), viewBox=f"-2 -2 {SIDE + 4} {SIDE + 4}", role="img", aria_label=label, class_="map")
+    )
 
 
 def network(parents: dict[str, tuple[str, ...]]) -> Markup:
@@ -51,13 +53,15 @@ def network(parents: dict[str, tuple[str, ...]]) -> Markup:
     for node, level in depth.items():
         layers.setdefault(level, []).append(node)
     per_row = 6
-    rows = [nodes[first : first + per_row] for _, nodes in sorted(layers.items()) for first in range(0, len(nodes), per_row)]
+    rows = [
+        nodes[first : first + per_row] for _, nodes in sorted(layers.items()) for first in range(0, len(nodes), per_row)
+    ]
     width, box, high, gap = 760.0, 116.0, 32.0, 78.0
     where: dict[str, tuple[float, float]] = {}
     for row, nodes in enumerate(rows):
         for place, node in enumerate(nodes):
             where[node] = (width * (place + 1) / (len(nodes) + 1), 20 + row * gap)
-    shapes: list[Html] = [Html('<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>')]
+    shapes: list[Html] = [_tip()]
     for node, above in parents.items():
         for parent in above:
             (x1, y1), (x2, y2) = where[parent], where[node]
@@ -70,7 +74,22 @@ def network(parents: dict[str, tuple[str, ...]]) -> Markup:
         shapes.append(tag("text", shown, x=f"{x:.1f}", y=f"{y + 21:.1f}", text_anchor="middle", class_="node-name"))
     edges = sum(len(above) for above in parents.values())
     label = f"Network of {len(parents)} attributes and {edges} edges"
-    return safe(tag("svg", joined(shapes), viewBox=f"0 0 {width:g} {20 + len(rows) * gap:g}", role="img", aria_label=label, class_="network"))
+    return safe(
+        tag(
+            "svg",
+            joined(shapes),
+            viewBox=f"0 0 {width:g} {20 + len(rows) * gap:g}",
+            role="img",
+            aria_label=label,
+            class_="network",
+        )
+    )
+
+
+def _tip() -> Html:
+    """The head of an arrow."""
+    size = {"viewBox": "0 0 8 8", "refX": 8, "refY": 4, "markerWidth": 7, "markerHeight": 7, "orient": "auto"}
+    return tag("defs", tag("marker", tag("path", d="M0 0L8 4L0 8z", class_="tip"), id="tip", **size))
 
 
 def curve(
@@ -88,7 +107,9 @@ def curve(
         x, y = _at(step / 100, 0.0)[0], _at(0.0, step / 100)[1]
         shapes.append(tag("line", x1=LEFT, x2=PLOT_WIDTH - 12, y1=f"{y:.1f}", y2=f"{y:.1f}", class_="grid"))
         shapes.append(tag("text", f"{step} %", x=LEFT - 8, y=f"{y + 4:.1f}", text_anchor="end", class_="label"))
-        shapes.append(tag("text", f"{step} %", x=f"{x:.1f}", y=PLOT_HEIGHT - BOTTOM + 18, text_anchor="middle", class_="label"))
+        shapes.append(
+            tag("text", f"{step} %", x=f"{x:.1f}", y=PLOT_HEIGHT - BOTTOM + 18, text_anchor="middle", class_="label")
+        )
     if diagonal:
         (x1, y1), (x2, y2) = _at(0.0, 1.0), _at(1.0, 0.0)
         shapes.append(tag("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_="guess"))
@@ -97,9 +118,20 @@ def curve(
     for x, y, said in marks:
         px, py = _at(x, y)
         shapes.append(tag("circle", tag("title", said), cx=f"{px:.1f}", cy=f"{py:.1f}", r=5, class_="mark-point"))
-    shapes.append(tag("text", x_axis, x=(LEFT + PLOT_WIDTH) / 2, y=PLOT_HEIGHT - 4, text_anchor="middle", class_="label"))
+    shapes.append(
+        tag("text", x_axis, x=(LEFT + PLOT_WIDTH) / 2, y=PLOT_HEIGHT - 4, text_anchor="middle", class_="label")
+    )
     shapes.append(tag("text", y_axis, x=LEFT - 48, y=12, class_="label"))
-    return safe(tag("svg", joined(shapes), viewBox=f"0 0 {PLOT_WIDTH} {PLOT_HEIGHT}", role="img", aria_label=label, class_="plot"))
+    return safe(
+        tag(
+            "svg",
+            joined(shapes),
+            viewBox=f"0 0 {PLOT_WIDTH} {PLOT_HEIGHT}",
+            role="img",
+            aria_label=label,
+            class_="plot",
+        )
+    )
 
 
 def _at(x: float, y: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
-from dpbayes.studio import forecasts, phrases, requests
+from dpbayes.studio import forecasts, requests
 from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
 from dpbayes.studio.drawing import overview
@@ -63,7 +63,7 @@ def show(
         account=account,
         asked=asked,
         problem=problem,
-        commands=requests.commands(draft, asked, dry=True),
+        commands=requests.commands(draft, dry=True),
         **context,
     )
 
@@ -87,9 +87,7 @@ def _forecast(schema: Schema, account: Account | None, asked: Request) -> dict[s
         return nothing | {"trouble": str(met)}
 
 
-def _triangle(
-    schema: Schema, asked: Request, expected: list[forecasts.Expected], focus: str
-) -> dict[str, Any]:
+def _triangle(schema: Schema, asked: Request, expected: list[forecasts.Expected], focus: str) -> dict[str, Any]:
     """The whole triangle of a narrow schema, or one row of a wide one."""
     chosen = {frozenset(Marginal.parse(text).names) for text in asked.tables}
     judged = {frozenset(each.marginal.names): each.verdict for each in expected}
@@ -127,8 +125,10 @@ def save(http: HttpRequest) -> Response:
     except DpbayesError as problem:
         return show(http, draft, asked, str(problem), focus)
     if form.text("action") == "next":
-        return to(f"/d/{draft.name}/risk") if asked.tables else show(
-            http, draft, asked, "studio: choose a table first.", focus
+        return (
+            to(f"/d/{draft.name}/risk")
+            if asked.tables
+            else show(http, draft, asked, "studio: choose a table first.", focus)
         )
     return to(f"/d/{draft.name}/ask" + (f"?focus={focus}" if focus else ""))
 
@@ -163,7 +163,9 @@ def _asked(schema: Schema, before: Request, form: Form) -> Request:
     for key in form.texts("cell"):
         pair = _pair(key, names)
         joint = str(Marginal(tuple(dict.fromkeys(names[place] for place in pair))))
-        tables.append(forms.get(frozenset(names[place] for place in pair)) or known.get(frozenset(names[p] for p in pair), joint))
+        tables.append(
+            forms.get(frozenset(names[place] for place in pair)) or known.get(frozenset(names[p] for p in pair), joint)
+        )
     for axes, text in known.items():
         if not _shown(axes, schema, form.text("focus")) and (len(axes) <= 2 or text in form.texts("keep")):
             tables.append(forms.get(axes, text))
@@ -178,7 +180,6 @@ def _asked(schema: Schema, before: Request, form: Form) -> Request:
         before,
         tables=tuple(dict.fromkeys(tables)),
         target=_target(form, before.target),
-        mechanism=form.text("mechanism") or before.mechanism,
         expected_records=_records(form.text("expected_records"), schema),
     )
 
@@ -228,7 +229,9 @@ def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
 
     epsilon = _number(form.text("limit-epsilon"), "ε")
     delta = form.text("limit-delta")
-    limit: Limit = PureDP(epsilon=epsilon) if delta in ("", "0") else ApproxDP(epsilon=epsilon, delta=_number(delta, "δ"))
+    limit: Limit = (
+        PureDP(epsilon=epsilon) if delta in ("", "0") else ApproxDP(epsilon=epsilon, delta=_number(delta, "δ"))
+    )
     name = form.text("ledger") or f"{draft.name}.ledger"
     where = desk.folder.ledger(name)
     Ledger(where).open(schema, limit, about=form.text("limit-about"))
