@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from dpbayes.studio.pages import ask, datasets, declare, preview, published, review, risk, table
+from dpbayes.studio.pages import ask, datasets, declare, explain, models, preview, published, review, risk, table
 
-PUBLIC: list[Route] = [*published.ROUTES]
+PUBLIC: list[Route] = [*published.ROUTES, *models.ROUTES, *explain.ROUTES]
 """What readers may see: pure functions of releases, by GET only."""
 
 READERS: list[Route] = [*published.HOME, *PUBLIC]
