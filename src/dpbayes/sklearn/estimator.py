@@ -1,53 +1,42 @@
-"""Private estimators for scikit-learn pipelines (extra ``sklearn``)."""
+"""Naive Bayes as scikit-learn has it, fitted under differential privacy."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from dpbayes.curator import Curator
+from dpbayes.curator import LOOSEST, Curator
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.coding import codes
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import text_of
-from dpbayes.errors import InvalidArgument, MissingExtra, SchemaError
-from dpbayes.jobs.edges import Quantiles
+from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
-from dpbayes.release.format import Release
+from dpbayes.sklearn.declared import AssumedPublic, Declarations
+from dpbayes.sklearn.session import learned_before, remember
 from dpbayes.tables.coded import CodedTable
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils import assert_all_finite
-    from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-except ImportError:
-    raise MissingExtra("dpbayes.sklearn: scikit-learn is not installed; install dpbayes[sklearn].") from None
-
-DEFAULT_EDGES = (-np.inf, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, np.inf)
-"""Bins of a numeric column that nobody declared: fixed, so that they tell nothing; made for standardised columns."""
 
 CLASS = "class"
 
-
-class AssumedPublic(UserWarning):
-    """Something that was not declared was taken for public."""
-
-
-class SecondRelease(UserWarning):
-    """The same estimator was fitted again: both releases count."""
+WITHOUT_NOISE = PureDP(epsilon=LOOSEST)
+"""What a model that is not private asks for. With a thousand tables, a cell is off by one with a chance below e⁻⁴⁰⁰."""
 
 
 def _never(estimator: PrivateCategoricalNB) -> bool:
@@ -61,19 +50,21 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     """Naive Bayes over declared categories, fitted under differential privacy.
 
     One exact calibration covers all tables. Every ``fit`` is a release of its own: fits of the same people add up, in
-    cross-validation and grid search too. Charge them to a ``ledger``, or search on public data.
+    cross-validation and grid search too. Charge them to a ``ledger``, or search on public data. Without a ledger, the
+    second fit and every later one warn with the total of this process.
 
     Args:
         epsilon: ε of the guarantee.
         delta: δ; None, with no ``order``, asks for pure ε-DP.
         order: Rényi order, for an RDP guarantee instead of (ε, δ).
         categories: one entry for each column: a list of categories or an ``Attribute``; or a mapping
-            from column names. None bins numeric columns at ``DEFAULT_EDGES`` and refuses texts.
+            from column names. Columns of booleans, of polars enums and of pandas categoricals declare themselves.
         edges: bin edges of numeric columns, as a list or mapping like ``categories``; a ``Quantiles`` entry buys
-            them with a tenth of the budget.
+            them with a tenth of the budget. "standardised" cuts all others at fixed edges between −2 and 2.
         classes: the declared classes; records of others are dropped. None takes them from ``y`` and warns: then the set
             of classes is not protected.
-        schema: a ``Schema`` that declares all columns and the class ``target`` instead of the four arguments above.
+        schema: a ``Schema``, or its file, that declares all columns and the class ``target``, instead of the four
+            arguments above.
         target: name of the class in ``schema``.
         adjacency: "replace-one" or "add-remove".
         missing: where missing values go: "category" gives them a level of their own, "other" the level of unknown ones.
@@ -84,6 +75,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tempered: spend a tenth of the budget on how far the model may trust itself (``dpbayes.temperature``).
         ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
         dataset: the data set's name in the ledger.
+        private: False fits the same model without noise, to compare with. It is **not private**, charges nothing, and
+            ``guarantee_`` is None.
         random_state: a seed makes the fit repeatable and **not private**: ``guarantee_`` is then None.
 
     Source: [RDP] section 5.1; docs/explanation/models.md.
@@ -102,9 +95,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         delta: float | None = 1e-6,
         order: float | None = None,
         categories: Sequence[Any] | Mapping[str, Any] | None = None,
-        edges: Sequence[Any] | Mapping[str, Any] | None = None,
+        edges: Sequence[Any] | Mapping[str, Any] | str | None = None,
         classes: Sequence[Any] | None = None,
-        schema: Schema | None = None,
+        schema: Schema | str | Path | None = None,
         target: str = CLASS,
         adjacency: str = "replace-one",
         missing: str = "category",
@@ -115,6 +108,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tempered: bool = True,
         ledger: Ledger | str | None = None,
         dataset: str = "sklearn",
+        private: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -134,6 +128,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.tempered = tempered
         self.ledger = ledger
         self.dataset = dataset
+        self.private = private
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **refused: Any) -> PrivateCategoricalNB:
@@ -146,34 +141,44 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         goal = self._goal()
         columns = self._columns(X, reset=True)
         y = self._one_column(y, rows=len(next(iter(columns.values()))))
-        labels = self._labels(y)
-        schema = self._schema(columns, labels, framed=hasattr(X, "columns"))
-        again: list[Release] = list(getattr(self, "releases_", ()))
-        if again:
-            warnings.warn(
-                f"{type(self).__name__}: fitted again, so {len(again) + 1} releases of this estimator count together.",
-                SecondRelease,
-                stacklevel=2,
-            )
-        spec = NaiveBayes(target=self._target_name(schema), features=tuple(columns), estimate=self.estimate)
+        declared = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
+        labels = self._labels(y, declared)
+        wishes = {} if declared is not None else self._declarations.wishes(tuple(columns))
+        schema = declared or self._schema(columns, labels, typed=_types(X))
+        target = self.target if declared is not None else schema.names[-1]
+        spec = NaiveBayes(target=target, features=tuple(columns), estimate=self.estimate)
         tempered = self.tempered and not spec.draws and self.mechanism != "dirichlet" and self.accounting == "exact"
         job = Fit(
             model=spec,
-            mechanism=self.mechanism,
+            mechanism=self.mechanism if self.private else "auto",
             accounting=self.accounting,
             split=self.split,
             expected_records=len(y) if schema.unit.fixed_size else None,
             tempered=tempered,
-            edges=self._wishes(columns),
+            edges=wishes,
         )
-        table = CodedTable({**columns, spec.target: lambda: self._positions(y, labels)})
-        curator = Curator(table, schema, ledger=self.ledger, seed=_seed(self.random_state))
-        release = curator.release(job, goal, estimates=False)  # a model needs the draw only
+        table = CodedTable({**columns, target: lambda: self._positions(y, labels, declared)})
+        ledger, seed = (self.ledger, _seed(self.random_state)) if self.private else (None, 0)
+        release = Curator(table, schema, ledger=ledger, seed=seed).release(job, goal, estimates=False)
         self.classes_ = labels
         self.model_: NaiveBayesModel = spec.build(release)
-        self.guarantee_ = None if release.seeded else goal
-        self.releases_ = [*again, release]
+        self.release_ = release
+        self.guarantee_ = None if release.seeded or self._spoilt() else goal
+        if ledger is None and not release.seeded:
+            remember(self.dataset, release.cost, goal, type(self).__name__)
         return self
+
+    def _spoilt(self) -> bool:
+        """Whether earlier steps of a pipeline learned from the same rows, which no guarantee of ours covers."""
+        steps = learned_before()
+        if steps:
+            warnings.warn(
+                f"{type(self).__name__}: {', '.join(steps)} read the rows before this fit, and what was learned there "
+                "is not protected, so guarantee_ is None. Fit it on public data, or use fixed transformations.",
+                AssumedPublic,
+                stacklevel=3,
+            )
+        return bool(steps)
 
     @available_if(_never)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any) -> None:
@@ -215,7 +220,18 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags.classifier_tags.poor_score = True  # the tests have too few records for a private fit
         return tags
 
+    @property
+    def _declarations(self) -> Declarations:
+        return Declarations(categories=self.categories, edges=self.edges, missing=self.missing)
+
     def _goal(self) -> Guarantee:
+        if not self.private:
+            if self.estimate == "draw" or self.accounting == "published" or self.mechanism == "dirichlet":
+                raise InvalidArgument(
+                    f"{type(self).__name__}: the papers' draws have no form without noise. Leave estimate, accounting "
+                    "and mechanism out, or set private=True."
+                )
+            return WITHOUT_NOISE
         if self.order is not None:
             return RDP(order=self.order, epsilon=self.epsilon)
         return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
@@ -238,10 +254,10 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise InvalidArgument(f"{type(self).__name__}: expected y to be as long as X.")
         return column
 
-    def _labels(self, y: np.ndarray) -> np.ndarray:
+    def _labels(self, y: np.ndarray, schema: Schema | None) -> np.ndarray:
         """The classes that are declared; only where none are, those in ``y``."""
-        if self.schema is not None:
-            attribute = self.schema[self.target]
+        if schema is not None:
+            attribute = schema[self.target]
             return np.array(attribute.levels[: len(attribute.levels) - attribute.drops])
         if self.classes is None:
             warnings.warn(
@@ -255,82 +271,22 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise InvalidArgument(f"{type(self).__name__}: expected two classes or more, got one class only.")
         return known
 
-    def _positions(self, y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def _positions(self, y: np.ndarray, labels: np.ndarray, schema: Schema | None) -> np.ndarray:
         """The position of every class among those declared; others are dropped, and nobody is told."""
+        if schema is not None:  # it says where missing and unknown classes go
+            return codes(schema[self.target], y)
         _check_classes(y)
-        if self.schema is not None:
-            return codes(self.schema[self.target], y)
-        place = {label: position for position, label in enumerate(labels.tolist())}
+        attribute = _class_attribute(CLASS, labels)
+        return codes(attribute, y) if attribute is not None else _equal_positions(y, labels)
 
-        def position(value: object) -> int:
-            with suppress(Exception):  # a value that cannot be compared is none of the classes
-                return place.get(value, len(labels))
-            return len(labels)
-
-        return np.fromiter(map(position, y.tolist()), dtype=np.int64, count=len(y))
-
-    def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray, *, framed: bool) -> Schema:
-        if self.schema is not None:
-            return self.schema
-        attributes = [
-            self._attribute(position, name, column, framed=framed)
-            for position, (name, column) in enumerate(columns.items())
-        ]
-        target = Attribute(
-            name=_free_name(columns), categories=tuple(_distinct_texts(labels)), unknown="drop", missing="drop"
-        )
-        return Schema(
-            id=self.dataset, unit=PrivacyUnit(adjacency=Adjacency(self.adjacency)), attributes=(*attributes, target)
-        )
-
-    def _wishes(self, columns: Mapping[str, np.ndarray]) -> dict[str, Quantiles]:
-        """Columns whose edges are to be bought."""
-        if self.schema is not None:
-            return {}
-        entries = {name: _entry(self.edges, position, name) for position, name in enumerate(columns)}
-        return {name: entry for name, entry in entries.items() if isinstance(entry, Quantiles)}
-
-    def _target_name(self, schema: Schema) -> str:
-        return self.target if self.schema is not None else schema.names[-1]
-
-    def _attribute(self, position: int, name: str, column: np.ndarray, *, framed: bool) -> Attribute:
-        declared, cut = _entry(self.categories, position, name), _entry(self.edges, position, name)
-        if isinstance(declared, Attribute):
-            return Attribute(
-                name=name,
-                categories=declared.categories,
-                edges=declared.edges,
-                unknown=declared.unknown,
-                missing=declared.missing,
-            )
-        if declared is not None:
-            return Attribute(
-                name=name,
-                categories=tuple(text_of(value) for value in np.asarray(declared).tolist()),
-                missing=self.missing,
-            )
-        if cut is not None:
-            edges = (cut.lower, cut.upper) if isinstance(cut, Quantiles) else tuple(cut)
-            return Attribute(name=name, edges=edges, missing=self.missing)
-        # By type alone, never by values: a refusal that depended on one value would tell it.
-        if column.dtype.kind in "US" or (column.dtype.kind == "O" and framed):
-            raise SchemaError(
-                f"{type(self).__name__}: column {name!r} holds texts and declares no categories. Reading them off the "
-                "rows would publish them: pass categories=."
-            )
-        return Attribute(name=name, edges=DEFAULT_EDGES, missing=self.missing)
-
-
-def _entry(declared: Sequence[Any] | Mapping[str, Any] | None, position: int, name: str) -> Any:
-    if declared is None:
-        return None
-    if isinstance(declared, Mapping):
-        return declared.get(name)
-    if position >= len(declared):
-        raise SchemaError(
-            f"PrivateCategoricalNB: categories and edges need one entry for each column; {name!r} has none."
-        )
-    return declared[position]
+    def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray, *, typed: Mapping[str, Any]) -> Schema:
+        attributes = self._declarations.attributes(columns, typed)
+        name = _free_name(columns)
+        numbered = tuple(f"class {position}" for position in range(len(labels)))
+        target = _class_attribute(name, labels) or _class_attribute(name, numbered)
+        assert target is not None
+        unit = PrivacyUnit(adjacency=Adjacency(self.adjacency))
+        return Schema(id=self.dataset, unit=unit, attributes=(*attributes, target))
 
 
 _HARMLESS = re.compile(
@@ -360,10 +316,28 @@ def _check_classes(y: np.ndarray) -> None:
     _checked(check_classification_targets, y)
 
 
-def _distinct_texts(labels: np.ndarray) -> list[str]:
-    with suppress(SchemaError):  # where two have the same text, or one cannot be stored
-        return list(Attribute(name=CLASS, categories=tuple(map(text_of, labels.tolist()))).categories)
-    return [f"class {position}" for position in range(len(labels))]
+def _class_attribute(name: str, labels: Iterable[object]) -> Attribute | None:
+    """The classes as texts, so that 1 and "1" are one class; None where two have the same text, or one has none."""
+    with suppress(SchemaError):
+        return Attribute(name=name, categories=tuple(map(text_of, labels)), unknown="drop", missing="drop")
+    return None
+
+
+def _equal_positions(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The position of the class that equals each value; past the last for a value that equals none."""
+    place = {label: position for position, label in enumerate(labels.tolist())}
+
+    def position(value: object) -> int:
+        with suppress(Exception):  # a value that cannot be compared is none of the classes
+            return place.get(value, len(labels))
+        return len(labels)
+
+    return np.fromiter(map(position, y.tolist()), dtype=np.int64, count=len(y))
+
+
+def _types(X: Any) -> dict[str, Any]:
+    """The types of the columns of a frame, by name; empty for an array."""
+    return {str(name): X[name].dtype for name in X.columns} if hasattr(X, "columns") else {}
 
 
 def _free_name(columns: Mapping[str, object]) -> str:
