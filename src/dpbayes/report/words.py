@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from dpbayes.domain.display import plural as plural  # offered here too
+from dpbayes.domain.display import plural
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Spending
 from dpbayes.privacy.adaptive import AdaptiveDP
