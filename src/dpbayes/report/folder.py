@@ -46,6 +46,7 @@ def check_folder(folder: str | Path) -> Path:
 def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> tuple[Path, ...]:
     """Write ``release.json``, ``report.html`` and one file of numbers per table; return their paths.
 
+    A large table has its numbers in a Parquet file, whatever was asked for, and not in ``release.json`` as well.
     The folder must be new or empty. The files are written and flushed beside it, then renamed into place, and
     ``release.json`` names the hash of each.
     """
@@ -56,9 +57,9 @@ def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> t
     writers: dict[str, Callable[[Path], object]] = {
         "report.html": lambda path: path.write_text(report_html(release), encoding="utf-8")
     }
-    for name, table in zip(file_names(release, f".{numbers}"), release.tables, strict=True):
-        view = TableView(release, table)
-        writers[name] = lambda path, view=view: _write_numbers(view.to_arrow(), path, numbers)  # type: ignore[misc]
+    for name, table in zip(file_names(release), release.tables, strict=True):
+        kind, view = "parquet" if table.long else numbers, TableView(release, table)
+        writers[f"{name}.{kind}"] = lambda path, view=view, kind=kind: _write_numbers(view.to_arrow(), path, kind)  # type: ignore[misc]
     beside = _beside(where)
     try:
         beside.mkdir(parents=True)
@@ -66,7 +67,7 @@ def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> t
             write(beside / name)
             durable.flush(beside / name)
         files = {name: digest((beside / name).read_bytes()) for name in writers}
-        (beside / "release.json").write_text(replace(release, files=files).to_json(), encoding="utf-8")
+        (beside / "release.json").write_text(replace(release, files=files).to_json(beside=True), encoding="utf-8")
         durable.flush(beside / "release.json")
         beside.rename(where)
         durable.flush(where.absolute().parent)
