@@ -56,7 +56,7 @@ def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> t
     writers: dict[str, Callable[[Path], object]] = {
         "report.html": lambda path: path.write_text(report_html(release), encoding="utf-8")
     }
-    for number, table in enumerate(release.tables, start=1):
+    for number, table in enumerate((each for each in release.tables if each.asked), start=1):
         view = TableView(release, table)
         name = f"{number}-{file_stem(table.marginal)}.{numbers}"
         writers[name] = lambda path, view=view: _write_numbers(view.to_arrow(), path, numbers)  # type: ignore[misc]

@@ -39,7 +39,7 @@ def _parts(release: Release) -> Iterator[Html]:
         yield tag("p", words.NOT_PRIVATE, class_="danger", role="alert")
     yield _promise(release)
     yield _spent(release)
-    for number, source in enumerate(release.tables, start=1):
+    for number, source in enumerate(_asked(release), start=1):
         yield tables.section(number, release, source)
     if points := words.reading(release):
         heading = tag("h2", "How to read the numbers")
@@ -52,8 +52,13 @@ def _parts(release: Release) -> Iterator[Html]:
 
 def fragment(release: Release) -> str:
     """What a notebook shows: the promise and the tables, without the page around them."""
-    shown = [tables.section(number, release, source) for number, source in enumerate(release.tables[:6], start=1)]
+    shown = [tables.section(number, release, source) for number, source in enumerate(_asked(release)[:6], start=1)]
     return str(tag("div", tag("p", tag("strong", repr(release))), tag("p", release.statement()), *shown))
+
+
+def _asked(release: Release) -> list[Table]:
+    """The tables to show; those that were measured besides are in the file."""
+    return [table for table in release.tables if table.asked]
 
 
 def _answer(answer: Answer) -> Html:
@@ -109,17 +114,19 @@ def _method(release: Release) -> Html:
         ("rows of one person", f"at most {unit.max_rows}"),
         ("how far counts move", f"ℓ₁ = {moved.l1:g}, ℓ₂² = {moved.l2_squared:g}, ℓ∞ = {moved.linf:g}"),
         ("number of records", records),
-        ("tables priced together", str(len(release.tables))),
+        ("tables priced together", str(sum(table.kind != "derived" for table in release.tables))),
         ("choice of the mechanism", release.choice),
     ]
     parts = [tag("h2", "How it was made"), table("The release", ("what", "value"), facts, class_="facts")]
     for number, source in enumerate(release.tables, start=1):
-        caption = f"Table {number}: {words.title(source)}"
+        caption = f"Table {number}: {words.title(source)}" + ("" if source.asked else ", measured besides")
         parts.append(table(caption, ("what", "value"), _parameters(release, source), class_="facts"))
     return tag("section", *parts)
 
 
 def _parameters(release: Release, source: Table) -> list[tuple[str, str]]:
+    if source.kind == "derived":
+        return [("law", "not drawn: the other tables determine it, and its estimate comes from theirs")]
     record = release.paid[source.by].mechanism.record()
     facts = [("law", words.law(source, record)), ("mechanism", str(record.get("mechanism")))]
     named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}

@@ -73,6 +73,8 @@ class View:
     @property
     def size(self) -> Floats:
         """What cells are ranked by."""
+        if self.shares is None and self.source.kind == "derived":
+            return np.zeros(prod(self.shape))
         shares = self.source.values if self.shares is None else self.shares.values
         return np.asarray(shares, dtype=np.float64)
 
@@ -223,7 +225,8 @@ def _warnings(view: View) -> list[Html]:
 def _numbers(view: View) -> Html:
     source, digits = view.source, digits_for(view.bars(view.shown))
     products = {name: source.products[name] for name in PRODUCTS if name in source.products}
-    columns = [*(axis.name for axis in view.axes), words.VALUES[source.kind]]
+    drawn = [] if source.kind == "derived" else [words.VALUES[source.kind]]
+    columns = [*(axis.name for axis in view.axes), *drawn]
     for name, product in products.items():
         columns.append(PRODUCTS[name])
         if product.lower is not None and product.upper is not None:
@@ -231,7 +234,7 @@ def _numbers(view: View) -> Html:
     rows = [
         [
             *view.levels(cell),
-            f"{source.values[cell]:,.6g}",
+            *([f"{source.values[cell]:,.6g}"] if drawn else []),
             *(text for name, product in products.items() for text in _cell(name, product, cell, digits)),
         ]
         for cell in view.shown
