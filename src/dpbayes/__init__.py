@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from dpbayes.jobs.edges import Edges, Quantiles
     from dpbayes.jobs.model import Fit
     from dpbayes.jobs.posterior import DirichletPosterior
+    from dpbayes.jobs.request import Request
     from dpbayes.jobs.tables import Tables
+    from dpbayes.jobs.vector import Vector
     from dpbayes.jobs.wide import Wide, WideDistribution
     from dpbayes.ledger.ledger import Ledger
     from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -70,11 +72,13 @@ _HOME = {
     "Quantiles": "jobs.edges",
     "RDP": "privacy.guarantee",
     "Release": "release.format",
+    "Request": "jobs.request",
     "Schema": "domain.schema",
     "Sensitivity": "domain.unit",
     "Stated": "mechanisms.stated",
     "TCDP": "privacy.guarantee",
     "Tables": "jobs.tables",
+    "Vector": "jobs.vector",
     "Wide": "jobs.wide",
     "WideDistribution": "jobs.wide",
     "ZCDP": "privacy.guarantee",
@@ -117,10 +121,12 @@ __all__ = [
     "PureDP",
     "Quantiles",
     "Release",
+    "Request",
     "Schema",
     "Sensitivity",
     "Stated",
     "Tables",
+    "Vector",
     "Wide",
     "WideDistribution",
     "calibrate",

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,7 +53,11 @@ def cost_command(
         ),
     ] = None,
     weight: Annotated[float | None, typer.Option(help="Dirichlet: r.")] = None,
-    concentration: Annotated[float | None, typer.Option(help="Dirichlet: α.")] = None,
+    concentration: Annotated[
+        str | None, typer.Option(help="Dirichlet: α, one number, or one for each cell separated by commas.")
+    ] = None,
+    l2_squared: options.L2Squared = None,
+    linf: options.Linf = None,
     records: Annotated[int | None, typer.Option(help="Pseudo-records: how many are drawn.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Gaussian: standard deviation.")] = None,
     scale: Annotated[float | None, typer.Option(help="Laplace: scale.")] = None,
@@ -70,12 +74,13 @@ def cost_command(
 
     Example: dpbayes cost dirichlet --weight 1 --concentration 10 --delta 1e-5
     """
-    given = {
+    given: dict[str, object] = {
         "weight": weight,
-        "concentration": concentration,
+        "concentration": None if concentration is None else options.numbers("cost", concentration),
         "records": records,
         "sigma": sigma,
         "scale": scale,
+        "sensitivity": options.sensitivity("cost", l2_squared, linf),
     }
     cost = _total(releases or [], given, times, records_file, unit)
     epsilons = cost.epsilons(delta)
@@ -113,7 +118,7 @@ def cost_command(
 
 
 def _total(
-    specs: list[str], given: dict[str, float | None], times: int, records_file: Path | None, unit: PrivacyUnit
+    specs: list[str], given: dict[str, object], times: int, records_file: Path | None, unit: PrivacyUnit
 ) -> Cost:
     if records_file is not None:
         return cost_of_file(records_file)
@@ -124,11 +129,11 @@ def _total(
     return sum(parts[1:], parts[0])
 
 
-def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) -> Cost:
+def _parse(spec: str, given: dict[str, object], times: int, unit: PrivacyUnit) -> Cost:
     name, _, text = spec.partition(":")
     if name not in PARAMETERS:
         raise InvalidArgument(f"cost: expected dirichlet, pseudo-records, gaussian or laplace, got {name!r}.")
-    numbers: dict[str, float] = dict(given)
+    numbers: dict[str, Any] = dict(given)
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
         try:
@@ -139,10 +144,10 @@ def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) ->
             raise InvalidArgument(f"cost: expected name=number in {spec!r}, got {part!r}.")
     repeat = numbers.pop("times", times)
     wanted = PARAMETERS[name]
-    if set(numbers) != wanted:
+    if set(numbers) - ({"sensitivity"} if name == "dirichlet" else set()) != wanted:
         raise InvalidArgument(f"cost: {name} needs {' and '.join(sorted(wanted))}, got {sorted(numbers) or 'none'}.")
     for key in ("times", "records"):
-        if not float({"times": repeat, **numbers}.get(key, 1)).is_integer():
+        if not float({**numbers, "times": repeat}.get(key, 1)).is_integer():
             raise InvalidArgument(f"cost: expected {key} to be a whole number.")
     if "records" in numbers:
         numbers["records"] = int(numbers["records"])

@@ -9,9 +9,11 @@ from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld, from_statement
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
     """Priced as the worst mechanism that satisfies (ε, δ): randomised response, betrayed with probability δ.

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from dpbayes.inference.measurement import GammaNoise, Noise
-from dpbayes.release.first import first_estimates
 from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.release.posterior import NOISY, Posterior, measured_noise
 
@@ -19,10 +18,7 @@ FAR = 6.0
 
 
 def completed(release: Release) -> Release:
-    """The release with everything that follows from its draw. Its tables are estimated together, so that they agree.
-
-    A file of 0.1.0 keeps the estimates of that version, each table alone; ``Posterior`` gives the joint ones.
-    """
+    """The release with everything that follows from its draw. Its tables are estimated together, so that they agree."""
     posterior = Posterior(release)
     return replace(release, tables=tuple(_completed(release, table, posterior) for table in release.tables))
 
@@ -34,8 +30,7 @@ def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
     if table.kind not in NOISY or not table.asked:
         return table
     noise = measured_noise(release.paid[table.by].mechanism, table.marginal.shape(release.schema))
-    made = _drawn(release, table, noise)
-    made |= first_estimates(release, table) if release.legacy else _estimates(release, table, posterior)
+    made = _drawn(release, table, noise) | _estimates(release, table, posterior)
     groups = _groups(release, table, made["counts"], noise, posterior)
     return replace(table, products=made, groups=groups, notes=_misfits(release, table, noise))
 
@@ -78,10 +73,7 @@ def _groups(
     levels = [axis.levels for axis in release.axes(table)[: len(given)]]
     shape = [len(each) for each in levels]
     rows = counts.values.reshape(int(np.prod(shape)), -1)
-    if release.legacy and noise is not None:
-        doubt = np.full(len(rows), rows.shape[1] * float(noise.variance(np.zeros(1))[0]))
-    elif not isinstance(noise, GammaNoise):
-        doubt = posterior.joint.linear(given)[1].ravel()
+    doubt = posterior.joint.linear(given)[1].ravel()
     listed = []
     for index, row in enumerate(rows):
         records = float(max(row.sum(), 0.0))
