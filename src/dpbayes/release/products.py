@@ -106,6 +106,9 @@ def _misfits(release: Release, table: Table, noise: Noise) -> tuple[str, ...]:
         if away > (0.0 if known else FAR * float(np.sqrt(variance.sum()))):
             found.append("The published values do not fit the number of records that the schema declares.")
     names = table.marginal.names
+    zeros = schema.zeros(names)
+    if zeros is not None and (np.abs(counts[zeros]) > FAR * np.sqrt(variance[zeros])).any():
+        found.append("The published values do not fit the combinations that the schema declares impossible.")
     for margin in schema.margins:
         if set(margin.of) <= set(names):
             others = tuple(axis for axis, name in enumerate(names) if name not in margin.of)
