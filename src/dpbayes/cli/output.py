@@ -122,7 +122,7 @@ def _cell(text: str) -> str:
 
 def show_release(made: Release, out: Path | None) -> None:
     """A release for people: its tables, its promise, and where it stands in the ledger."""
-    for table in (each for each in made.tables if each.asked):
+    for table in made.asked:
         wanted = ("draw", "empirical") if made.job.get("product") == "draw" else ("empirical", "draw")
         name = next((each for each in wanted if each in table.products), None)
         shown: dict[str, list[str]] = {table.kind: [f"{value:g}" for value in table.values[:SHOWN_CELLS]]}

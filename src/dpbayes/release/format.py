@@ -227,6 +227,11 @@ class Release:
         return sum(costs[1:], costs[0])
 
     @property
+    def asked(self) -> tuple[Table, ...]:
+        """The tables for readers: those that were asked for."""
+        return tuple(table for table in self.tables if table.asked)
+
+    @property
     def uses(self) -> tuple[int, ...]:
         """For each table that was drawn and then each answer, the place of the mechanism that drew it."""
         tables = (table.by for table in self.tables if table.kind != "derived")
