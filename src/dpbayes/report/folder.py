@@ -48,12 +48,12 @@ def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> t
     """
     _checks.one_of("save", ("csv", "parquet"), numbers=numbers)
     where = check_folder(folder)
-    if not any(table.products for table in release.tables):
+    if not any(table.products for table in release.asked):
         release = completed(release)
     writers: dict[str, Callable[[Path], object]] = {
         "report.html": lambda path: path.write_text(report_html(release), encoding="utf-8")
     }
-    for name, table in zip(file_names(release, f".{numbers}"), release.tables, strict=True):
+    for name, table in zip(file_names(release, f".{numbers}"), release.asked, strict=True):
         view = TableView(release, table)
         writers[name] = lambda path, view=view: _write_numbers(view.to_arrow(), path, numbers)  # type: ignore[misc]
     try:
