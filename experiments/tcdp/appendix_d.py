@@ -20,7 +20,7 @@ from dpbayes.estimate.noise import noise_of
 from dpbayes.estimate.table import estimate
 from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.utility import expected_kl
-from dpbayes.privacy.published import theorem_1
+from dpbayes.papers.dirichlet import theorem_1
 from experiments import style
 from experiments.lab import Claim, verdict
 

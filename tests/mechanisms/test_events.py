@@ -105,7 +105,7 @@ def test_a_ledger_holds_events_beside_releases_of_its_own(tmp_path: Path, monkey
     ids=repr,
 )
 def test_events_that_say_nothing_are_refused(event: object) -> None:
-    with pytest.raises(InvalidArgument, match="Event|Record"):
+    with pytest.raises(InvalidArgument, match=r"Event|Record"):
         Event.cost(event, UNIT, what="x")
 
 
