@@ -1,6 +1,6 @@
 """[H-full] theorems 4.2 to 4.5 and [H-notes] section 3.1 as printed, and what is true where they are not.
 
-The theorems are about candidates with equal scores: which parameters β of a released posterior lie at the same Hellinger
+The theorems are about candidates with equal scores: which parameters β of a released posterior lie at one Hellinger
 distance from the true ones, α. Parameters are those of posteriors, so that all have the same sum.
 """
 

@@ -1,4 +1,4 @@
-"""The papers' own privacy bounds that products still use: for vectors, and wherever the papers' parameters are asked for."""
+"""The papers' own privacy bounds that products use: for vectors, and where the papers' parameters are asked for."""
 
 from __future__ import annotations
 
