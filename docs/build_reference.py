@@ -138,10 +138,17 @@ def _uses(path: Path) -> Uses:
 
 
 def _home(module: str, name: str) -> str:
-    """Where a name that is imported from the package itself lives."""
+    """Where a name lives that is imported from the package itself, or from a room that offers it."""
     import dpbayes
 
-    return f"dpbayes.{dpbayes._HOME[name]}" if module == "dpbayes" and name in dpbayes._HOME else module
+    if module == "dpbayes" and name in dpbayes._HOME:
+        return f"dpbayes.{dpbayes._HOME[name]}"
+    front = SOURCES.parent / Path(*module.split("."), "__init__.py")
+    if not (module.startswith("dpbayes.") and front.is_file()):
+        return module
+    offered = (node for node in ast.parse(front.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom))
+    homes = (node.module for node in offered if any(alias.name == name for alias in node.names))
+    return next(homes, None) or module
 
 
 def tests_of(statement: Statement) -> list[Path]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpbayes.jobs.edges import Edges, Quantiles
     from dpbayes.jobs.model import Fit
     from dpbayes.jobs.posterior import DirichletPosterior
+    from dpbayes.jobs.request import Request
     from dpbayes.jobs.tables import Tables
     from dpbayes.jobs.vector import Vector
     from dpbayes.jobs.wide import Wide, WideDistribution
@@ -71,6 +72,7 @@ _HOME = {
     "Quantiles": "jobs.edges",
     "RDP": "privacy.guarantee",
     "Release": "release.format",
+    "Request": "jobs.request",
     "Schema": "domain.schema",
     "Sensitivity": "domain.unit",
     "Stated": "mechanisms.stated",
@@ -119,6 +121,7 @@ __all__ = [
     "PureDP",
     "Quantiles",
     "Release",
+    "Request",
     "Schema",
     "Sensitivity",
     "Stated",

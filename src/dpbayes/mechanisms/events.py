@@ -16,6 +16,7 @@ from dpbayes.mechanisms.base import Record
 from dpbayes.privacy import events
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, delta_of, epsilon_of
 
@@ -26,6 +27,7 @@ FINENESS = 300.0
 """A loss distribution of its own has this many steps up to the ε at δ = 10⁻⁶."""
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One DpEvent, priced by dp-accounting's own accountants. It has no ``draw``: the release happened elsewhere.
@@ -135,6 +137,7 @@ class Event:
         return _made(canonical(record["event"]), PrivacyUnit.from_record(record["unit"]), str(record["what"]))
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianEvent(Event):
     """Gaussian noise of real numbers: what every rule knows exactly.

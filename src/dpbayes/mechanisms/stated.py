@@ -11,9 +11,11 @@ from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld, from_statement
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
     """Priced as the worst mechanism that satisfies (ε, δ): randomised response, betrayed with probability δ.
@@ -99,6 +101,7 @@ class Stated:
         )
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedRDP:
     """A release known to be (λ, ε)-RDP at one order, which holds at every lower order too and says nothing above.

@@ -239,6 +239,8 @@ def _products(release: Release) -> str:
     made_by = release.software.get("dpbayes", "an unknown version")
     if not any(table.products or table.groups or table.notes for table in release.tables):
         return "no estimates are stated"
+    if release.legacy:
+        return "not recomputed: 0.1.0 estimated each table alone. dpbayes estimate gives those of this version"
     worst = 0.0
     for table, again in zip(release.tables, completed(release.drawn()).tables, strict=True):
         name = str(table.marginal)

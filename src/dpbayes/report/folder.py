@@ -15,6 +15,7 @@ from dpbayes.domain import durable
 from dpbayes.domain.codec import digest
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import ReleaseError
+from dpbayes.release import arrow
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
 from dpbayes.release.table import TableView
@@ -99,14 +100,13 @@ def file_stem(marginal: Marginal) -> str:
 
 
 def _write_numbers(numbers: pyarrow.Table, path: Path, kind: Numbers) -> None:
-    import pyarrow
-    from pyarrow import csv, parquet
-
     if kind == "parquet":
+        from pyarrow import parquet
+
         parquet.write_table(numbers, path)
         return
-    texts = [
-        column.cast(pyarrow.string()) if pyarrow.types.is_dictionary(column.type) else column
-        for column in numbers.columns
-    ]
+    import pyarrow
+    from pyarrow import csv
+
+    texts = [arrow.decoded(column) for column in numbers.columns]
     csv.write_csv(pyarrow.table(texts, names=numbers.column_names), path)
