@@ -29,6 +29,7 @@ from dpbayes import (
     PureDP,
     Quantiles,
     Schema,
+    Synthetic,
     Tables,
     Wide,
 )
@@ -117,6 +118,7 @@ JOBS: dict[str, tuple[object, Guarantee]] = {
     "a network": (BayesNet.of('[["v", "w"]]'), PURE),
     "naive Bayes, tempered": (Fit(model=NaiveBayes(target="w"), tempered=True), PURE),
     "wide": (Wide(marginal="v,w", state="STATE"), APPROXIMATE),
+    "synthetic": (Synthetic(target="w"), APPROXIMATE),
     "a posterior": (DirichletPosterior(marginal="v", mechanism="laplace"), PURE),
     "categories": (Categories(column="v"), APPROXIMATE),
     "edges": (Edges(column="n", quantiles=Quantiles(lower=0, upper=1, bins=2)), PURE),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpbayes.jobs.edges import Edges, Quantiles
     from dpbayes.jobs.model import Fit
     from dpbayes.jobs.posterior import DirichletPosterior
+    from dpbayes.jobs.synthetic import Synthetic
     from dpbayes.jobs.tables import Tables
     from dpbayes.jobs.wide import Wide, WideDistribution
     from dpbayes.ledger.ledger import Ledger
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dpbayes.mechanisms.urn import PseudoRecords
     from dpbayes.models.bayes_net import BayesNet
     from dpbayes.models.histogram import Histogram
+    from dpbayes.models.latent import Latent
     from dpbayes.models.naive_bayes import NaiveBayes
     from dpbayes.privacy.adaptive import AdaptiveDP
     from dpbayes.privacy.calibrate import Family, calibrate
@@ -58,6 +60,7 @@ _HOME = {
     "Hellinger": "mechanisms.hellinger.mechanism",
     "Histogram": "models.histogram",
     "Laplace": "mechanisms.laplace",
+    "Latent": "models.latent",
     "Ledger": "ledger.ledger",
     "Marginal": "domain.marginal",
     "NaiveBayes": "models.naive_bayes",
@@ -73,6 +76,7 @@ _HOME = {
     "Schema": "domain.schema",
     "Sensitivity": "domain.unit",
     "Stated": "mechanisms.stated",
+    "Synthetic": "jobs.synthetic",
     "TCDP": "privacy.guarantee",
     "Tables": "jobs.tables",
     "Wide": "jobs.wide",
@@ -106,6 +110,7 @@ __all__ = [
     "Hellinger",
     "Histogram",
     "Laplace",
+    "Latent",
     "Ledger",
     "Marginal",
     "NaiveBayes",
@@ -120,6 +125,7 @@ __all__ = [
     "Schema",
     "Sensitivity",
     "Stated",
+    "Synthetic",
     "Tables",
     "Wide",
     "WideDistribution",
