@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from dpbayes.jobs.model import Fit
     from dpbayes.jobs.posterior import DirichletPosterior
     from dpbayes.jobs.synthetic import Synthetic
+    from dpbayes.jobs.request import Request
     from dpbayes.jobs.tables import Tables
+    from dpbayes.jobs.vector import Vector
     from dpbayes.jobs.wide import Wide, WideDistribution
     from dpbayes.ledger.ledger import Ledger
     from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -73,12 +75,14 @@ _HOME = {
     "Quantiles": "jobs.edges",
     "RDP": "privacy.guarantee",
     "Release": "release.format",
+    "Request": "jobs.request",
     "Schema": "domain.schema",
     "Sensitivity": "domain.unit",
     "Stated": "mechanisms.stated",
     "Synthetic": "jobs.synthetic",
     "TCDP": "privacy.guarantee",
     "Tables": "jobs.tables",
+    "Vector": "jobs.vector",
     "Wide": "jobs.wide",
     "WideDistribution": "jobs.wide",
     "ZCDP": "privacy.guarantee",
@@ -122,11 +126,13 @@ __all__ = [
     "PureDP",
     "Quantiles",
     "Release",
+    "Request",
     "Schema",
     "Sensitivity",
     "Stated",
     "Synthetic",
     "Tables",
+    "Vector",
     "Wide",
     "WideDistribution",
     "calibrate",

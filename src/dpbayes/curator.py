@@ -9,7 +9,7 @@ under the same charge; from then on it is completed from the draw (``dpbayes.led
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +22,11 @@ from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, Unfinished
 from dpbayes.jobs.base import Job, Plan, as_job, plan_from_record, plan_record
+from dpbayes.jobs.request import Request
+from dpbayes.ledger.entry import LONGEST_TEXT
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.about import checked
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
 from dpbayes.tables.engine import Engine, check_schema
@@ -76,30 +79,41 @@ class Curator:
         facts = [("attributes", display.listed(self.schema.names)), ("unit", str(self.schema.unit))]
         return display.as_html(repr(self), facts)
 
-    def plan(self, job: Job | object, target: Guarantee) -> Plan:
-        """Calibrate a job. Looks at the schema, at column names and at the ledger's rule, never at rows."""
+    def plan(
+        self, job: Job | object, target: Guarantee | None = None, *, about: Mapping[str, str] | None = None
+    ) -> Plan:
+        """Calibrate a job or a request. Looks at the schema, the column names and the ledger's rule, never at rows."""
+        said = dict(about or {})
+        if isinstance(job, Request):
+            target, said = target or job.guarantee(), {**job.about, **said}
+            job = job.job(self.schema)
+        if target is None:
+            raise InvalidArgument("Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6).")
         _check_target(target)
+        said = checked(said)
         self._say("calibrating")
         asked = as_job(job)
         rule = target if self._ledger is None else self._ledger.priced(self.schema.id, target)
         plan = asked.plan(self.schema, rule)
         asked.check(self._engine, plan)
-        return replace(plan, target=target)
+        return replace(plan, target=target, publication=said)
 
     def release(
         self,
         job: Job | object,
-        target: Guarantee,
+        target: Guarantee | None = None,
         *,
+        about: Mapping[str, str] | None = None,
         out: str | Path | None = None,
         numbers: Literal["csv", "parquet"] = "csv",
         estimates: bool = True,
     ) -> Release:
         """Make a release: plan it, pay for it, draw it, and write it to the folder ``out`` if there is one.
 
+        A ``Request`` brings its own target. ``about`` is for readers: title, author, contact, purpose, supersedes.
         Without ``estimates`` it holds what was drawn and no more; they are computed when it is saved.
         """
-        plan = self.plan(job, target)
+        plan = self.plan(job, target, about=about)
         goes = None if out is None else {"folder": str(Path(out).absolute()), "numbers": numbers}
         if self._ledger is None or self._seed is not None:
             return _completed(self._draw(plan), goes, estimates=estimates)
@@ -108,7 +122,7 @@ class Curator:
             try:
                 self._say("charging the ledger")
                 receipt = self._ledger.charge(
-                    self.schema.id, plan.cost, about=plan.about[:1000], schema=self.schema.digest, key=slot.key
+                    self.schema.id, plan.cost, about=_line(plan), schema=self.schema.digest, key=slot.key
                 )
             except DpbayesError:
                 with suppress(LedgerError):  # an answer that got lost may have been a yes: then the draft stays
@@ -174,6 +188,7 @@ class Curator:
             records=drawn.records,
             seeded=self._seed is not None,
             created=now(),
+            about=plan.publication,
             software=software(),
             tables=drawn.tables,
             answers=drawn.answers,
@@ -234,6 +249,12 @@ def _resumed(
         raise Unfinished("Curator: a release of a table in memory was interrupted. Hand in the table to finish it.")
     curator = Curator(source if source is not None else {}, plan.schema, ledger=book, progress=progress)
     return curator._under(receipt, plan, slot, goes)
+
+
+def _line(plan: Plan) -> str:
+    """What the ledger remembers a charge by."""
+    title = plan.publication.get("title")
+    return (plan.about if title is None else f"{title}: {plan.about}")[:LONGEST_TEXT]
 
 
 def _completed(drawn: Release, goes: Record | None, *, estimates: bool = True) -> Release:

@@ -98,7 +98,7 @@ def test_plan_says_which_mechanisms_cannot_meet_the_target():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["calibrate", "dirichlet"], "expected --epsilon"),
+        (["calibrate", "dirichlet"], "expected epsilon"),
         (["calibrate", "dirichlet", "--epsilon", "1", "--rho", "1"], "another combination"),
         (["calibrate", "gaussian", "--epsilon", "-1", "--delta", "1e-6"], "epsilon > 0"),
         (["calibrate", "gaussian", "--epsilon", "nan", "--delta", "1e-6"], "epsilon > 0"),

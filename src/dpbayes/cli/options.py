@@ -9,12 +9,20 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
+from dpbayes import _checks
 from dpbayes.cli.output import say
 from dpbayes.curator import Curator
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.mechanisms import Wish
+from dpbayes.jobs.request import Request
+from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.adaptive import AdaptiveDP, Rule
-from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit
+from dpbayes.privacy.targets import guarantee_of
+from dpbayes.release.format import Release
+
+_READERS = "For readers of the release"
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -50,6 +58,14 @@ SchemaFile = Annotated[Path, typer.Option(help="Schema file that declares what i
 LedgerAddress = Annotated[str | None, typer.Option(help="Ledger file or PostgreSQL address.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show mechanisms, cost and predicted error; read no rows.")]
 NewFolder = Annotated[Path | None, typer.Option(help="New folder for release.json, the numbers and report.html.")]
+L2Squared = Annotated[
+    float | None,
+    typer.Option("--l2-squared", help="Dirichlet: Δ₂² of a vector that is no table of counts; goes with --linf."),
+]
+Linf = Annotated[float | None, typer.Option("--linf", help="Dirichlet: Δ∞ of that vector.")]
+RequestFile = Annotated[
+    Path | None, typer.Option(help="Request file: tables, guarantee, title, purpose. Other options win over it.")
+]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release: its JSON file, or the folder that holds it.")]
 
 
@@ -78,6 +94,34 @@ def curator(command: F) -> F:
     return _composed(command, "curator", _curator)
 
 
+def numbers(owner: str, text: str) -> float | tuple[float, ...]:
+    """One number, or several separated by commas.
+
+    >>> numbers("cost", "2.5"), numbers("cost", "1,2")
+    (2.5, (1.0, 2.0))
+    """
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidArgument(f"{owner}: expected numbers separated by commas, got {text!r}.") from None
+    return found if len(found) > 1 else found[0]
+
+
+def sensitivity(owner: str, l2_squared: float | None, linf: float | None) -> Sensitivity | None:
+    """How far a vector moves that is no table of counts; its ℓ₁ distance matters to no Dirichlet mechanism."""
+    if l2_squared is None and linf is None:
+        return None
+    if l2_squared is None or linf is None:
+        raise InvalidArgument(f"{owner}: --l2-squared and --linf go together.")
+    _checks.positive(owner, l2_squared=l2_squared, linf=linf)
+    return Sensitivity(l1=l2_squared / linf, l2_squared=l2_squared, linf=linf)
+
+
+def request(command: F) -> F:
+    """Give a command the options of a request of tables, as its parameter ``request``: flags win over the file."""
+    return _composed(command, "request", _request)
+
+
 def guarantee(
     *,
     epsilon: Epsilon = None,
@@ -86,27 +130,8 @@ def guarantee(
     rho: Rho = None,
     omega: Omega = None,
 ) -> Limit:
-    """The guarantee that the options name, or a sentence about what is missing.
-
-    >>> guarantee(epsilon=1.0, delta=1e-6)
-    ApproxDP(epsilon=1.0, delta=1e-06)
-    """
-    match (epsilon, delta, order, rho, omega):
-        case (float() | int() as e, None, None, None, None):
-            return PureDP(epsilon=e)
-        case (float() | int() as e, float() as d, None, None, None):
-            return ApproxDP(epsilon=e, delta=d)
-        case (float() | int() as e, None, float() | int() as o, None, None):
-            return RDP(order=o, epsilon=e)
-        case (None, None, None, float() | int() as r, None):
-            return ZCDP(rho=r)
-        case (None, None, None, float() | int() as r, float() | int() as w):
-            return TCDP(rho=r, omega=w)
-        case _:
-            raise InvalidArgument(
-                "Guarantee: expected --epsilon (pure), --epsilon with --delta, --epsilon with --order (RDP), "
-                "--rho (zCDP) or --rho with --omega (tCDP); got another combination."
-            )
+    """The guarantee that the options name, or a sentence about what is missing."""
+    return guarantee_of(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
 
 
 def _priced(
@@ -131,6 +156,72 @@ def _priced(
     from dpbayes.ledger.ledger import Ledger
 
     return Ledger(ledger).priced(dataset, asked)
+
+
+def _request(
+    *,
+    request: RequestFile = None,
+    marginal: Annotated[
+        list[str] | None, typer.Option(help="sex,income (joint) or income|sex (conditional); repeatable.")
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    order: Order = None,
+    rho: Rho = None,
+    omega: Omega = None,
+    mechanism: Annotated[
+        Wish | None, typer.Option(help="Which mechanism; auto, the default, lets the planner choose.")
+    ] = None,
+    product: Annotated[
+        Literal["estimate", "draw", "records"] | None,
+        typer.Option(help="estimate (the default), one posterior draw, or pseudo-records."),
+    ] = None,
+    accounting: Annotated[
+        Accounting | None, typer.Option(help="exact, the default, or the papers' parameters.")
+    ] = None,
+    pseudo_records: Annotated[int | None, typer.Option(help="How many pseudo-records to draw.")] = None,
+    expected_records: Annotated[
+        int | None, typer.Option(help="Public guess of the number of records, where the schema declares none.")
+    ] = None,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(help="CSV with a column for each attribute and one named share: a public guess; repeatable."),
+    ] = None,
+    level: Annotated[float | None, typer.Option(help="Level of the intervals; 0.95 if left out.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.", rich_help_panel=_READERS)] = None,
+    author: Annotated[str | None, typer.Option(help="Who publishes.", rich_help_panel=_READERS)] = None,
+    contact: Annotated[str | None, typer.Option(help="Where to ask.", rich_help_panel=_READERS)] = None,
+    purpose: Annotated[str | None, typer.Option(help="What it is for.", rich_help_panel=_READERS)] = None,
+    supersedes: Annotated[
+        str | None,
+        typer.Option(help="Earlier release that this one replaces: its id or its folder.", rich_help_panel=_READERS),
+    ] = None,
+) -> Request:
+    """The request file, if there is one, with what the flags say instead."""
+    asked = Request() if request is None else Request.load(request)
+    numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
+    said = any(number is not None for number in numbers.values())
+    return asked.with_changes(
+        tables=tuple(marginal) if marginal else None,
+        target=guarantee_of(**numbers) if said else None,
+        mechanism=mechanism,
+        product=product,
+        accounting=accounting,
+        pseudo_records=pseudo_records,
+        expected_records=expected_records,
+        prior=tuple(str(path.absolute()) for path in prior) if prior else None,
+        level=level,
+        title=title,
+        author=author,
+        contact=contact,
+        purpose=purpose,
+        supersedes=None if supersedes is None else _release_id(supersedes),
+    )
+
+
+def _release_id(named: str) -> str:
+    """The id of a release, given as such or as its file or folder."""
+    return Release.load(named).id if Path(named).exists() else named
 
 
 def _unit(*, adjacency: AdjacencyOption = "replace-one", max_rows: MaxRows = 1) -> PrivacyUnit:
@@ -173,7 +264,7 @@ def _composed(command: F, name: str, make: Callable[..., object]) -> F:
 
     def run(**given: Any) -> None:
         made = make(**{part: given[part] for part in parts})
-        rest = {key: value for key, value in given.items() if key in own.parameters}
+        rest = {key: value for key, value in given.items() if key in own.parameters and key != name}
         command(**{name: made}, **rest)
 
     listed = {key: part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for key, part in parts.items()}

@@ -17,13 +17,23 @@ def checked_table(
     needed, allowed = tuple(required), (*required, *optional)
     for key in value:
         if key not in allowed:
-            near = get_close_matches(str(key), allowed, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Valid keys are {', '.join(allowed)}."
-            raise SchemaError(f"Schema: {where} has the unknown key {key!r}. {hint}")
+            raise SchemaError(f"Schema: {where} has {unknown_key(str(key), allowed)}")
     for key in needed:
         if key not in value:
             raise SchemaError(f"Schema: {where} lacks the key {key!r}. Add it.")
     return value
+
+
+def unknown_key(key: str, allowed: Iterable[str]) -> str:
+    """The rest of a sentence about a key that is not known, with the nearest one that is.
+
+    >>> unknown_key("titel", ["title", "author"])
+    "the unknown key 'titel'. Did you mean 'title'?"
+    """
+    known = tuple(allowed)
+    near = get_close_matches(key, known, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"Valid keys are {', '.join(known)}."
+    return f"the unknown key {key!r}. {hint}"
 
 
 def text_list(value: object, what: str) -> tuple[str, ...]:

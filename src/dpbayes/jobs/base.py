@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import ClassVar, Protocol, cast
 
@@ -27,7 +27,7 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Table
 from dpbayes.tables.engine import Engine, check_schema
 
-HELPERS = ("base", "mechanisms", "planner", "preview", "temperature")
+HELPERS = ("base", "mechanisms", "planner", "preview", "request", "temperature")
 """Modules of this package that are no jobs."""
 
 
@@ -50,6 +50,8 @@ class Plan:
     """Which of the mechanisms draws each table, and then each of the other things."""
     lock: str = ""
     """Names the charge in the ledger."""
+    publication: dict[str, str] = field(default_factory=dict)
+    """What the release says about itself: title, author, contact, purpose, supersedes."""
 
     @property
     def cost(self) -> Cost:

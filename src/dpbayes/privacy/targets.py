@@ -5,11 +5,43 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP
 
 if TYPE_CHECKING:
     from dpbayes.privacy.adaptive import AdaptiveDP
+
+
+def guarantee_of(
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    order: float | None = None,
+    rho: float | None = None,
+    omega: float | None = None,
+) -> Limit:
+    """The guarantee that some numbers name, or a sentence about what is missing.
+
+    >>> guarantee_of(epsilon=1.0, delta=1e-6)
+    ApproxDP(epsilon=1.0, delta=1e-06)
+    """
+    match (epsilon, delta, order, rho, omega):
+        case (float() | int() as e, None, None, None, None):
+            return PureDP(epsilon=e)
+        case (float() | int() as e, float() | int() as d, None, None, None):
+            return ApproxDP(epsilon=e, delta=d)
+        case (float() | int() as e, None, float() | int() as o, None, None):
+            return RDP(order=o, epsilon=e)
+        case (None, None, None, float() | int() as r, None):
+            return ZCDP(rho=r)
+        case (None, None, None, float() | int() as r, float() | int() as w):
+            return TCDP(rho=r, omega=w)
+        case _:
+            raise InvalidArgument(
+                "Guarantee: expected epsilon alone (pure), epsilon with delta, epsilon with order (RDP), rho (zCDP) or "
+                "rho with omega (tCDP); got another combination."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

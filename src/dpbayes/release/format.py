@@ -29,6 +29,8 @@ from dpbayes.ledger.account import Spending
 from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.about import ID_LENGTH
+from dpbayes.release.about import checked as checked_about
 from dpbayes.release.words import statement
 
 if TYPE_CHECKING:
@@ -148,6 +150,8 @@ class Release:
     """Whether the randomness was repeatable: then nothing is promised."""
     created: str = ""
     """When, in UTC."""
+    about: dict[str, str] = field(default_factory=dict)
+    """For its readers: ``title``, ``author``, ``contact``, ``purpose``, and the id of the release it ``supersedes``."""
     software: dict[str, str] = field(default_factory=dict)
     """The versions of what drew and wrote it."""
     tables: tuple[Table, ...] = ()
@@ -166,6 +170,7 @@ class Release:
     def __post_init__(self) -> None:
         if not self.tables and not self.answers and self.kind != "wide":
             raise InvalidArgument("Release: expected a table or an answer.")
+        object.__setattr__(self, "about", checked_about(self.about))
         for by in self.uses:
             if not 0 <= by < len(self.paid):
                 raise InvalidArgument("Release: expected every table and answer to name a mechanism that was paid for.")
@@ -201,6 +206,11 @@ class Release:
         return self.schema.id
 
     @property
+    def id(self) -> str:
+        """A short name of this very draw, by which a later release can supersede it."""
+        return self.digest()[:ID_LENGTH]
+
+    @property
     def unit(self) -> PrivacyUnit:
         """Whom the promise protects."""
         return self.schema.unit
@@ -218,8 +228,8 @@ class Release:
 
     @property
     def legacy(self) -> bool:
-        """Whether it was read from a file of an earlier format."""
-        return bool(self.job.get("legacy"))
+        """Whether it was read from a file of an earlier format, which had no seal. A sealed file cannot say so."""
+        return bool(self.job.get("legacy")) and not self.seal
 
     @property
     def bought(self) -> bool:

@@ -1,0 +1,207 @@
+"""A request file: which tables, under which guarantee, for whom and why; reviewable in git, used by every command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from dpbayes import _checks
+from dpbayes.domain import toml
+from dpbayes.domain.durable import write
+from dpbayes.domain.faults import Faults
+from dpbayes.domain.keys import unknown_key
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.prior import Prior
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.jobs.mechanisms import WISHES, Wish
+from dpbayes.jobs.tables import Tables
+from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.targets import guarantee_of
+from dpbayes.release.about import ABOUT, checked
+
+OWNER = "Request"
+
+NUMBERS = ("epsilon", "delta", "order", "rho", "omega")
+"""The keys that make up the guarantee: the names of the options."""
+
+OPTIONS = ("mechanism", "product", "accounting", "expected_records", "pseudo_records", "level")
+"""Keys that are options of ``Tables``."""
+
+CHOICES: dict[str, tuple[str, ...]] = {"mechanism": WISHES, "accounting": ("exact", "published")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    r"""Everything that a release of tables needs to be told, but for the table itself, its schema and its ledger.
+
+    All of it may be left out, and be said later by flags or by ``with_changes``.
+
+    >>> asked = Request.from_toml('title = "Income"\ntables = ["sex", "income|sex"]\nepsilon = 1\ndelta = 1e-6')
+    >>> asked.target, asked.job().marginals[0].of, asked.about
+    (ApproxDP(epsilon=1, delta=1e-06), ('sex',), {'title': 'Income'})
+    """
+
+    title: str = ""
+    author: str = ""
+    contact: str = ""
+    purpose: str = ""
+    tables: tuple[str, ...] = ()
+    """``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex."""
+    target: Guarantee | None = None
+    mechanism: Wish = "auto"
+    product: Literal["estimate", "draw", "records"] = "estimate"
+    accounting: Accounting = "exact"
+    expected_records: int | None = None
+    pseudo_records: int | None = None
+    prior: tuple[str, ...] = ()
+    """CSV files of public guesses; a relative path starts from the folder of the request file."""
+    level: float = 0.95
+    supersedes: str = ""
+    """The id of an earlier release that this one replaces."""
+    folder: Path = Path()
+    """Where the request file is."""
+
+    def __post_init__(self) -> None:
+        for name in ("tables", "prior"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "folder", Path(self.folder))
+        checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
+        if self.tables:
+            self._tables()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What readers of the release are told: title, author, contact, purpose, supersedes."""
+        return checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
+
+    def job(self, schema: Schema | None = None) -> Tables:
+        """The tables asked for; the schema is needed where there are priors."""
+        if not self.tables:
+            raise InvalidArgument(
+                f'{OWNER}: expected a table or more. Write tables = ["sex,income"], or give --marginal.'
+            )
+        if self.prior and schema is None:
+            raise InvalidArgument(f"{OWNER}: expected the schema, which says what a prior is about.")
+        return self._tables(tuple(self._prior(name, schema) for name in self.prior if schema is not None))
+
+    def guarantee(self) -> Guarantee:
+        """The target, which must have been said by now."""
+        if self.target is None:
+            raise InvalidArgument(
+                f"{OWNER}: expected a guarantee. Write epsilon = 1 and delta = 1e-6, or give --epsilon."
+            )
+        return self.target
+
+    def with_changes(self, **changes: Any) -> Request:
+        """The same request, but for what is given and not None: flags win over the file."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    # -- its file ---------------------------------------------------------------------------------------------
+
+    def to_toml(self) -> str:
+        """The text of a request file; what is left at its default is left out."""
+        plain = {field.name: field.default for field in fields(self)}
+        said: dict[str, object] = {}
+        for name, default in plain.items():
+            value = getattr(self, name)
+            if value == default or name == "folder":
+                continue
+            if name == "target":
+                said |= {key: number for key, number in value.record().items() if key in NUMBERS}
+            else:
+                said[name] = list(value) if isinstance(value, tuple) else value
+        return toml.dumps(said)
+
+    def save(self, path: str | Path) -> None:
+        """Write the request file, whole or not at all."""
+        try:
+            write(Path(path), self.to_toml())
+        except OSError:
+            raise InvalidArgument(f"{OWNER}: {str(path)!r} cannot be written. Check the folder.") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Request:
+        """Read a request file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InvalidArgument(f"{OWNER}: there is no file {str(path)!r}. Check the name.") from None
+        except (OSError, ValueError):
+            raise InvalidArgument(f"{OWNER}: {str(path)!r} cannot be read as UTF-8 text. Check the file.") from None
+        return cls.from_toml(text, folder=Path(path).parent)
+
+    @classmethod
+    def from_toml(cls, text: str, *, folder: Path = Path()) -> Request:
+        """Read the text of a request file; all that is wrong with it is said at once, each with its line."""
+        table = toml.loads(text, owner=OWNER, error=InvalidArgument)
+        faults = Faults(OWNER, toml.places(text))
+        said = _said(table, faults)
+        faults.raise_all(InvalidArgument)
+        try:
+            return cls(**said, folder=folder)
+        except (InvalidArgument, SchemaError) as problem:
+            raise InvalidArgument(f"{OWNER}: {problem}".replace(f"{OWNER}: {OWNER}: ", f"{OWNER}: ")) from None
+
+    def _tables(self, priors: tuple[Prior, ...] = ()) -> Tables:
+        return Tables(*self.tables, priors=priors, **{name: getattr(self, name) for name in OPTIONS})
+
+    def _prior(self, name: str, schema: Schema) -> Prior:
+        try:
+            return Prior.from_csv((self.folder / name).read_text(encoding="utf-8"), schema)
+        except (OSError, UnicodeError):
+            raise InvalidArgument(
+                f"{OWNER}: the prior {name!r} cannot be read as UTF-8 text. Check the path."
+            ) from None
+
+
+def _said(table: Mapping[str, object], faults: Faults) -> dict[str, Any]:
+    """The values of a file by the names of the fields, as far as they are sound."""
+    known = (*ABOUT, "tables", *NUMBERS, *OPTIONS, "prior")
+    said: dict[str, Any] = {}
+    for key, value in table.items():
+        with faults.at(key):
+            if key not in known:
+                raise InvalidArgument(f"there is {unknown_key(key, known)}")
+            if key in NUMBERS:
+                continue
+            said[key] = _one(key, value, faults)
+    if any(key in table for key in NUMBERS):
+        with faults.at(next(key for key in table if key in NUMBERS)):
+            said["target"] = guarantee_of(**{key: _number(key, table[key]) for key in NUMBERS if key in table})
+    return said
+
+
+def _one(key: str, value: object, faults: Faults) -> object:
+    """One value, checked by whoever uses it."""
+    if key in ABOUT:
+        return checked({key: value}, owner=OWNER).get(key, "")  # type: ignore[dict-item]
+    if key in OPTIONS:
+        if key in CHOICES:
+            _checks.one_of(OWNER, CHOICES[key], **{key: value})
+        else:
+            Tables("a", **_with_company(key, value))
+        return value
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise InvalidArgument(f'expected {key} to be a list of texts, as in {key} = ["sex,income"].')
+    if key == "tables":
+        for text in value:
+            with faults.at(key):
+                Marginal.parse(text)
+    return tuple(value)
+
+
+def _with_company(key: str, value: object) -> dict[str, object]:
+    """An option with what it needs beside it, so that it is judged on its own."""
+    if key == "pseudo_records":
+        return {key: value, "product": "records"}
+    return {key: value}
+
+
+def _number(key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.")
+    return value

@@ -1,0 +1,126 @@
+"""A request file says everything but the table, and says at once all that is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.releases import PEOPLE, people
+
+from dpbayes import ZCDP, ApproxDP, Curator, PureDP, Release, Request, Tables, verify
+from dpbayes.errors import InvalidArgument
+
+FULL = """
+title = "Income by sex"
+author = "Office of Statistics"
+contact = "mail@example.org"
+purpose = \"\"\"
+For the annual report.
+Second line.\"\"\"
+tables = [
+  "sex",
+  "income|sex",
+]
+epsilon = 1
+delta = 1e-6
+mechanism = "gaussian"
+level = 0.9
+supersedes = "0123456789abcdef"
+"""
+
+
+def test_a_request_names_job_target_and_words_for_readers() -> None:
+    asked = Request.from_toml(FULL)
+    assert asked.job() == Tables("sex", "income|sex", mechanism="gaussian", level=0.9)
+    assert asked.guarantee() == ApproxDP(epsilon=1, delta=1e-6)
+    assert asked.about["purpose"] == "For the annual report.\nSecond line."
+    assert set(asked.about) == {"title", "author", "contact", "purpose", "supersedes"}
+
+
+def test_a_request_survives_its_file(tmp_path: Path) -> None:
+    asked = Request.from_toml(FULL)
+    asked.save(tmp_path / "request.toml")
+    assert Request.load(tmp_path / "request.toml") == replace(asked, folder=tmp_path)
+    assert Request.from_toml(Request().to_toml()) == Request()
+
+
+@given(
+    title=st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=40).map(str.strip),
+    target=st.sampled_from([None, PureDP(epsilon=0.5), ApproxDP(epsilon=2.0, delta=1e-9), ZCDP(rho=0.25)]),
+    level=st.floats(0.5, 0.99),
+)
+def test_every_request_survives_its_text(title: str, target: object, level: float) -> None:
+    asked = Request(title=title, target=target, level=level, tables=("a", 'b|"x,y"'))  # type: ignore[arg-type]
+    assert Request.from_toml(asked.to_toml()) == asked
+
+
+def test_all_faults_are_said_at_once_each_with_its_line() -> None:
+    text = 'titel = "x"\ntables = ["a", "b|"]\nlevel = 7\nepsilon = "one"\nmechanism = "best"\nprior = "p.csv"\n'
+    with pytest.raises(InvalidArgument) as caught:
+        Request.from_toml(text)
+    said = str(caught.value).splitlines()
+    assert said[0] == "Request: 6 faults:"
+    assert "line 1: there is the unknown key 'titel'. Did you mean 'title'?" in said[1]
+    for line, word in {2: "b|", 3: "level", 4: "epsilon", 5: "mechanism", 6: "prior"}.items():
+        assert any(f"line {line}: " in one and word in one for one in said), line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tables = [", "not TOML"),
+        ("epsilon = 1\nrho = 1", "line 1: Guarantee: expected"),
+        ("delta = 1e-6", "expected epsilon"),
+        ("epsilon = true", "expected epsilon to be a number"),
+        ("tables = [1]", "list of texts"),
+        ("tables = ['a', 'a']", "asked for twice"),
+        ("title = 3", "expected title to be text"),
+        ("title = 'a\\nb'\nx = 1", "unknown key"),
+        ('title = "a\\nb"', "one line"),
+        ("supersedes = 'first'", "expected supersedes to be the id"),
+        ("level = 2", "line 1: Tables: expected level"),
+        ("tables = ['a']\nproduct = 'draw'\nmechanism = 'laplace'", "Dirichlet"),
+    ],
+)
+def test_one_fault_is_one_sentence(text: str, said: str) -> None:
+    with pytest.raises(InvalidArgument, match=r"^Request: ") as caught:
+        Request.from_toml(text)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_left_out_is_asked_for_when_it_is_needed() -> None:
+    with pytest.raises(InvalidArgument, match="expected a table or more"):
+        Request().job()
+    with pytest.raises(InvalidArgument, match="expected a guarantee"):
+        Request().guarantee()
+    with pytest.raises(InvalidArgument, match="no file"):
+        Request.load("nowhere.toml")
+
+
+def test_a_prior_is_found_beside_the_request(tmp_path: Path) -> None:
+    (tmp_path / "sex.csv").write_text("sex,share\nF,5\nM,4\nother,1\n")
+    (tmp_path / "r.toml").write_text('tables = ["sex"]\nprior = ["sex.csv"]\n')
+    asked = Request.load(tmp_path / "r.toml")
+    assert asked.job(PEOPLE).priors[0].shares == (5.0, 4.0, 1.0)
+    with pytest.raises(InvalidArgument, match="expected the schema"):
+        asked.job()
+
+
+def test_words_for_readers_travel_into_the_release_and_are_part_of_the_draw(tmp_path: Path) -> None:
+    asked = Request.from_toml(FULL)
+    made = Curator(people(), PEOPLE).release(asked)
+    assert made.about == asked.about
+    read = Release.from_json(made.to_json())
+    assert read.about == asked.about
+    assert verify(read).ok
+    assert replace(read, about={}).digest() != read.digest()
+    assert not verify(replace(read, about={"title": "Another"})).ok
+
+
+def test_a_release_without_words_is_written_as_before() -> None:
+    made = Curator(people(), PEOPLE).release(Tables("sex", mechanism="gaussian"), ApproxDP(epsilon=1, delta=1e-6))
+    assert "about" not in made.record()
