@@ -19,8 +19,12 @@ from benchmarks import _chart
 FOLDER = Path("out")
 
 
+def _is_benchmark(module: pkgutil.ModuleInfo) -> bool:
+    return module.name[0] != "_" and not module.ispkg
+
+
 def main(names: list[str]) -> None:
-    available = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name[0] != "_")
+    available = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if _is_benchmark(module))
     unknown = set(names) - set(available)
     if unknown:
         sys.exit(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(available)}")

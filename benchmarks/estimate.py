@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from experiments.estimates import clip_and_smooth, with_intervals
 from numpy.typing import NDArray
 
 from dpbayes import RDP, Adjacency, PrivacyUnit
-from dpbayes.estimate.baseline import clip_and_smooth
-from dpbayes.estimate.noise import noise_of
-from dpbayes.estimate.table import estimate
 from dpbayes.jobs.mechanisms import TableMechanism
 from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -106,15 +104,11 @@ def coverage(mechanism: str, shape: str, cells: int, records: int, epsilon: floa
         rng = np.random.default_rng([cells, records, int(1000 * epsilon), list(SHAPES).index(shape), table])
         shares = SHAPES[shape](cells, rng)
         counts = rng.multinomial(records, shares)
-        found = estimate(released(made, counts, rng), noise_of(made), records=records)
-        for column, (truth, interval) in enumerate(
-            ((counts / records, found.empirical_interval), (shares, found.population_interval))
-        ):
-            assert interval is not None
+        found = with_intervals(released(made, counts, rng), made, records)
+        for column, (truth, interval) in enumerate(((counts / records, found.records), (shares, found.population))):
             slack = 1e-9 * (interval.upper + 1e-12)
             hits[table, column] = np.mean((truth >= interval.lower - slack) & (truth <= interval.upper + slack))
-        assert found.counts_interval is not None
-        widths[table] = np.median(found.counts_interval.upper - found.counts_interval.lower)
+        widths[table] = np.median(found.counts.upper - found.counts.lower)
     errors = hits.std(axis=0, ddof=1) / np.sqrt(tables)
     return Coverage(
         mechanism=mechanism,
@@ -143,9 +137,9 @@ def against_smoothing(cells: int, records: int, evenness: float, epsilon: float,
         shares = _family(evenness)(cells, rng)
         counts = rng.multinomial(records, shares)
         values = released(made, counts, rng)
-        found = estimate(values, noise_of(made), records=records, level=None)
-        for row, (truth, answer) in enumerate(((counts / records, found.empirical), (shares, found.population))):
-            ours[row] += score("kl", truth, answer)
+        found = with_intervals(values, made, records)
+        for row, (truth, part) in enumerate(((counts / records, found.records), (shares, found.population))):
+            ours[row] += score("kl", truth, part.values)
             smoothed[row] += [score("kl", truth, clip_and_smooth(values, constant)) for constant in CONSTANTS]
     empirical, population = smoothed.min(axis=1) / ours
     return {"empirical": float(empirical), "population": float(population)}

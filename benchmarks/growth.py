@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, PrivacyUnit, Schema, Tables
-from dpbayes.estimate.noise import GaussianNoise
-from dpbayes.estimate.table import estimate
+from dpbayes.inference import GaussianNoise, Measurement, Posterior
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 REPEAT = 3
@@ -65,7 +64,8 @@ def estimated(cells: int) -> Callable[[], object]:
     rng = np.random.default_rng(0)
     counts = rng.multinomial(20 * cells, rng.dirichlet(np.full(cells, 0.5)))
     noisy = counts + np.rint(rng.normal(0, 8, cells))
-    return lambda: estimate(noisy, GaussianNoise(sigma=8.0), records=int(counts.sum()))
+    measured = Measurement(axes=("cell",), values=noisy, noise=GaussianNoise(sigma=8.0))
+    return lambda: Posterior([measured], {"cell": cells}, records=int(counts.sum())).estimate(("cell",))
 
 
 def composed(releases: int) -> Callable[[], object]:

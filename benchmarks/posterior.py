@@ -19,10 +19,10 @@ from experiments.data import load
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from dpbayes.estimate.noise import GaussianNoise as OldNoise
-from dpbayes.estimate.result import Estimate as OldEstimate
-from dpbayes.estimate.rows import estimate_rows
-from dpbayes.estimate.table import estimate
+from benchmarks.first.noise import GaussianNoise as OldNoise
+from benchmarks.first.result import Estimate as OldEstimate
+from benchmarks.first.rows import estimate_rows
+from benchmarks.first.table import estimate
 from dpbayes.inference import Estimate, GaussianNoise, Measurement, Posterior, best_split
 
 Floats = NDArray[np.float64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,13 @@ settings.register_profile(
     "dpbayes", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("dpbayes")
+
+
+@pytest.fixture(autouse=True)
+def _other_people() -> None:
+    """Every test fits people of its own: what fits without a ledger cost together is not summed over tests."""
+    if (session := sys.modules.get("dpbayes.sklearn.session")) is not None:
+        session.forget()
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ from dpbayes import (
     Release,
     Schema,
     Tables,
+    Vector,
     Wide,
     WideDistribution,
 )
@@ -194,6 +195,9 @@ ASKED: dict[str, Asked] = {
     ),
     "posterior": Asked(
         lambda _: DirichletPosterior(marginal=Marginal("sex"), mechanism="improved-laplace"), PureDP(epsilon=1)
+    ),
+    "vector": Asked(
+        lambda _: Vector(marginal="sex", entries=("f", "m"), scores=((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))), USUAL
     ),
     "wide": Asked(lambda folder: Wide(marginal=Marginal(("sex", "income")), state=str(folder / "people.wide")), USUAL),
     "categories": Asked(lambda _: Categories(column="job"), USUAL),

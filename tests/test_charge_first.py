@@ -30,6 +30,7 @@ from dpbayes import (
     Quantiles,
     Schema,
     Tables,
+    Vector,
     Wide,
 )
 from dpbayes.errors import BudgetExceeded, DpbayesError, TableError, Unfinished
@@ -56,6 +57,7 @@ COMMANDS: dict[str, list[object]] = {
     "fit a network": ["fit", "bayes-net", "FILE", *ASKED, "--graph", "graph.json"],
     "wide": ["wide", "open", "FILE", *ASKED, "--delta", 1e-6, "--marginal", "v,w", "--state", "d.wide"],
     "posterior": ["posterior", "release", "FILE", *ASKED, "--marginal", "v", "--prior", 1, "--mechanism", "laplace"],
+    "draw": ["posterior", "draw", "FILE", *ASKED, "--delta", 1e-6, "--marginal", "v", "--scores", "scores.csv"],
     "discover categories": ["discover", "categories", "FILE", *DISCOVERED, "--delta", 1e-6],
     "discover edges": ["discover", "edges", "FILE", *DISCOVERED, "--bins", 2, "--low", 0, "--high", 1],
 }
@@ -79,6 +81,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("d.toml").write_text(SCHEMA.to_toml())
     Path("graph.json").write_text('[["v", "w"]]')
+    Path("scores.csv").write_text("v,one,two\na,0.5,0.1\nb,0.25,1.5\n")
     Path("d.csv").write_bytes(b'v,w\n\xff\xfe,"a\n' + b"a,b,c,d\n" * 10)
     pa.parquet.write_table(pa.table({"v": ["a", "b"] * 500, "w": ["b", "a"] * 500}), "d.parquet", compression="none")
     whole = Path("d.parquet").read_bytes()
@@ -118,6 +121,10 @@ JOBS: dict[str, tuple[object, Guarantee]] = {
     "naive Bayes, tempered": (Fit(model=NaiveBayes(target="w"), tempered=True), PURE),
     "wide": (Wide(marginal="v,w", state="STATE"), APPROXIMATE),
     "a posterior": (DirichletPosterior(marginal="v", mechanism="laplace"), PURE),
+    "a vector": (
+        Vector(marginal="v", entries=("one", "two"), scores=((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))),
+        APPROXIMATE,
+    ),
     "categories": (Categories(column="v"), APPROXIMATE),
     "edges": (Edges(column="n", quantiles=Quantiles(lower=0, upper=1, bins=2)), PURE),
 }

@@ -10,12 +10,6 @@ import numpy as np
 import pytest
 
 import dpbayes as dp
-from dpbayes.estimate.laws import CellPosterior
-from dpbayes.estimate.mixture import Component, answer
-from dpbayes.estimate.noise import GaussianNoise
-from dpbayes.estimate.pairs import pair_posterior
-from dpbayes.estimate.row_posterior import RowPosterior
-from dpbayes.estimate.strength import log_beta_prime
 from dpbayes.inference.intervals import Spread
 from dpbayes.jobs.edges import Quantiles
 from dpbayes.jobs.temperature import CANDIDATES, choose_temperature
@@ -35,82 +29,6 @@ ADD, REPLACE = dp.PrivacyUnit(adjacency="add-remove"), dp.PrivacyUnit(adjacency=
 
 
 # -- estimates ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_answer_averages_the_means_of_dirichlet_posteriors() -> None:
-    shares, strengths, totals, weights = np.array([[0.2, 0.8]]), (3.0, 40.0), 10.0, (0.25, 0.75)
-    means = (np.array([[4.0, 6.0]]), np.array([[2.0, 8.0]]))
-    parts = [
-        Component(
-            setting=at,
-            cells=CellPosterior(
-                nodes=mean[..., None],
-                spans=np.ones((1, 2, 1)),
-                mass=np.ones((1, 2, 1)),
-                mean=mean,
-                variance=np.zeros((1, 2)),
-                log_evidence=np.zeros(1),
-            ),
-            shares=shares,
-            strength=np.array([strength]),
-            totals=np.array([totals]),
-            weight=weight,
-            interval_weight=0.0,
-        )
-        for at, (mean, strength, weight) in enumerate(zip(means, strengths, weights, strict=True))
-    ]
-    expected = [
-        sum(
-            weight * (mean[0, cell] + strength * shares[0, cell]) / (totals + strength)
-            for mean, strength, weight in zip(means, strengths, weights, strict=True)
-        )
-        for cell in (0, 1)
-    ]
-    assert answer(parts, None).population[0] == pytest.approx(expected)
-    assert answer(parts, None).counts[0] == pytest.approx([2.5, 7.5])
-
-
-def test_a_pair_of_cells_has_the_posterior_that_a_plain_sum_gives() -> None:
-    values, strength, total, sigma = np.array([[7.0, 2.0]]), np.array([[0.5, 1.5]]), 12, 2.0
-    weights = []
-    for count in range(total + 1):
-        prior = mp.mpf(1)
-        for c, a in ((count, 0.5), (total - count, 1.5)):
-            prior *= mp.gamma(c + a) / (mp.gamma(a) * mp.factorial(c))
-        off = (7 - count) ** 2 + (2 - total + count) ** 2
-        weights.append(prior * mp.exp(-mp.mpf(off) / (2 * sigma**2)))
-    mean = float(sum(c * w for c, w in enumerate(weights)) / sum(weights))
-    noise = GaussianNoise(sigma=sigma)
-    found = pair_posterior(noise, values, strength=strength, totals=np.array([float(total)]), size=64)
-    assert found.mean[0] == pytest.approx([mean, total - mean], rel=1e-9)
-
-
-@pytest.mark.parametrize(("strength", "sigma"), [(1.0, 3.0), (50.0, 10.0)])
-def test_a_row_is_worth_the_records_that_noise_and_prior_leave(strength: float, sigma: float) -> None:
-    shares, totals = np.array([0.5, 0.3, 0.2]), np.array([100.0, 8.0])
-    rows = RowPosterior(
-        values=np.zeros((2, 3)),
-        noise=GaussianNoise(sigma=sigma),
-        totals=totals,
-        doubt=np.zeros(2),
-        shares=shares,
-        certainty=1.0,
-    )
-    for n, found in zip(totals, rows.information(strength), strict=True):
-        left = n / (1 + 3 * sigma**2 / (n * (1 - float(sum(m * m for m in shares)))))
-        assert found == pytest.approx(left * strength / (left + strength))
-
-
-def test_the_law_of_the_strength_is_a_beta_law_of_its_share() -> None:
-    def density(value: float) -> mp.mpf:  # of ln v, by the change of variables from x = v/(s + v) ~ Beta(a, b)
-        x = mp.mpf(value) / (10 + mp.mpf(value))
-        return x**1.5 * (1 - x) ** 2.5  # x^(a−1) (1−x)^(b−1) times dx/d ln v = x (1 − x)
-
-    def stated(value: float) -> float:
-        return log_beta_prime(value, first=1.5, second=2.5, scale=10.0)
-
-    for low, high in itertools.pairwise((0.01, 0.5, 4.0, 30.0, 1e4)):
-        assert stated(high) - stated(low) == pytest.approx(float(mp.log(density(high) / density(low))), rel=1e-12)
 
 
 def test_the_end_of_a_score_interval_solves_its_equation() -> None:

@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpbayes import Adjacency, ApproxDP, PrivacyUnit, Quantiles
@@ -19,7 +22,7 @@ from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.temperature import CANDIDATES
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.sklearn import AssumedPublic, PrivateCategoricalNB, SecondRelease
+from dpbayes.sklearn import STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget
 from dpbayes.tables.coded import CodedTable
 
 from .models.examples import weather, weather_schema
@@ -41,7 +44,7 @@ def frame(rows: int = 3000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 @pytest.mark.filterwarnings("ignore::dpbayes.errors.MeaninglessBudget")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([PrivateCategoricalNB()])
+@parametrize_with_checks([PrivateCategoricalNB(edges=STANDARDISED)])
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
 
@@ -84,7 +87,7 @@ def test_attributes_have_the_shapes_of_scikit_learn():
     nb = estimator().fit(X, y)
     assert nb.class_log_prior_.shape == (2,)
     assert [table.shape for table in nb.feature_log_prob_] == [(2, 4), (2, 5), (2, 9)]
-    assert len(nb.releases_) == 1
+    assert nb.release_.seeded
     assert nb.n_features_in_ == 3
 
 
@@ -96,13 +99,24 @@ def test_a_seed_takes_the_guarantee_away_and_no_seed_gives_it():
     assert "one person" in private.statement_
 
 
-def test_a_second_fit_is_a_second_release_and_says_so():
+def test_fits_without_a_ledger_say_what_they_cost_together():
     X, y = frame(500)
-    nb = estimator().fit(X, y)
-    with pytest.warns(SecondRelease, match="2 releases"):
+    nb = estimator(random_state=None, tempered=False).fit(X, y)
+    with pytest.warns(SecondRelease, match=r"2 fits .* ε=1\.4\d* at δ=1e-06") as caught:
+        clone(nb).fit(X, y)
+    assert caught[0].filename == __file__
+    with pytest.warns(SecondRelease, match="3 fits"):
         nb.fit(X, y)
-    assert len(nb.releases_) == 2
-    assert not hasattr(clone(nb), "releases_")
+    forget()
+    nb.fit(X, y)  # of other people: no warning, which would be an error here
+    estimator().fit(X, y)  # seeded: promises nothing, and costs nothing
+
+
+def test_a_cross_validation_announces_its_total():
+    X, y = frame(500)
+    with pytest.warns(SecondRelease) as caught:
+        cross_val_score(estimator(random_state=None, tempered=False), X, y, cv=3)
+    assert [str(each.message).split(": ")[1].split(" fits")[0] for each in caught] == ["2", "3"]
 
 
 def test_weights_and_partial_fits_are_refused_with_a_reason():
@@ -132,7 +146,7 @@ def test_records_of_undeclared_classes_are_dropped_and_nobody_is_told():
     y = np.where(np.arange(1500) % 10 == 0, "secret", y)
     nb = estimator(epsilon=5.0).fit(X, y)
     assert list(nb.classes_) == ["no", "yes"]
-    assert "secret" not in nb.releases_[0].to_json()
+    assert "secret" not in nb.release_.to_json()
     assert nb.score(X[y != "secret"], y[y != "secret"]) > 0.9
 
 
@@ -196,7 +210,7 @@ def test_the_temperature_is_paid_from_the_same_budget():
     X, y = frame(500)
     nb = estimator().fit(X, y)
     assert nb.model_.temperature in CANDIDATES
-    [release] = nb.releases_
+    release = nb.release_
     [choice] = [paid.mechanism for paid in release.paid if isinstance(paid.mechanism, Selection)]
     assert 0 < choice.epsilon(1e-7) <= 0.1 + 1e-6
     assert -1e-6 < ApproxDP(epsilon=1.0, delta=1e-6).gap(release.cost) <= 0
@@ -264,3 +278,113 @@ def test_values_that_are_no_numbers_count_nowhere_and_are_not_repeated(odd):
 def test_impossible_quantiles_are_refused(wrong):
     with pytest.raises(InvalidArgument, match="Quantiles"):
         Quantiles(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"categories": {**CATEGORIES, "umbrela": ["none"]}}, "names 'umbrela', and there is no such column"),
+        ({"edges": {"strete": (0, 1, 2)}}, "names 'strete'"),
+        ({"categories": [["dry", "wet"], ["none"]]}, "one entry for each of the 3 columns, got 2"),
+        ({"edges": "standardized"}, "got the text 'standardized'"),
+    ],
+)
+def test_misspelt_declarations_are_refused(wrong, words):
+    X, y = frame(100)
+    with pytest.raises(SchemaError, match=words):
+        estimator(**wrong).fit(X, y)
+
+
+def test_numbers_without_edges_are_refused_by_type():
+    X, y = np.zeros((50, 2)), np.tile([0, 1], 25)
+    with pytest.raises(SchemaError, match="holds numbers and declares neither"):
+        PrivateCategoricalNB(classes=[0, 1]).fit(X, y)
+    nb = PrivateCategoricalNB(classes=[0, 1], edges=STANDARDISED, epsilon=8.0).fit(X, y)
+    assert nb.model_.published.schema["x1"].edges[1] == -2.0
+
+
+def test_dates_are_refused_in_a_sentence():
+    X = pd.DataFrame({"born": pd.to_datetime(["1990-01-01", "1985-05-05"] * 25)})
+    with pytest.raises(SchemaError, match="holds dates"):
+        PrivateCategoricalNB(classes=[0, 1], edges={"born": (0, 1)}).fit(X, np.tile([0, 1], 25))
+
+
+def test_types_that_name_their_categories_declare_them():
+    X, y = frame(2000)
+    options = {"categories": {"day": CATEGORIES["day"]}, "epsilon": 8.0}
+    enums = pl.from_pandas(X).with_columns(
+        pl.col("street").cast(pl.Enum(["dry", "wet"])), pl.col("umbrella").cast(pl.Enum(["none", "carried", "open"]))
+    )
+    nb = estimator(**options).fit(enums, y)
+    assert nb.model_.published.schema["umbrella"].categories == ("none", "carried", "open")
+    assert nb.score(enums, y) > 0.9
+    typed = X.astype(
+        {"street": pd.CategoricalDtype(["wet", "dry"]), "umbrella": pd.CategoricalDtype(["none", "carried", "open"])}
+    )
+    with pytest.warns(AssumedPublic, match="astype"):
+        nb = estimator(**options).fit(typed, y)
+    assert nb.model_.published.schema["street"].categories == ("wet", "dry")
+    assert nb.score(typed, y) > 0.9
+    truths = X.assign(street=X["street"] == "wet")
+    nb = estimator(categories={name: CATEGORIES[name] for name in ("umbrella", "day")}, epsilon=8.0).fit(truths, y)
+    assert nb.model_.published.schema["street"].categories == ("false", "true")
+    assert nb.score(truths, y) > 0.9
+
+
+def test_labels_match_the_classes_by_their_text():
+    X, y = frame(2000)
+    written = np.where(y == "yes", "1", "0")
+    nb = estimator(classes=[0, 1], epsilon=8.0).fit(X, written)
+    assert nb.classes_.tolist() == [0, 1]
+    assert (nb.predict(X) == written.astype(int)).mean() > 0.9
+
+
+def test_a_schema_may_be_a_path(tmp_path):
+    X, y = frame(500)
+    path = tmp_path / "weather.toml"
+    path.write_text(weather_schema().to_toml(), encoding="utf-8")
+    nb = PrivateCategoricalNB(schema=str(path), target="rain", random_state=1).fit(X, y)
+    assert nb.model_.published.schema == weather_schema()
+
+
+def test_the_comparison_without_noise_is_the_model_of_the_counts_and_is_not_private(tmp_path):
+    X, y = frame(4000)
+    path = tmp_path / "weather.ledger"
+    Ledger(path).open("sklearn", ApproxDP(epsilon=1, delta=1e-6), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    nb = estimator(private=False, tempered=False, random_state=None, ledger=path).fit(X, y)
+    assert nb.guarantee_ is None
+    assert "no privacy at all" in nb.statement_
+    assert not Ledger(path).account("sklearn").charges
+    truth = np.array(
+        [[((X["street"] == street) & (y == rain)).mean() for street in ("dry", "wet")] for rain in ("no", "yes")]
+    )
+    truth /= truth.sum(axis=1, keepdims=True)
+    assert np.exp(nb.feature_log_prob_[0][:, :2]) == pytest.approx(truth, abs=2e-3)
+    with pytest.raises(InvalidArgument, match="no form without noise"):
+        estimator(private=False, estimate="draw").fit(X, y)
+
+
+def test_steps_that_read_the_rows_take_the_guarantee_away():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=2000)
+    X = np.column_stack([rng.normal(y, 1.0), rng.normal(0.0, 1.0, 2000)])
+    nb = PrivateCategoricalNB(classes=[0, 1], edges=STANDARDISED, tempered=False)
+    with pytest.warns(AssumedPublic, match="StandardScaler read the rows"):
+        pipeline = make_pipeline(StandardScaler(), clone(nb)).fit(X, y)
+    assert pipeline[-1].guarantee_ is None
+    forget()
+    fixed = ColumnTransformer([("clip", FunctionTransformer(np.tanh), [0, 1])])
+    assert make_pipeline(fixed, clone(nb)).fit(X, y)[-1].guarantee_ is not None
+    forget()
+    scaled = ColumnTransformer([("scale", StandardScaler(), [0, 1])])
+    with pytest.warns(AssumedPublic, match="ColumnTransformer read the rows"):
+        make_pipeline(scaled, clone(nb)).fit(X, y)
+
+
+def test_metadata_routing_and_frames_as_output_work_as_elsewhere():
+    X, y = frame(600)
+    with sklearn.config_context(enable_metadata_routing=True, transform_output="pandas"):
+        pipeline = make_pipeline(FunctionTransformer(), estimator(epsilon=8.0)).fit(X, y)
+        assert pipeline.score(X, y) > 0.8
+        with pytest.raises(Exception, match="sample_weight"):
+            pipeline.fit(X, y, sample_weight=np.ones(600))

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbayes import Adjacency, ApproxDP, Gaussian, Hellinger, Laplace, PrivacyUnit, PureDP, calibrate
-from dpbayes.estimate.noise import noise_of
-from dpbayes.estimate.table import estimate
 from dpbayes.mechanisms.hellinger import calibration
 from dpbayes.mechanisms.hellinger.distance import hellinger
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
+from experiments.estimates import noise_aware as estimated
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 Floats = NDArray[np.float64]
@@ -48,12 +47,7 @@ def noise_aware(
 ) -> Floats:
     """Parameters α + E[counts | noisy counts] of ``runs`` releases with noise on every count; n is public."""
     total = int(np.sum(counts))
-    return np.array(prior) + np.array(
-        [
-            estimate(mechanism.draw(counts, rng), noise_of(mechanism), records=total, level=None).counts
-            for _ in range(runs)
-        ]
-    )
+    return np.array(prior) + np.array([estimated(mechanism.draw(counts, rng), mechanism, total) for _ in range(runs)])
 
 
 def fair_laplace(epsilon: float) -> Laplace:

@@ -19,10 +19,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import RDP, BayesNet, Curator, Fit
-from dpbayes.estimate.baseline import clip_and_smooth
 from dpbayes.models.network import Network
 from dpbayes.tables.coded import CodedTable
 from experiments import style
+from experiments.estimates import clip_and_smooth
 from experiments.lab import Claim, Experiment, Verdict, verdict
 from experiments.rdp import noise, ways
 from experiments.rdp.noise import AUTHORS_PRIOR

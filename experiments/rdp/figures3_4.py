@@ -22,12 +22,12 @@ from matplotlib.figure import Figure
 
 from dpbayes import RDP, Gaussian, calibrate
 from dpbayes.errors import MeaninglessBudget
-from dpbayes.estimate.baseline import clip_and_smooth
 from dpbayes.mechanisms.tuning import gaussian_noise
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.sklearn import PrivateCategoricalNB
 from dpbayes.tables.coded import CodedTable
 from experiments import style
+from experiments.estimates import clip_and_smooth
 from experiments.lab import Claim, Verdict, verdict
 from experiments.rdp import noise, ways
 from experiments.rdp.noise import AUTHORS_PRIOR

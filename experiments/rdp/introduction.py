@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import rel_entr
 
-from dpbayes.estimate.noise import GaussianNoise
-from dpbayes.estimate.table import estimate
+from dpbayes import Gaussian, PrivacyUnit
 from experiments import style
+from experiments.estimates import noise_aware
 from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"
@@ -33,7 +33,8 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     truth, records = np.array(settings["distributions"][task["distribution"]]), settings["records"]
     noisy = np.round(truth + settings["z"], 12)
     sigma = records * float(np.sqrt(np.mean(np.square(settings["z"]))))
-    found = estimate(records * noisy, GaussianNoise(sigma=sigma), records=records, level=None).empirical
+    mechanism = Gaussian(sigma=sigma, unit=PrivacyUnit(adjacency="replace-one"))
+    found = noise_aware(records * noisy, mechanism, records) / records
     return [
         {
             "nats": float(rel_entr(truth, noisy).sum()),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from dpbayes import RDP, Dirichlet, Gaussian, Laplace, PrivacyUnit, calibrate
-from dpbayes.estimate.baseline import clip_and_smooth
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise, published_dirichlet
+from experiments.estimates import clip_and_smooth
 
 CLIPPED_AT = 1e-6
 """What the authors' runs put in the place of smaller noisy counts."""

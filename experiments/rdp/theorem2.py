@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from scipy.special import rel_entr
 
 from dpbayes import RDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit, calibrate
-from dpbayes.estimate.baseline import clip_and_smooth
 from dpbayes.mechanisms.tuning import gaussian_noise, published_dirichlet
 from experiments import style
+from experiments.estimates import clip_and_smooth
 from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"

@@ -16,12 +16,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import TCDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
-from dpbayes.estimate.noise import noise_of
-from dpbayes.estimate.table import estimate
 from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.utility import expected_kl
 from dpbayes.privacy.published import theorem_1
 from experiments import style
+from experiments.estimates import noise_aware
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
@@ -43,8 +42,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     fixed_gamma = ConcentrationCurve(target=fading, unit=UNIT, accounting="published").concentration(weight)
     counts = (n * p).round().astype(int)
     errors = [
-        score("kl", p, estimate(exact.gammas(counts, rng), noise_of(exact), records=n, level=None).empirical)
-        for _ in range(settings["repetitions"])
+        score("kl", p, noise_aware(exact.gammas(counts, rng), exact, n) / n) for _ in range(settings["repetitions"])
     ]
     return [
         {

@@ -18,12 +18,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import TCDP, ZCDP, Adjacency, ConcentrationCurve, PrivacyUnit, calibrate
-from dpbayes.estimate.baseline import clip_and_smooth
-from dpbayes.estimate.noise import noise_of
-from dpbayes.estimate.table import estimate
 from dpbayes.mechanisms.hellinger.distance import kl
 from dpbayes.mechanisms.tuning import gaussian_noise
 from experiments import style
+from experiments.estimates import clip_and_smooth, noise_aware
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
@@ -53,9 +51,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     tables = [rng.multinomial(n, rng.dirichlet(np.full(d, task["eta"]))) for _ in range(settings["inputs"])]
     x = np.array(tables)
     noisy = noise.draw(x, rng)
-    estimated = [
-        estimate(values, noise_of(noise), records=n, level=None).counts for values in noisy[: settings["estimates"]]
-    ]
+    estimated = [noise_aware(values, noise, n) for values in noisy[: settings["estimates"]]]
     parameters = {
         "paper": x + published,
         "exact draw": x + max(exact, base),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpbayes.jobs.posterior import DirichletPosterior
     from dpbayes.jobs.request import Request
     from dpbayes.jobs.tables import Tables
+    from dpbayes.jobs.vector import Vector
     from dpbayes.jobs.wide import Wide, WideDistribution
     from dpbayes.ledger.ledger import Ledger
     from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -77,6 +78,7 @@ _HOME = {
     "Stated": "mechanisms.stated",
     "TCDP": "privacy.guarantee",
     "Tables": "jobs.tables",
+    "Vector": "jobs.vector",
     "Wide": "jobs.wide",
     "WideDistribution": "jobs.wide",
     "ZCDP": "privacy.guarantee",
@@ -124,6 +126,7 @@ __all__ = [
     "Sensitivity",
     "Stated",
     "Tables",
+    "Vector",
     "Wide",
     "WideDistribution",
     "calibrate",

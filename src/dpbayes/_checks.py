@@ -81,16 +81,27 @@ def one_of(owner: str, choices: Iterable[str], **named: object) -> None:
             raise _refuse(owner, name, "to be one of " + ", ".join(allowed), value)
 
 
+def amounts(owner: str, values: ArrayLike) -> Floats:
+    """A table of counts or other amounts: finite numbers, zero or above. The message never repeats them."""
+    return _table(owner, values).astype(np.float64, copy=False)
+
+
 def counts(owner: str, values: ArrayLike) -> Ints:
     """A table of counts: whole numbers, zero or above. The message never repeats them."""
+    array = _table(owner, values)
+    if array.dtype.kind == "f" and not (array == np.floor(array)).all():
+        raise InvalidArgument(f"{owner}: expected counts to be whole finite numbers; round them before.")
+    return array.astype(np.int64, copy=False)
+
+
+def _table(owner: str, values: ArrayLike) -> NDArray[np.generic]:
+    """A non-empty array of numbers from 0 to 2^62."""
     try:
         array = np.asarray(values)
     except ValueError:
         raise InvalidArgument(f"{owner}: expected counts as one rectangular array of numbers.") from None
     if array.dtype.kind not in "iuf" or array.ndim == 0 or array.size == 0:
         raise InvalidArgument(f"{owner}: expected counts as a non-empty array of numbers.")
-    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
-        raise InvalidArgument(f"{owner}: expected counts to be whole finite numbers; round them before.")
-    if array.min() < 0 or array.max() > LARGEST_COUNT:
-        raise InvalidArgument(f"{owner}: expected counts between 0 and 2^62.")
-    return array.astype(np.int64, copy=False)
+    if not ((array >= 0) & (array <= LARGEST_COUNT)).all():  # not a number is neither
+        raise InvalidArgument(f"{owner}: expected counts to be finite numbers between 0 and 2^62.")
+    return array

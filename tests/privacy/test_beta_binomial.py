@@ -118,4 +118,4 @@ def test_unequal_cells_have_two_directions_and_a_symmetric_distribution_above_bo
     assert len(pair.laws()) == 2
     pld = pair.pld(0.01)
     for epsilon in np.linspace(0.0, pair.pure, 9):
-        assert float(pld.get_delta_for_epsilon(epsilon)) >= pair.delta(float(epsilon)) * (1 - 1e-9)
+        assert float(pld.delta(epsilon)) >= pair.delta(float(epsilon)) * (1 - 1e-9)

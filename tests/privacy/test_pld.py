@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes.privacy.pld import (
+    Pld,
     _largest_convex_below,
+    accounted,
     compose,
     epsilon_of,
     from_atoms,
@@ -94,16 +96,14 @@ def test_a_profile_that_is_already_convex_is_kept() -> None:
     losses, masses = np.array([-1.0, 1.0]), np.array([1.0, math.e]) / (1 + math.e)
     pld = from_profile(lambda e: np.array([profile_of(losses, masses, x) for x in e]), 0.25, 2.0)
     for epsilon in np.arange(0.0, 2.0, 0.25):
-        assert float(pld.get_delta_for_epsilon(epsilon)) == pytest.approx(
-            profile_of(losses, masses, epsilon), abs=1e-15
-        )
+        assert float(pld.delta(epsilon)) == pytest.approx(profile_of(losses, masses, epsilon), abs=1e-15)
 
 
 def test_a_loose_profile_still_makes_a_probability_distribution() -> None:
     pld = from_profile(lambda e: np.minimum(1.0, 0.9 * np.exp(-3.0 * e)), 0.05, 5.0)
-    pmf = pld._pmf_remove
-    assert pmf._probs.min() >= 0
-    assert pmf._probs.sum() + pmf._infinity_mass == pytest.approx(1.0, abs=1e-12)
+    ((_, masses, infinity),) = pld.directions
+    assert masses.min() >= 0
+    assert masses.sum() + infinity == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("interval", [0.25, 0.1, 0.03])
@@ -115,16 +115,16 @@ def test_a_statement_is_priced_as_the_worst_mechanism_that_meets_it(
     truth = 1 / (1 + math.exp(-epsilon))
     for at in np.linspace(0.0, 1.5 * epsilon, 23):
         worst = delta + (1 - delta) * max(truth - math.exp(at) * (1 - truth), 0.0)
-        made = float(pld.get_delta_for_epsilon(at))
+        made = float(pld.delta(at))
         assert made >= worst - 1e-16
         assert made <= worst + 0.6 * interval
-    assert float(pld.get_delta_for_epsilon(epsilon + interval)) == pytest.approx(delta, abs=1e-15)
+    assert float(pld.delta(epsilon + interval)) == pytest.approx(delta, abs=1e-15)
 
 
 def test_a_statement_far_above_the_interval_of_its_company_keeps_its_epsilon() -> None:
     tiny = from_statement(1e-9, 0.0, 0.5)
     assert epsilon_of(compose([(tiny, 1000)]), 1e-6) < 1e-3
-    assert float(tiny.get_delta_for_epsilon(0.0)) >= 0.49e-9
+    assert float(tiny.delta(0.0)) >= 0.49e-9
 
 
 def response_delta(times: int, epsilon: object, at: float) -> mp.mpf:
@@ -161,10 +161,10 @@ def test_both_directions_of_an_asymmetric_pair_are_composed_apart() -> None:
     one = (0, np.array([0.7, 0.3]), 0.0)
     other = (-1, np.array([0.5, 0.5]), 0.0)
     pld = compose([(from_masses(1.0, one, other), 3)])
-    for masses, pmf in ((one, pld._pmf_remove), (other, pld._pmf_add)):
+    for masses, (lowest, made, _) in zip((one, other), pld.directions, strict=True):
         expected = np.convolve(np.convolve(masses[1], masses[1]), masses[1])
-        assert pmf._lower_loss == 3 * masses[0]
-        assert np.allclose(pmf._probs, expected, atol=1e-12)
+        assert lowest == 3 * masses[0]
+        assert np.allclose(made, expected, atol=1e-12)
 
 
 def test_epsilon_of_a_distribution_is_infinite_below_its_mass_at_infinity() -> None:
@@ -172,3 +172,23 @@ def test_epsilon_of_a_distribution_is_infinite_below_its_mass_at_infinity() -> N
     assert epsilon_of(pld, 9e-4) == math.inf
     assert epsilon_of(pld, 0.5) == 0.0
     assert 0 < epsilon_of(pld, 2e-3) < 1.1
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.integers(-9, 9),
+    st.floats(0.01, 2),
+    st.floats(-12, 12),
+)
+def test_a_delta_is_that_of_dp_accounting(
+    removed: list[float], added: list[float], lowest: int, interval: float, epsilon: float
+) -> None:
+    pld = Pld(interval, ((lowest, np.array(removed), 0.01), (-lowest, np.array(added), 0.02)))
+    theirs = float(accounted(pld).get_delta_for_epsilon(epsilon))
+    assert pld.delta(epsilon) == pytest.approx(max(theirs, 0.0), rel=1e-9, abs=1e-9)
+
+
+def test_one_release_is_composed_as_it_is() -> None:
+    one = from_statement(1.0, 1e-3, 0.1)
+    assert compose([(one, 1)]) is one

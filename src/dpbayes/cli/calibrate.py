@@ -8,13 +8,15 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.domain.unit import PrivacyUnit, Sensitivity
+from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.tuning import (
     REFERENCE_CELLS,
     REFERENCE_RECORDS,
+    SLACK,
     Accounting,
     ConcentrationCurve,
     Purpose,
@@ -47,6 +49,11 @@ def calibrate_command(
     cells: Annotated[int, typer.Option(help="Dirichlet: public number of cells.")] = REFERENCE_CELLS,
     records: Annotated[int, typer.Option(help="Dirichlet: public number of records.")] = REFERENCE_RECORDS,
     least_count: Annotated[int, typer.Option(help="Dirichlet: public lower bound on every count.")] = 0,
+    l2_squared: options.L2Squared = None,
+    linf: options.Linf = None,
+    slack: Annotated[
+        float, typer.Option(help="Dirichlet, published: the factor s of the slack s·(λ−1)·r·Δ∞ in algorithm 1.")
+    ] = SLACK,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the parameters that meet a guarantee.
@@ -60,7 +67,10 @@ def calibrate_command(
     elif mechanism == "laplace":
         made = calibrate(laplace_noise(unit), target, times=releases)
     else:
-        made = _dirichlet(target, unit, releases, accounting, purpose, weight, cells, records, least_count)
+        moved = options.sensitivity("calibrate", l2_squared, linf)
+        made = _dirichlet(
+            target, unit, releases, accounting, purpose, weight, cells, records, least_count, moved, slack
+        )
     cost = Cost.of(made, releases)
     result = made.record() | {
         "target": target.record(),
@@ -104,11 +114,21 @@ def _dirichlet(
     cells: int,
     records: int,
     least_count: int,
+    moved: Sensitivity | None,
+    slack: float,
 ) -> Dirichlet:
     if accounting == "published" and weight is None and least_count == 0:
-        return published_dirichlet(target, unit, releases=releases, cells=cells, records=records)
+        sizes = {"releases": releases, "cells": cells, "records": records}
+        return published_dirichlet(target, unit, **sizes, sensitivity=moved, slack=slack)
+    if slack != SLACK:
+        raise InvalidArgument("calibrate: a slack is part of algorithm 1: --accounting published without --weight.")
     curve = ConcentrationCurve(
-        target=target, unit=unit, releases=releases, least_count=least_count, accounting=accounting
+        target=target,
+        unit=unit,
+        releases=releases,
+        least_count=least_count,
+        accounting=accounting,
+        sensitivity=moved,
     )
     if weight is not None:
         return curve.at(weight)

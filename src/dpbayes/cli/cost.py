@@ -7,12 +7,13 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
+from dpbayes.domain.display import plural
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -53,7 +54,11 @@ def cost_command(
         ),
     ] = None,
     weight: Annotated[float | None, typer.Option(help="Dirichlet: r.")] = None,
-    concentration: Annotated[float | None, typer.Option(help="Dirichlet: α.")] = None,
+    concentration: Annotated[
+        str | None, typer.Option(help="Dirichlet: α, one number, or one for each cell separated by commas.")
+    ] = None,
+    l2_squared: options.L2Squared = None,
+    linf: options.Linf = None,
     records: Annotated[int | None, typer.Option(help="Pseudo-records: how many are drawn.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Gaussian: standard deviation.")] = None,
     scale: Annotated[float | None, typer.Option(help="Laplace: scale.")] = None,
@@ -70,12 +75,13 @@ def cost_command(
 
     Example: dpbayes cost dirichlet --weight 1 --concentration 10 --delta 1e-5
     """
-    given = {
+    given: dict[str, object] = {
         "weight": weight,
-        "concentration": concentration,
+        "concentration": None if concentration is None else options.numbers("cost", concentration),
         "records": records,
         "sigma": sigma,
         "scale": scale,
+        "sensitivity": options.sensitivity("cost", l2_squared, linf),
     }
     cost = _total(releases or [], given, times, records_file, unit)
     epsilons = cost.epsilons(delta)
@@ -101,7 +107,8 @@ def cost_command(
         print_json(result)
         return
     notes = [
-        f"Unit: {cost.unit.adjacency}, at most {cost.unit.max_rows} row(s) per person; {cost.releases} release(s).",
+        f"Unit: {cost.unit.adjacency}, at most {plural(cost.unit.max_rows, 'row')} per person; "
+        f"{plural(cost.releases, 'release')}.",
         f"Tightest at δ={delta:g}: ε={min(epsilons.values()):.6g} ({result['tightest']}).",
     ]
     rows: list[tuple[object, ...]] = [(f"ε at δ={delta:g}, {name}", value) for name, value in epsilons.items()]
@@ -113,7 +120,7 @@ def cost_command(
 
 
 def _total(
-    specs: list[str], given: dict[str, float | None], times: int, records_file: Path | None, unit: PrivacyUnit
+    specs: list[str], given: dict[str, object], times: int, records_file: Path | None, unit: PrivacyUnit
 ) -> Cost:
     if records_file is not None:
         return cost_of_file(records_file)
@@ -124,11 +131,11 @@ def _total(
     return sum(parts[1:], parts[0])
 
 
-def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) -> Cost:
+def _parse(spec: str, given: dict[str, object], times: int, unit: PrivacyUnit) -> Cost:
     name, _, text = spec.partition(":")
     if name not in PARAMETERS:
         raise InvalidArgument(f"cost: expected dirichlet, pseudo-records, gaussian or laplace, got {name!r}.")
-    numbers: dict[str, float] = dict(given)
+    numbers: dict[str, Any] = dict(given)
     for part in filter(None, text.split(",")):
         key, equals, value = part.partition("=")
         try:
@@ -139,10 +146,10 @@ def _parse(spec: str, given: dict[str, float], times: int, unit: PrivacyUnit) ->
             raise InvalidArgument(f"cost: expected name=number in {spec!r}, got {part!r}.")
     repeat = numbers.pop("times", times)
     wanted = PARAMETERS[name]
-    if set(numbers) != wanted:
+    if set(numbers) - ({"sensitivity"} if name == "dirichlet" else set()) != wanted:
         raise InvalidArgument(f"cost: {name} needs {' and '.join(sorted(wanted))}, got {sorted(numbers) or 'none'}.")
     for key in ("times", "records"):
-        if not float({"times": repeat, **numbers}.get(key, 1)).is_integer():
+        if not float({**numbers, "times": repeat}.get(key, 1)).is_integer():
             raise InvalidArgument(f"cost: expected {key} to be a whole number.")
     if "records" in numbers:
         numbers["records"] = int(numbers["records"])

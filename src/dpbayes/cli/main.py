@@ -31,6 +31,7 @@ COMMANDS = (
     "release",
     "schema",
     "show",
+    "studio",
     "synth",
     "verify",
     "wide",

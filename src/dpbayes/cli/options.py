@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
+from dpbayes import _checks
 from dpbayes.cli.output import say
 from dpbayes.curator import Curator
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
@@ -57,6 +58,11 @@ SchemaFile = Annotated[Path, typer.Option(help="Schema file that declares what i
 LedgerAddress = Annotated[str | None, typer.Option(help="Ledger file or PostgreSQL address.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show mechanisms, cost and predicted error; read no rows.")]
 NewFolder = Annotated[Path | None, typer.Option(help="New folder for release.json, the numbers and report.html.")]
+L2Squared = Annotated[
+    float | None,
+    typer.Option("--l2-squared", help="Dirichlet: Δ₂² of a vector that is no table of counts; goes with --linf."),
+]
+Linf = Annotated[float | None, typer.Option("--linf", help="Dirichlet: Δ∞ of that vector.")]
 RequestFile = Annotated[
     Path | None, typer.Option(help="Request file: tables, guarantee, title, purpose. Other options win over it.")
 ]
@@ -86,6 +92,29 @@ def unit(command: F) -> F:
 def curator(command: F) -> F:
     """Give a command the options of a private table with schema and ledger, as its parameter ``curator``."""
     return _composed(command, "curator", _curator)
+
+
+def numbers(owner: str, text: str) -> float | tuple[float, ...]:
+    """One number, or several separated by commas.
+
+    >>> numbers("cost", "2.5"), numbers("cost", "1,2")
+    (2.5, (1.0, 2.0))
+    """
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidArgument(f"{owner}: expected numbers separated by commas, got {text!r}.") from None
+    return found if len(found) > 1 else found[0]
+
+
+def sensitivity(owner: str, l2_squared: float | None, linf: float | None) -> Sensitivity | None:
+    """How far a vector moves that is no table of counts; its ℓ₁ distance matters to no Dirichlet mechanism."""
+    if l2_squared is None and linf is None:
+        return None
+    if l2_squared is None or linf is None:
+        raise InvalidArgument(f"{owner}: --l2-squared and --linf go together.")
+    _checks.positive(owner, l2_squared=l2_squared, linf=linf)
+    return Sensitivity(l1=l2_squared / linf, l2_squared=l2_squared, linf=linf)
 
 
 def request(command: F) -> F:

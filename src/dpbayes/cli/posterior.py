@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import math
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -12,8 +14,10 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, working
 from dpbayes.curator import Curator
 from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.posterior import Backing, DirichletPosterior, How, Score, summary
+from dpbayes.jobs.vector import Vector
 from dpbayes.mechanisms.hellinger.accuracy import crossover
 from dpbayes.mechanisms.hellinger.certificate import certify
 from dpbayes.privacy.guarantee import Guarantee
@@ -28,6 +32,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(no_args_is_help=True, help="Release whole posteriors, and compare ways to do it.")
     group.command("release")(release_command)
+    group.command("draw")(draw_command)
     group.command("compare")(compare_command)
     group.command("certify")(certify_command)
     app.add_typer(group, name="posterior")
@@ -85,6 +90,79 @@ def _show(made: Release) -> None:
     if shares is None:
         notes.append("A parameter is not positive: the noise made this no posterior. Use improved-laplace.")
     print_table("Released posterior", ("cell", "parameter", "mean", "2.5 %", "97.5 %"), rows, notes=notes)
+
+
+@options.target
+@options.curator
+def draw_command(
+    curator: Curator,
+    target: Guarantee,
+    marginal: Annotated[str, typer.Option(help="The table whose rows are scored, such as sector,hours.")],
+    scores: Annotated[
+        Path, typer.Option(help="CSV: the table's attributes, then a column of numbers for each entry of f.")
+    ],
+    weight: Annotated[float | None, typer.Option(help="Fix the weight r; goes with --concentration.")] = None,
+    concentration: Annotated[
+        str | None, typer.Option(help="Fix α: one number, or one for each entry separated by commas.")
+    ] = None,
+    expected_records: Annotated[
+        int | None, typer.Option(help="A public guess at the number of records, where the schema declares none.")
+    ] = None,
+    out: options.NewFolder = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Draw from Dirichlet(r·f + α) for a vector f that adds up public scores over the rows.
+
+    Example: dpbayes posterior draw people.csv --schema people.toml --marginal sector,hours --scores hours.csv
+    --epsilon 1 --delta 1e-6 --ledger people.ledger
+    """
+    table = Marginal.parse(marginal)
+    entries, lines = _scores(scores, table, curator.schema)
+    alpha = () if concentration is None else options.numbers("posterior", concentration)
+    job = Vector(
+        marginal=table,
+        entries=entries,
+        scores=lines,
+        weight=weight,
+        concentration=alpha if isinstance(alpha, tuple) else (alpha,),
+        expected_records=expected_records,
+    )
+    if out is not None:
+        check_folder(out)
+    with working(quiet=as_json):
+        made = curator.release(job, target, out=out)
+    if as_json:
+        print_json(made.record())
+        return
+    (answer,) = made.answers
+    gammas = np.asarray(answer.values, dtype=np.float64)
+    rows = list(zip(entries, (gammas / gammas.sum()).tolist(), gammas.tolist(), strict=True))
+    notes = [made.statement(), f"Mechanism: {made.choice}."]
+    print_table("Posterior draw", ("entry", "share", "gamma"), rows, notes=notes)
+
+
+def _scores(path: Path, marginal: Marginal, schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
+    """The public scores of every cell, from a CSV file; cells that are not in it score nothing."""
+    axes = marginal.axes(schema)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *lines = csv.reader(file)
+    except (OSError, UnicodeDecodeError, ValueError, csv.Error):
+        raise InvalidArgument(f"posterior: {path} cannot be read as CSV with a header.") from None
+    if header[: len(axes)] != list(marginal.names):
+        raise InvalidArgument(f"posterior: expected the first columns of {path} to be {', '.join(marginal.names)}.")
+    entries = tuple(header[len(axes) :])
+    table = np.zeros((*marginal.shape(schema), len(entries)))
+    for number, line in enumerate(lines, start=2):
+        levels, numbers = line[: len(axes)], line[len(axes) :]
+        try:
+            cell = tuple(axis.levels.index(level) for axis, level in zip(axes, levels, strict=True))
+            table[cell] = [float(text) for text in numbers]
+        except ValueError:
+            raise InvalidArgument(
+                f"posterior: line {number} of {path} needs declared levels and {len(entries)} numbers."
+            ) from None
+    return entries, tuple(tuple(line) for line in table.reshape(-1, len(entries)).tolist())
 
 
 @options.unit

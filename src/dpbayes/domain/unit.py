@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
 
@@ -74,6 +77,30 @@ class PrivacyUnit:
         sides = 2 if self.replaces else 1
         rows = self.max_rows
         return Sensitivity(l1=sides * rows, l2_squared=sides * rows**2, linf=rows)
+
+    def moved_by(self, scores: ArrayLike) -> Sensitivity:
+        """How far f = Σ over rows of scores[cell] moves: m·max over cells i, j of ‖s_i − s_j‖, or of ‖s_i‖
+
+        Symbols: m max_rows, s_i the scores of cell i. Raised by 10⁻⁹, which covers the rounding of the sums.
+        Source: docs/explanation/proofs/conditional-tables.md, a sum over rows.
+        Adjacency: differences of two cells for a replaced row, a cell's own scores for one that is added.
+
+        >>> PrivacyUnit(adjacency=Adjacency.REPLACE_ONE).moved_by([[0.5, 0.0], [0.0, 2.0]]).l2_squared
+        4.25000000425
+        """
+        table = np.asarray(scores, dtype=np.float64)
+        if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
+            raise InvalidArgument("PrivacyUnit: expected one row of finite scores for each cell.")
+        widest = np.zeros(3)
+        for row in table:
+            moved = np.abs(table - row) if self.replaces else np.abs(row)[None, :]
+            each = moved.sum(axis=1), np.square(moved).sum(axis=1), moved.max(axis=1)
+            widest = np.maximum(widest, [part.max() for part in each])
+        if not widest.all():
+            raise InvalidArgument("PrivacyUnit: all cells score the same, so nothing depends on the rows.")
+        l1, l2_squared, linf = (float(part) * (1.0 + 1e-9) for part in widest)
+        rows = self.max_rows
+        return Sensitivity(l1=rows * l1, l2_squared=rows**2 * l2_squared, linf=rows * linf)
 
     def record(self) -> dict[str, str | int]:
         """JSON form."""

@@ -154,12 +154,12 @@ def _pseudo_records(
     target: Guarantee, schema: Schema, many: int, cells: tuple[int, ...], records: int, accounting: Accounting
 ) -> tuple[tuple[PseudoRecords, ...], str]:
     """The urn that meets the target for this many pseudo-records of every table."""
-    sizes = {"cells": max(cells), "records": records}
     if accounting == "published":
-        made = PseudoRecords.of(published_dirichlet(target, schema.unit, releases=len(cells), **sizes), many)
+        found = published_dirichlet(target, schema.unit, releases=len(cells), cells=max(cells), records=records)
+        made = PseudoRecords.of(found, many)
     else:
         curve = PseudoRecordsCurve(target=target, unit=schema.unit, drawn=many, releases=len(cells))
-        made = curve.best(**sizes)
+        made = curve.best(cells=max(cells), records=records)
     return (made,) * len(cells), f"pseudo-records: {many:,} for each table, drawn in whole numbers"
 
 

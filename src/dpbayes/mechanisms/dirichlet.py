@@ -23,18 +23,21 @@ from dpbayes.mechanisms.rounding import (
     rounded,
 )
 from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pair import GammaPair
 from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.published import trigamma_bound
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dirichlet:
     """y ~ Dirichlet(r·c + α), or equally the independent gammas z ~ Gamma(r·c + α) that it normalises.
 
     ``weight`` is r and ``concentration`` α, one number or one per cell. ``least_count`` is a public lower
     bound on every count. ``sensitivity`` declares that c is not a table of one record per row and unit but
-    any vector that moves by that much; then only the published bound applies. ``grid`` is the power of two to whose
+    any vector of numbers, zero or above, that moves by that much; then only the published bound applies, to draws and
+    gammas alike. ``grid`` is the power of two to whose
     multiples gammas are rounded before anyone sees them; left at 0, it is chosen from the concentration.
 
     The cost is that of real numbers. Draws are made of doubles: parameters are limited, and values rounded, so that
@@ -195,7 +198,7 @@ class Dirichlet:
 
     def _shapes(self, counts: ArrayLike) -> Floats:
         """r·c + α."""
-        table = _checks.counts("Dirichlet", counts)
+        table = (_checks.counts if self.sensitivity is None else _checks.amounts)("Dirichlet", counts)
         if isinstance(self.concentration, tuple) and len(self.concentration) != table.size:
             raise InvalidArgument(
                 f"Dirichlet: expected {len(self.concentration)} cells, as many as concentrations, "

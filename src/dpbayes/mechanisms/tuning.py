@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpbayes import _checks
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.domain.unit import PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
@@ -31,6 +31,9 @@ Accounting = Literal["exact", "published"]
 REFERENCE_CELLS = 10
 REFERENCE_RECORDS = 1000
 """The table for which a weight is chosen when the caller names none."""
+
+SLACK = 3.0
+"""In the slack g(r) = 3(λ−1)rΔ∞ of [RDP] algorithm 1."""
 
 NEAR_LIMIT = 100.0
 """An estimate's weight is so large that its noise lies within 1/NEAR_LIMIT of the Gaussian limit's variance."""
@@ -67,6 +70,7 @@ class ConcentrationCurve:
     """α(r): for each weight the smallest concentration that meets the target. The papers fix one point on it.
 
     ``releases`` is how often the mechanism will be released, ``alongside`` what else the target must cover.
+    ``sensitivity`` is that of a vector other than a table of counts; then the published bound is all there is.
 
     Source: theory in docs/explanation/choosing-parameters.md.
 
@@ -83,6 +87,7 @@ class ConcentrationCurve:
     least_count: int = 0
     alongside: Cost | None = None
     accounting: Accounting = "exact"
+    sensitivity: Sensitivity | None = None
 
     def __post_init__(self) -> None:
         _checks.positive_integer("ConcentrationCurve", releases=self.releases)
@@ -94,15 +99,20 @@ class ConcentrationCurve:
 
     def _at(self, weight: float, tolerance: float) -> UnroundedDirichlet:
         family = dirichlet_at_weight(weight, self.unit, least_count=self.least_count, start=self._first_guess(weight))
-        if self.accounting == "published":
+        if self.accounting == "published" or self.sensitivity is not None:
             exact = family
-            family = replace(exact, make=lambda alpha: replace(exact.make(alpha), sensitivity=self.unit.sensitivity))
+            family = replace(exact, make=lambda alpha: replace(exact.make(alpha), sensitivity=self.moved))
         found = calibrate(family, self.target, times=self.releases, alongside=self.alongside, tolerance=tolerance)
-        return replace(found, sensitivity=None)  # what was priced as published costs no more in truth
+        return replace(found, sensitivity=self.sensitivity)  # counts priced as published cost no more in truth
+
+    @property
+    def moved(self) -> Sensitivity:
+        """How far neighbours are apart."""
+        return self.sensitivity or self.unit.sensitivity
 
     def _first_guess(self, weight: float) -> float:
         """Where α(r) lies for large α: the trigamma bound with ψ′(x) ≈ 1/x."""
-        sketch, moved = self._sketch(), self.unit.sensitivity
+        sketch, moved = self._sketch(), self.moved
         guess = 0.5 * sketch.order * weight**2 * moved.l2_squared / sketch.epsilon
         return max(guess + (sketch.order - 1.0) * weight * moved.linf - weight * self.least_count, 1e-9)
 
@@ -130,7 +140,7 @@ class ConcentrationCurve:
         _checks.positive_integer("ConcentrationCurve", cells=cells, records=records)
         if purpose == "estimate":
             sketch = self._sketch()
-            variance = self.unit.sensitivity.l2_squared * sketch.order / (2.0 * sketch.epsilon)
+            variance = self.moved.l2_squared * sketch.order / (2.0 * sketch.epsilon)
             most = math.sqrt(0.25 * LARGEST_CONCENTRATION / variance)
             if max(records / variance, sketch.epsilon) > most:
                 raise _beyond(self.target)
@@ -165,7 +175,7 @@ class ConcentrationCurve:
             return worst_expected_kl(cells=cells, **numbers)
 
         # a replaced record costs about λr²/α, so that the draw's two errors meet near r ≈ ε
-        middle = math.log(math.sqrt(sketch.epsilon / sketch.order) + sketch.epsilon)
+        middle = math.log((math.sqrt(sketch.epsilon / sketch.order) + sketch.epsilon) / self.moved.linf)
         return math.exp(_minimum(loss, middle - 3.0, middle + 5.0))
 
 
@@ -176,21 +186,29 @@ def published_dirichlet(
     releases: int = 1,
     cells: int = REFERENCE_CELLS,
     records: int = REFERENCE_RECORDS,
+    sensitivity: Sensitivity | None = None,
+    slack: float = SLACK,
 ) -> Dirichlet:
     """The parameters that the papers would use.
 
     RDP: algorithm 1 of [RDP] at ε/k (lemma 1). (ε, δ): algorithm 1 at the order whose RDP budget, by lemma 3, gives
-    the smallest worst expected KL. tCDP: theorem 1 of [tCDP], the weight chosen in the same way.
+    the smallest worst expected KL. tCDP: theorem 1 of [tCDP], the weight chosen in the same way. ``slack`` s makes the
+    g of remark 1 s·(λ−1)·r·Δ∞; the papers take 3.
 
-    Source: [RDP] algorithm 1, lemmas 1 and 3; [tCDP] theorem 1.
+    Source: [RDP] algorithm 1, remark 1, lemmas 1 and 3; [tCDP] theorem 1.
     """
-    moved = unit.sensitivity
+    moved = sensitivity or unit.sensitivity
+    _checks.non_negative("published_dirichlet", slack=slack)
 
     def by_algorithm_1(order: float, epsilon: float) -> UnroundedDirichlet:
         weight, alpha = algorithm_1(
-            order=order, epsilon=epsilon / releases, l2_squared=moved.l2_squared, linf=moved.linf
+            order=order,
+            epsilon=epsilon / releases,
+            l2_squared=moved.l2_squared,
+            linf=moved.linf,
+            slack=lambda weight: slack * (order - 1.0) * weight * moved.linf,
         )
-        return UnroundedDirichlet(weight=weight, concentration=alpha, unit=unit)
+        return UnroundedDirichlet(weight=weight, concentration=alpha, unit=unit, sensitivity=sensitivity)
 
     if isinstance(target, RDP):
         return _rounding(by_algorithm_1(target.order, target.epsilon), target)
@@ -208,7 +226,9 @@ def published_dirichlet(
 
         order = best_order(loss, lowest=1.01, highest=1e6)
         return _rounding(by_algorithm_1(order, budget(order)), target)
-    curve = ConcentrationCurve(target=target, unit=unit, releases=releases, accounting="published")
+    curve = ConcentrationCurve(
+        target=target, unit=unit, releases=releases, accounting="published", sensitivity=sensitivity
+    )
     return curve.best(cells=cells, records=records)
 
 

@@ -127,17 +127,19 @@ class Corners:
         return cls(np.cumsum(tilted[::-1])[::-1], infinity + np.cumsum(above[::-1])[::-1], below)
 
     def mu(self, delta: float) -> float:
-        """The largest Φ⁻¹((β − δ₀)/(1 − δ₀)) − Φ⁻¹(α/(1 − δ₀)) of all corners, rounded up; β ≤ δ₀ is covered
+        """The largest Φ⁻¹((β − δ₀)/(1 − δ₀)) − Φ⁻¹(α/(1 − δ₀)) of all corners, rounded up
+
+        Corners with β ≤ δ₀ or α ≥ 1 − δ₀ are covered by any shift.
 
         Symbols: δ₀ delta, the chance with which everything may be lost.
         Source: docs/explanation/proofs/adaptive.md, lemma 2.
         Adjacency: that of the loss.
         """
-        open_ = self.beta > delta
+        open_ = (self.beta > delta) & (self.alpha < 1.0 - delta)  # a test that always errs tells nothing
         if not open_.any():
             return 0.0
         alpha, beta = self.alpha[open_] / (1.0 - delta), (self.beta[open_] - delta) / (1.0 - delta)
         rest = self.rest[open_] / (1.0 - delta)
         upper = np.where(beta < 0.5, ndtri(np.minimum(beta, 0.5)), -ndtri(np.minimum(rest, 0.5)))
-        found = float((upper - ndtri(np.minimum(alpha, 1.0))).max())
+        found = float((upper - ndtri(alpha)).max())
         return found * (1.0 + 1e-9) + 4e-15 * self.beta.size if found > 0 else 0.0

@@ -1,7 +1,8 @@
-"""Privacy loss distributions, built for dp-accounting and composed by it.
+"""Privacy loss distributions, made here and composed by dp-accounting.
 
-dp-accounting composes; here its inputs are made from what a theorem gives: atoms of the loss, an upper bound
-on the privacy profile, or an (ε, δ) statement. Each is pessimistic: the made pair dominates the true one.
+They are made from what a theorem gives: atoms of the loss, an upper bound on the privacy profile, or an (ε, δ)
+statement. Each is pessimistic: the made pair dominates the true one. dp-accounting is loaded only when something has to
+be composed, as loading it takes longer than most releases.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +20,6 @@ from dpbayes.privacy.solve import safe_root
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
-    Pld: TypeAlias = PrivacyLossDistribution
-else:
-    Pld = object
 
 TAIL = 1e-20
 """Probability that may be moved to an infinite loss when a tail is cut."""
@@ -48,17 +46,45 @@ Masses = tuple[int, Floats, float]
 """Lowest multiple of the interval, probabilities of it and the following multiples, mass at infinity."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Pld:
+    """The law of the privacy loss on multiples of ``interval``, once for each direction that differs.
+
+    >>> pld = Pld(0.5, ((-1, np.array([0.4, 0.0, 0.6]), 0.0),))
+    >>> round(pld.delta(0.0), 6)
+    0.236082
+    """
+
+    interval: float
+    directions: tuple[Masses, ...]
+
+    def losses(self) -> list[tuple[Floats, Floats, float]]:
+        """Losses in rising order, their probabilities and the mass at infinity, for each direction."""
+        return [
+            ((lowest + np.arange(probabilities.size, dtype=np.float64)) * self.interval, probabilities, infinity)
+            for lowest, probabilities, infinity in self.directions
+        ]
+
+    def delta(self, epsilon: float) -> float:
+        """E[(1 − e^{ε−L})₊] in the worse direction, L the loss."""
+        worst = 0.0
+        for lowest, probabilities, infinity in self.directions:
+            first = max(math.floor(epsilon / self.interval) - lowest, 0)
+            above = (lowest + np.arange(first, probabilities.size, dtype=np.float64)) * self.interval
+            gained = -np.expm1(np.minimum(epsilon - above, 0.0))
+            worst = max(worst, infinity + float(probabilities[first:] @ gained))
+        return worst
+
+    @property
+    def size(self) -> int:
+        """How many multiples a direction covers."""
+        return int(self.directions[0][1].size)
+
+
 def from_masses(interval: float, removed: Masses, added: Masses | None = None) -> Pld:
     """A distribution from masses on multiples of ``interval``; one direction only when both are the same."""
-    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
-
-    def dense(masses: Masses) -> object:
-        lowest, probabilities, infinity = masses
-        return pld_pmf.DensePLDPmf(interval, lowest, probabilities, infinity + ROUNDING, True)
-
-    if added is None:
-        return privacy_loss_distribution.PrivacyLossDistribution(dense(removed))
-    return privacy_loss_distribution.PrivacyLossDistribution(dense(removed), dense(added))
+    both = (removed,) if added is None else (removed, added)
+    return Pld(interval, tuple((lowest, masses, infinity + ROUNDING) for lowest, masses, infinity in both))
 
 
 def raised(losses: Floats) -> Floats:
@@ -111,7 +137,7 @@ def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: 
 
     Source: [Dots] algorithm 1; the convex hull is our remark, docs/explanation/proofs/composition.md.
     """
-    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+    from dp_accounting.pld import pld_pmf
 
     count = max(math.ceil(highest / interval), 1)
     epsilons: Floats = np.arange(count + 1, dtype=np.float64) * interval
@@ -122,7 +148,7 @@ def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: 
     pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
         interval, -count, count, np.minimum(deltas + ROUNDING, 1.0)
     )
-    return privacy_loss_distribution.PrivacyLossDistribution(pmf.to_dense_pmf())
+    return Pld(interval, (_masses(pmf),))
 
 
 def _largest_convex_below(values: Floats, interval: float) -> Floats:
@@ -164,10 +190,14 @@ def from_statement(epsilon: float, delta: float, interval: float) -> Pld:
 
 def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     """All parts together, each repeated; the two smallest first, so that work stays near-linear."""
-    heap: list[tuple[int, int, Pld]] = []
-    for serial, (pld, times) in enumerate(parts):
-        tail = TAIL if times * _size(pld) > LONG else 0.0
-        repeated = pld.self_compose(times, tail) if times > 1 else pld
+    listed = list(parts)
+    if len(listed) == 1 and listed[0][1] == 1:
+        return listed[0][0]
+    heap: list[tuple[int, int, PrivacyLossDistribution]] = []
+    for serial, (pld, times) in enumerate(listed):
+        tail = TAIL if times * pld.size > LONG else 0.0
+        one = accounted(pld)
+        repeated = one.self_compose(times, tail) if times > 1 else one
         heapq.heappush(heap, (_size(repeated), serial, repeated))
     serial = len(heap)
     while len(heap) > 1:
@@ -176,12 +206,14 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
         together = one.compose(other, CUT)
         serial += 1
         heapq.heappush(heap, (_size(together), serial, together))
-    return heap[0][2]
+    made = heap[0][2]
+    pmfs = [made._pmf_remove] if made._symmetric else [made._pmf_remove, made._pmf_add]
+    return Pld(listed[0][0].interval, tuple(_masses(pmf) for pmf in pmfs))
 
 
 def delta_of(pld: Pld, epsilon: float, releases: int = 1) -> float:
     """δ(ε) of so many composed releases, rounded up (docs/explanation/proofs/numerics.md)."""
-    return min(float(pld.get_delta_for_epsilon(epsilon)) * (1.0 + SAFETY + MASS_ERROR * releases), 1.0)
+    return min(pld.delta(epsilon) * (1.0 + SAFETY + MASS_ERROR * releases), 1.0)
 
 
 def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
@@ -202,15 +234,21 @@ def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
     return safe_root(gap, safe=high, unsafe=0.5 * high if high > 1.0 else 0.0, tolerance=1e-13 * max(1.0, -target))
 
 
-def atoms(pld: Pld) -> list[tuple[Floats, Floats, float]]:
-    """Losses in rising order, their probabilities and the mass at infinity, for each direction that differs."""
-    found = []
-    for pmf in [pld._pmf_remove] if pld._symmetric else [pld._pmf_remove, pld._pmf_add]:
-        dense = pmf.to_dense_pmf()  # dp-accounting has no public way to ask for what is in it
-        losses = (dense._lower_loss + np.arange(dense._probs.size, dtype=np.float64)) * dense._discretization
-        found.append((losses, np.asarray(dense._probs, dtype=np.float64), float(dense._infinity_mass)))
-    return found
+# dp-accounting has no public way to ask for what is in its distributions: these three read and write their fields.
 
 
-def _size(pld: Pld) -> int:
-    return int(pld._pmf_remove.size)  # dp-accounting has no public way to ask
+def accounted(pld: Pld) -> PrivacyLossDistribution:
+    """The same distribution as an object of dp-accounting."""
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+    made = (pld_pmf.DensePLDPmf(pld.interval, *masses, True) for masses in pld.directions)
+    return privacy_loss_distribution.PrivacyLossDistribution(*made)
+
+
+def _masses(pmf: object) -> Masses:
+    dense = pmf.to_dense_pmf()  # type: ignore[attr-defined]  # the library has no types
+    return int(dense._lower_loss), np.asarray(dense._probs, dtype=np.float64), float(dense._infinity_mass)
+
+
+def _size(made: PrivacyLossDistribution) -> int:
+    return int(made._pmf_remove.size)

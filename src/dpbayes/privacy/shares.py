@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dpbayes.privacy.cost import MOST_RELEASES, Cost, Priced
 from dpbayes.privacy.gdp import Corners, pure_mu
-from dpbayes.privacy.pld import atoms
 
 if TYPE_CHECKING:
     from dpbayes.privacy.adaptive import AdaptiveDP
@@ -97,7 +96,7 @@ def _balanced(limit: AdaptiveDP, shift: float, cost: Cost) -> float:
     Source: docs/explanation/proofs/adaptive.md, lemma 2.
     Adjacency: that of the cost.
     """
-    corners = [Corners.of(*each) for each in atoms(cost.pld())]
+    corners = [Corners.of(*each) for each in cost.pld().losses()]
     slack = limit.slack or 1.0
 
     def used(delta: float) -> float:

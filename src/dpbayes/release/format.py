@@ -228,8 +228,8 @@ class Release:
 
     @property
     def legacy(self) -> bool:
-        """Whether it was read from a file of an earlier format."""
-        return bool(self.job.get("legacy"))
+        """Whether it was read from a file of an earlier format, which had no seal. A sealed file cannot say so."""
+        return bool(self.job.get("legacy")) and not self.seal
 
     @property
     def bought(self) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from dpbayes.inference.measurement import GammaNoise, Noise
-from dpbayes.release.first import first_estimates
 from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.release.posterior import NOISY, Posterior, measured_noise
 
@@ -19,10 +18,7 @@ FAR = 6.0
 
 
 def completed(release: Release) -> Release:
-    """The release with everything that follows from its draw. Its tables are estimated together, so that they agree.
-
-    A file of 0.1.0 keeps the estimates of that version, each table alone; ``Posterior`` gives the joint ones.
-    """
+    """The release with everything that follows from its draw. Its tables are estimated together, so that they agree."""
     posterior = Posterior(release)
     return replace(release, tables=tuple(_completed(release, table, posterior) for table in release.tables))
 
@@ -46,8 +42,6 @@ def _products(release: Release, table: Table, noise: Noise, posterior: Posterior
     if isinstance(noise, GammaNoise):
         rows = values.reshape(int(np.prod(values.shape[: len(marginal.given)])), -1)
         made["draw"] = Product(values=(rows / rows.sum(axis=1, keepdims=True)).ravel())
-    if release.legacy:
-        return made | first_estimates(release, table)
     found = posterior.table(marginal, level=release.level)
     for name, part in (("counts", found.counts), ("empirical", found.records), ("population", found.population)):
         made[name] = Product(values=part.values.ravel(), lower=part.lower.ravel(), upper=part.upper.ravel())

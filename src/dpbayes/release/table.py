@@ -11,6 +11,7 @@ import numpy as np
 
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import MissingExtra
+from dpbayes.release import arrow
 from dpbayes.release.format import Release, Table
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ class TableView:
         axes = self.release.axes(self.table)
         positions = np.unravel_index(np.arange(len(self.table.values)), tuple(len(axis.levels) for axis in axes))
         for axis, position in zip(axes, positions, strict=True):
-            columns[axis.name] = pyarrow.DictionaryArray.from_arrays(position.astype(np.int32), list(axis.levels))
+            columns[axis.name] = arrow.coded(position, axis.levels)
         for name, values in self._numbers().items():
-            columns[_free(name, columns)] = pyarrow.array(values)
+            columns[_free(name, columns)] = arrow.numbers(values)
         return pyarrow.table(columns)
 
     def _numbers(self) -> dict[str, np.ndarray]:

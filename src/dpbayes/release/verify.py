@@ -147,6 +147,8 @@ def _mechanisms(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
         if isinstance(mechanism, (Dirichlet, PseudoRecords)):
             _check_dirichlet(name, table, mechanism)
+    if release.kind == "vector":
+        _check_vector(release)
     return f"{len(release.paid)} known, all for {unit.adjacency} and {rows(unit)} per person"
 
 
@@ -159,6 +161,21 @@ def _check_dirichlet(name: str, table: Table, mechanism: Dirichlet | PseudoRecor
         raise _Failed(f"{name}: the declared sensitivity is below that of a table of counts")
     if isinstance(mechanism.concentration, tuple) and len(mechanism.concentration) != len(table.values):
         raise _Failed(f"{name}: there are not as many concentrations as cells")
+
+
+def _check_vector(release: Release) -> None:
+    """A vector moves as far as its public scores say."""
+    scores: Any = release.job.get("scores")
+    moved = release.unit.moved_by(scores)
+    for answer in release.answers:
+        mechanism = release.paid[answer.by].mechanism
+        if not isinstance(mechanism, Dirichlet) or mechanism.sensitivity != moved:
+            raise _Failed(f"{answer.name}: the sensitivity is not the one that follows from the scores")
+        if isinstance(mechanism.concentration, tuple) and len(mechanism.concentration) != len(answer.values):
+            raise _Failed(f"{answer.name}: there are not as many concentrations as entries")
+        values = np.asarray(answer.values, dtype=np.float64)
+        if len(values) != len(scores[0]) or (rounded(values, mechanism.grid) != values).any():
+            raise _Failed(f"{answer.name}: expected a value for each entry, rounded as the mechanism rounds them")
 
 
 def _promise(release: Release) -> str:
@@ -211,7 +228,7 @@ def _floating_point(release: Release) -> str:
         grid = release.job.get("grid")
         if leak := float_leak(mechanism.record(), grid=grid, largest=float(np.max(table.values))):
             raise _Failed(f"{name}: {leak}")
-    if gammas:
+    if gammas or release.kind == "vector":
         return "gammas are rounded so coarsely that the doubles behind them do not show"
     if any(table.kind == "shares" for table in release.tables):
         return "shares are rounded so coarsely that the doubles behind them do not show"
@@ -222,6 +239,8 @@ def _products(release: Release) -> str:
     made_by = release.software.get("dpbayes", "an unknown version")
     if not any(table.products or table.groups or table.notes for table in release.tables):
         return "no estimates are stated"
+    if release.legacy:
+        return "not recomputed: 0.1.0 estimated each table alone. dpbayes estimate gives those of this version"
     worst = 0.0
     for table, again in zip(release.tables, completed(release.drawn()).tables, strict=True):
         name = str(table.marginal)

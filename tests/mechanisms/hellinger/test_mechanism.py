@@ -18,6 +18,7 @@ from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothin
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy.calibrate import calibrate
+from dpbayes.privacy.pld import epsilon_of
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 PRIOR = (1.0, 1.0)
@@ -67,8 +68,8 @@ def test_the_privacy_face_is_consistent(made: Hellinger) -> None:
     if math.isfinite(made.concentrated(3.0)):
         assert all(made.renyi(order) <= made.concentrated(3.0) * order * (1 + 1e-12) for order in (1.01, 1.5, 2.0, 2.9))
     pld = made.pld(1e-3)
-    assert pld.get_delta_for_epsilon(0.9) >= made.delta(0.9) * (1 - 1e-9)
-    assert pld.get_epsilon_for_delta(1e-5) <= epsilon + 2e-2
+    assert pld.delta(0.9) >= made.delta(0.9) * (1 - 1e-9)
+    assert epsilon_of(pld, 1e-5) <= epsilon + 2e-2
 
 
 def test_every_promise_composes_with_gaussian_noise() -> None:
@@ -91,7 +92,7 @@ def test_local_sensitivity_costs_everything_and_a_release_is_refused() -> None:
     assert math.isinf(LOCAL.epsilon(0.1))
     assert math.isinf(LOCAL.concentrated(2.0))
     assert LOCAL.delta(100.0) == 1.0
-    assert LOCAL.pld(0.1).get_delta_for_epsilon(5.0) == pytest.approx(1.0)
+    assert LOCAL.pld(0.1).delta(5.0) == pytest.approx(1.0)
     with pytest.raises(InvalidArgument, match="promises nothing"):
         LOCAL.draw([13, 27])
     assert LOCAL.draw([13, 27], np.random.default_rng(0)).sum() == 42.0

@@ -10,6 +10,7 @@ import pytest
 from dpbayes.mechanisms.hellinger.laws import Laws
 from dpbayes.mechanisms.hellinger.promise import Proved, SmoothTail
 from dpbayes.mechanisms.hellinger.pure import pure_epsilon
+from dpbayes.privacy.pld import epsilon_of
 
 CASES = [
     ((1.0, 1.0), 30, 0.8, 0.02),
@@ -44,7 +45,7 @@ def test_the_proved_profile_and_divergence_bound_every_pair(
     for epsilon in (0.0, 0.1, 0.5 * sharpness, sharpness, 1.5 * sharpness, 4 * sharpness):
         worst = max(float((p * np.maximum(-np.expm1(epsilon - loss), 0.0)).sum()) for p, loss in pairs)
         assert worst <= better.delta(epsilon) + 1e-12 <= tail.delta(epsilon) + 2e-12
-        assert worst <= pld.get_delta_for_epsilon(epsilon)
+        assert worst <= pld.delta(epsilon)
     for order in (1.1, 2.0, 4.0, 200.0):
         worst = max(math.log((p * np.exp((order - 1) * loss)).sum()) / (order - 1) for p, loss in pairs)
         assert worst <= better.renyi(order) <= tail.renyi(order)
@@ -95,6 +96,6 @@ def test_the_better_theorem_is_stated_in_every_notion() -> None:
     assert made.delta(0.5) < tail.delta(0.5) == 1.0
     assert made.renyi(1e7) == pytest.approx(1.2)
     assert math.isinf(tail.renyi(1e7))
-    assert tail.epsilon(1e-6) <= made.pld(1e-3).get_epsilon_for_delta(1e-6) <= tail.epsilon(1e-6) + 5e-3
+    assert tail.epsilon(1e-6) <= epsilon_of(made.pld(1e-3), 1e-6) <= tail.epsilon(1e-6) + 5e-3
     assert not made.exact
     assert Proved(pure=0.7, tail=tail).exact

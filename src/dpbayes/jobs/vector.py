@@ -1,0 +1,125 @@
+"""A posterior draw of any vector that is a sum over rows: Dirichlet(r·f + α) for real f."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes._checks import Floats
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.format import Answer, Paid
+from dpbayes.tables.engine import Engine
+
+MOST_CELLS = 4096
+"""The sensitivity compares every two cells; beyond this it would take long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vector:
+    """One draw y ~ Dirichlet(r·f + α), where f adds up ``scores[cell]`` over all rows of a table.
+
+    ``scores`` has a line for each cell of ``marginal``, row-major, and a column for each of the ``entries`` of f; all
+    are public numbers, zero or above. How far f can move follows from them, and is priced by the published bound.
+    Weight and concentrations are chosen, unless both are given: then the cost must meet the target as it is.
+
+    Source: [RDP] section 4, f any vector with known sensitivities.
+    """
+
+    kind: ClassVar[str] = "vector"
+    marginal: Marginal
+    entries: tuple[str, ...]
+    scores: tuple[tuple[float, ...], ...]
+    weight: float | None = None
+    concentration: tuple[float, ...] = ()
+    expected_records: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "marginal", Marginal.of_text(self.marginal))
+        object.__setattr__(self, "entries", tuple(self.entries))
+        object.__setattr__(self, "scores", tuple(tuple(float(score) for score in line) for line in self.scores))
+        object.__setattr__(self, "concentration", tuple(float(alpha) for alpha in self.concentration))
+        if len(set(self.entries)) < len(self.entries) or len(self.entries) < 2:
+            raise InvalidArgument("Vector: expected the names of two entries or more, all different.")
+        if not 0 < len(self.scores) <= MOST_CELLS or any(len(line) != len(self.entries) for line in self.scores):
+            raise InvalidArgument(
+                f"Vector: expected up to {MOST_CELLS:,} lines of scores, each with {len(self.entries)} numbers."
+            )
+        for line in self.scores:
+            _checks.non_negative("Vector", **dict(zip(self.entries, line, strict=True)))
+        if (self.weight is None) != (not self.concentration) or len(self.concentration) not in (
+            0,
+            1,
+            len(self.entries),
+        ):
+            raise InvalidArgument("Vector: expected a weight with one concentration or one per entry, or neither.")
+        if self.expected_records is not None:
+            _checks.positive_integer("Vector", expected_records=self.expected_records)
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """Derive the sensitivity from the scores, and calibrate."""
+        cells = self.marginal.size(schema)
+        if len(self.scores) != cells:
+            raise InvalidArgument(f"Vector: expected scores for {cells} cells of {self.marginal}.")
+        made = self._mechanism(schema, target)
+        return Plan(
+            job=self,
+            schema=schema,
+            target=target,
+            paid=(Paid(mechanism=made),),
+            choice="dirichlet: a vector is drawn by no other mechanism; priced by the published bound",
+            about=f"draw of {', '.join(self.entries[:10])} from {self.marginal}",
+            columns=self.marginal.names,
+        )
+
+    def _mechanism(self, schema: Schema, target: Guarantee) -> Dirichlet:
+        moved = schema.unit.moved_by(self.scores)
+        if self.weight is not None:
+            alpha = self.concentration if len(self.concentration) > 1 else self.concentration[0]
+            made = Dirichlet(weight=self.weight, concentration=alpha, unit=schema.unit, sensitivity=moved)
+            if not target.gap(Cost.of(made)) <= 0:
+                raise InvalidArgument(
+                    f"Vector: this weight and these concentrations cost more than {target}. Lower the weight, raise "
+                    "the concentrations, or leave both out."
+                )
+            return made
+        records = schema.records or self.expected_records or REFERENCE_RECORDS
+        total = max(round(records * float(np.sum(self.scores)) / len(self.scores)), 1)
+        curve = ConcentrationCurve(target=target, unit=schema.unit, sensitivity=moved)
+        return curve.best(purpose="draw", cells=len(self.entries), records=total)
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that lacks a column."""
+        check_columns(table, plan)
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """Count, add up the scores, and draw; the gammas are published, which say as much as the draw."""
+        (counts,) = table.count(plan.schema, [self.marginal])
+        totals: Floats = counts.array.ravel().astype(np.float64) @ np.asarray(self.scores)
+        made: Dirichlet = plan.paid[0].mechanism  # type: ignore[assignment]  # the plan put it there
+        values = tuple(float(value) for value in made.gammas(totals, rng))
+        answer = Answer(name=f"gammas of {', '.join(self.entries)}", by=0, values=values)
+        return Drawn(answers=(answer,), records=plan.schema.records if plan.schema.unit.fixed_size else None)
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Vector:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "job")
+
+
+JOB = Vector

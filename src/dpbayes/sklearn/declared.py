@@ -1,0 +1,135 @@
+"""What is declared about the columns of a frame or an array: by arguments, or by types that name their categories."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.values import text_of
+from dpbayes.errors import SchemaError
+from dpbayes.jobs.edges import Quantiles
+
+STANDARDISED = "standardised"
+"""As ``edges``: every numeric column that declares nothing is cut at ``STANDARD_EDGES``."""
+
+STANDARD_EDGES = (-np.inf, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, np.inf)
+"""Fixed, so that they tell nothing; made for columns with mean 0 and variance 1."""
+
+OWNER = "PrivateCategoricalNB"
+
+Declared = Sequence[Any] | Mapping[str, Any] | None
+
+
+class AssumedPublic(UserWarning):
+    """Something that was not declared was taken for public."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declarations:
+    """The arguments ``categories``, ``edges`` and ``missing`` of an estimator."""
+
+    categories: Declared
+    edges: Declared | str
+    missing: str
+
+    def attributes(self, columns: Mapping[str, np.ndarray], typed: Mapping[str, Any]) -> list[Attribute]:
+        """An attribute for each column; ``typed`` are the types of the columns of a frame, none for an array."""
+        for argument, declared in (("categories", self.categories), ("edges", self.edges)):
+            _check_names(argument, declared, tuple(columns))
+        return [
+            self._attribute(position, name, column, typed.get(name))
+            for position, (name, column) in enumerate(columns.items())
+        ]
+
+    def wishes(self, columns: Sequence[str]) -> dict[str, Quantiles]:
+        """Columns whose edges are to be bought."""
+        entries = {name: self._edges(position, name) for position, name in enumerate(columns)}
+        return {name: entry for name, entry in entries.items() if isinstance(entry, Quantiles)}
+
+    def _attribute(self, position: int, name: str, column: np.ndarray, kind: Any) -> Attribute:
+        declared, cut = _entry(self.categories, position, name), self._edges(position, name)
+        if isinstance(declared, Attribute):
+            return replace(declared, name=name)
+        if declared is None and cut is None:
+            declared = _levels_of(kind, name)
+        if declared is not None:
+            texts = tuple(text_of(value) for value in np.asarray(declared).tolist())
+            return Attribute(name=name, categories=texts, missing=self.missing)
+        return Attribute(
+            name=name, edges=_cut(cut, self.edges, name, column, framed=kind is not None), missing=self.missing
+        )
+
+    def _edges(self, position: int, name: str) -> Any:
+        return None if isinstance(self.edges, str) else _entry(self.edges, position, name)
+
+
+def _cut(cut: Any, edges: Declared | str, name: str, column: np.ndarray, *, framed: bool) -> tuple[float, ...]:
+    """The edges of a column. Decided by its type alone: a refusal that depended on one value would tell it."""
+    kind = column.dtype.kind
+    if kind in "Mm":
+        raise SchemaError(
+            f"{OWNER}: column {name!r} holds dates or durations, and edges are numbers. Hand in the year or the "
+            "number of days, or declare the column in a schema."
+        )
+    if isinstance(cut, Quantiles):
+        return (cut.lower, cut.upper)
+    if cut is not None:
+        return tuple(cut)
+    if kind in "US" or (kind == "O" and framed):
+        raise SchemaError(
+            f"{OWNER}: column {name!r} holds texts and declares no categories. Reading them off the rows would "
+            "publish them: pass categories=."
+        )
+    if edges != STANDARDISED:
+        raise SchemaError(
+            f"{OWNER}: column {name!r} holds numbers and declares neither edges nor categories. Pass edges=, buy edges "
+            f"with dpbayes.Quantiles, or pass edges={STANDARDISED!r} if the columns have mean 0 and variance 1."
+        )
+    return STANDARD_EDGES
+
+
+def _levels_of(kind: Any, name: str) -> list[Any] | None:
+    """The categories that a type names: pandas' categoricals, polars' enums, booleans."""
+    if getattr(kind, "kind", None) == "b" or str(kind) in {"Boolean", "boolean"}:
+        return [False, True]
+    named = getattr(kind, "categories", None)
+    if named is None or type(kind).__name__ == "Categorical":  # of polars: whatever was read so far
+        return None
+    if type(kind).__name__ == "CategoricalDtype":
+        warnings.warn(
+            f"{OWNER}: the categories of column {name!r} were taken from its pandas type and are not protected. If "
+            "they were read off the rows, as astype('category') does, declare categories= instead.",
+            AssumedPublic,
+            stacklevel=6,
+        )
+    return list(named)
+
+
+def _check_names(argument: str, declared: Declared | str, columns: tuple[str, ...]) -> None:
+    """Refuse declarations of columns that are not there, which may be misspelt."""
+    if isinstance(declared, str):
+        if declared != STANDARDISED or argument != "edges":
+            raise SchemaError(f"{OWNER}: expected {argument} for each column, got the text {declared!r}.")
+    elif isinstance(declared, Mapping):
+        for name in declared:
+            if name not in columns:
+                raise SchemaError(
+                    f"{OWNER}: {argument} names {name!r}, and there is no such column. "
+                    f"The columns are {', '.join(columns[:20])}{' …' if len(columns) > 20 else ''}."
+                )
+    elif declared is not None and len(declared) != len(columns):
+        raise SchemaError(
+            f"{OWNER}: expected {argument} to have one entry for each of the {len(columns)} columns, got "
+            f"{len(declared)}. Write None for a column without any."
+        )
+
+
+def _entry(declared: Declared, position: int, name: str) -> Any:
+    if declared is None:
+        return None
+    return declared.get(name) if isinstance(declared, Mapping) else declared[position]

@@ -1,0 +1,354 @@
+"""Naive Bayes as scikit-learn has it, fitted under differential privacy."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from dpbayes.curator import LOOSEST, Curator
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.coding import codes
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.domain.values import text_of
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.jobs.mechanisms import Wish
+from dpbayes.jobs.model import Fit
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
+from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
+from dpbayes.sklearn.declared import AssumedPublic, Declarations
+from dpbayes.sklearn.session import learned_before, remember
+from dpbayes.tables.coded import CodedTable
+
+CLASS = "class"
+
+WITHOUT_NOISE = PureDP(epsilon=LOOSEST)
+"""What a model that is not private asks for. With a thousand tables, a cell is off by one with a chance below e⁻⁴⁰⁰."""
+
+
+def _never(estimator: PrivateCategoricalNB) -> bool:
+    raise AttributeError(
+        f"{type(estimator).__name__}: partial_fit is refused. Every batch would be one more release of the same "
+        "people; fit once on all records."
+    )
+
+
+class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Naive Bayes over declared categories, fitted under differential privacy.
+
+    One exact calibration covers all tables. Every ``fit`` is a release of its own: fits of the same people add up, in
+    cross-validation and grid search too. Charge them to a ``ledger``, or search on public data. Without a ledger, the
+    second fit and every later one warn with the total of this process.
+
+    Args:
+        epsilon: ε of the guarantee.
+        delta: δ; None, with no ``order``, asks for pure ε-DP.
+        order: Rényi order, for an RDP guarantee instead of (ε, δ).
+        categories: one entry for each column: a list of categories or an ``Attribute``; or a mapping
+            from column names. Columns of booleans, of polars enums and of pandas categoricals declare themselves.
+        edges: bin edges of numeric columns, as a list or mapping like ``categories``; a ``Quantiles`` entry buys
+            them with a tenth of the budget. "standardised" cuts all others at fixed edges between −2 and 2.
+        classes: the declared classes; records of others are dropped. None takes them from ``y`` and warns: then the set
+            of classes is not protected.
+        schema: a ``Schema``, or its file, that declares all columns and the class ``target``, instead of the four
+            arguments above.
+        target: name of the class in ``schema``.
+        adjacency: "replace-one" or "add-remove".
+        missing: where missing values go: "category" gives them a level of their own, "other" the level of unknown ones.
+        mechanism: "auto", "gaussian", "laplace" or "dirichlet".
+        accounting: "exact", or "published" for the papers' parameters (Dirichlet).
+        split: "optimal" by the sizes of the tables, or "equal".
+        estimate: "posterior", or "draw" for the papers' single draw.
+        tempered: spend a tenth of the budget on how far the model may trust itself (``dpbayes.temperature``).
+        ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
+        dataset: the data set's name in the ledger.
+        private: False fits the same model without noise, to compare with. It is not private, charges nothing, and
+            ``guarantee_`` is None.
+        random_state: a seed makes the fit repeatable and not private: ``guarantee_`` is then None.
+
+    Source: [RDP] section 5.1; docs/explanation/models.md.
+
+    >>> import numpy as np
+    >>> X, y = np.array([["a"], ["b"]] * 500), np.array([0, 1] * 500)
+    >>> nb = PrivateCategoricalNB(epsilon=1.0, delta=1e-6, categories=[["a", "b"]], classes=[0, 1])
+    >>> nb.fit(X, y).predict([["a"], ["b"], ["never seen"]]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = 1e-6,
+        order: float | None = None,
+        categories: Sequence[Any] | Mapping[str, Any] | None = None,
+        edges: Sequence[Any] | Mapping[str, Any] | str | None = None,
+        classes: Sequence[Any] | None = None,
+        schema: Schema | str | Path | None = None,
+        target: str = CLASS,
+        adjacency: str = "replace-one",
+        missing: str = "category",
+        mechanism: Wish = "auto",
+        accounting: Accounting = "exact",
+        split: Literal["optimal", "equal"] = "optimal",
+        estimate: Estimate = "posterior",
+        tempered: bool = True,
+        ledger: Ledger | str | None = None,
+        dataset: str = "sklearn",
+        private: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.order = order
+        self.categories = categories
+        self.edges = edges
+        self.classes = classes
+        self.schema = schema
+        self.target = target
+        self.adjacency = adjacency
+        self.missing = missing
+        self.mechanism = mechanism
+        self.accounting = accounting
+        self.split = split
+        self.estimate = estimate
+        self.tempered = tempered
+        self.ledger = ledger
+        self.dataset = dataset
+        self.private = private
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **refused: Any) -> PrivateCategoricalNB:
+        """Release what the model needs from ``X`` and ``y``, once, and build it."""
+        if refused:
+            raise InvalidArgument(
+                f"{type(self).__name__}: {', '.join(refused)} is refused: a weight would let one person count for "
+                "many, which the guarantee does not cover. Repeat no rows and weigh none."
+            )
+        goal = self._goal()
+        columns = self._columns(X, reset=True)
+        y = self._one_column(y, rows=len(next(iter(columns.values()))))
+        declared = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
+        labels = self._labels(y, declared)
+        wishes = {} if declared is not None else self._declarations.wishes(tuple(columns))
+        schema = declared or self._schema(columns, labels, typed=_types(X))
+        target = self.target if declared is not None else schema.names[-1]
+        spec = NaiveBayes(target=target, features=tuple(columns), estimate=self.estimate)
+        tempered = self.tempered and not spec.draws and self.mechanism != "dirichlet" and self.accounting == "exact"
+        job = Fit(
+            model=spec,
+            mechanism=self.mechanism if self.private else "auto",
+            accounting=self.accounting,
+            split=self.split,
+            expected_records=len(y) if schema.unit.fixed_size else None,
+            tempered=tempered,
+            edges=wishes,
+        )
+        table = CodedTable({**columns, target: lambda: self._positions(y, labels, declared)})
+        ledger, seed = (self.ledger, _seed(self.random_state)) if self.private else (None, 0)
+        release = Curator(table, schema, ledger=ledger, seed=seed).release(job, goal, estimates=False)
+        self.classes_ = labels
+        self.model_: NaiveBayesModel = spec.build(release)
+        self.release_ = release
+        self.guarantee_ = None if release.seeded or self._spoilt() else goal
+        if ledger is None and not release.seeded:
+            remember(self.dataset, release.cost, goal, type(self).__name__)
+        return self
+
+    def _spoilt(self) -> bool:
+        """Whether earlier steps of a pipeline learned from the same rows, which no guarantee of ours covers."""
+        steps = learned_before()
+        if steps:
+            warnings.warn(
+                f"{type(self).__name__}: {', '.join(steps)} read the rows before this fit, and what was learned there "
+                "is not protected, so guarantee_ is None. Fit it on public data, or use fixed transformations.",
+                AssumedPublic,
+                stacklevel=3,
+            )
+        return bool(steps)
+
+    @available_if(_never)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any) -> None:
+        """Refused: see the message."""
+
+    @property
+    def class_log_prior_(self) -> np.ndarray:
+        """Log P(class)."""
+        return np.asarray(self.model_.class_log_prior[: len(self.classes_)])
+
+    @property
+    def feature_log_prob_(self) -> list[np.ndarray]:
+        """Log P(value | class), for each column an array of classes × levels."""
+        return [table[: len(self.classes_)] for table in self.model_.feature_log_prob]
+
+    @property
+    def statement_(self) -> str:
+        """What the fit promises, in one sentence."""
+        return self.model_.published.statement()
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Log P(class | values); values that were not declared follow the rule of their column."""
+        check_is_fitted(self)
+        return np.asarray(self.model_.predict_log_proba(self._columns(X, reset=False))[:, : len(self.classes_)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(class | values)."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class."""
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def __sklearn_tags__(self) -> Any:
+        """Texts, categories and missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        tags.classifier_tags.poor_score = True  # the tests have too few records for a private fit
+        return tags
+
+    @property
+    def _declarations(self) -> Declarations:
+        return Declarations(categories=self.categories, edges=self.edges, missing=self.missing)
+
+    def _goal(self) -> Guarantee:
+        if not self.private:
+            if self.estimate == "draw" or self.accounting == "published" or self.mechanism == "dirichlet":
+                raise InvalidArgument(
+                    f"{type(self).__name__}: the papers' draws have no form without noise. Leave estimate, accounting "
+                    "and mechanism out, or set private=True."
+                )
+            return WITHOUT_NOISE
+        if self.order is not None:
+            return RDP(order=self.order, epsilon=self.epsilon)
+        return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
+
+    def _columns(self, X: Any, *, reset: bool) -> dict[str, np.ndarray]:
+        checked = _checked(validate_data, self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return {f"x{position}": checked[:, position] for position in range(checked.shape[1])}
+        if hasattr(X, "columns"):  # a frame keeps the type of every column
+            return {str(name): np.asarray(X[name]) for name in names}
+        return {str(name): checked[:, position] for position, name in enumerate(names)}
+
+    def _one_column(self, y: Any, *, rows: int) -> np.ndarray:
+        """The classes as one column, as long as X; its values are not looked at."""
+        if y is None:
+            raise InvalidArgument(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        column = np.asarray(_checked(column_or_1d, y, warn=True))
+        if len(column) != rows:
+            raise InvalidArgument(f"{type(self).__name__}: expected y to be as long as X.")
+        return column
+
+    def _labels(self, y: np.ndarray, schema: Schema | None) -> np.ndarray:
+        """The classes that are declared; only where none are, those in ``y``."""
+        if schema is not None:
+            attribute = schema[self.target]
+            return np.array(attribute.levels[: len(attribute.levels) - attribute.drops])
+        if self.classes is None:
+            warnings.warn(
+                f"{type(self).__name__}: the set of classes was taken from y and is not protected. Declare classes=.",
+                AssumedPublic,
+                stacklevel=3,
+            )
+            _check_classes(y)
+        known = np.asarray(_checked(np.unique, y if self.classes is None else np.asarray(self.classes)))
+        if len(known) < 2:
+            raise InvalidArgument(f"{type(self).__name__}: expected two classes or more, got one class only.")
+        return known
+
+    def _positions(self, y: np.ndarray, labels: np.ndarray, schema: Schema | None) -> np.ndarray:
+        """The position of every class among those declared; others are dropped, and nobody is told."""
+        if schema is not None:  # it says where missing and unknown classes go
+            return codes(schema[self.target], y)
+        _check_classes(y)
+        attribute = _class_attribute(CLASS, labels)
+        return codes(attribute, y) if attribute is not None else _equal_positions(y, labels)
+
+    def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray, *, typed: Mapping[str, Any]) -> Schema:
+        attributes = self._declarations.attributes(columns, typed)
+        name = _free_name(columns)
+        numbered = tuple(f"class {position}" for position in range(len(labels)))
+        target = _class_attribute(name, labels) or _class_attribute(name, numbered)
+        assert target is not None
+        unit = PrivacyUnit(adjacency=Adjacency(self.adjacency))
+        return Schema(id=self.dataset, unit=unit, attributes=(*attributes, target))
+
+
+_HARMLESS = re.compile(
+    r"(The feature names should match|X has \d+ features|Found array with|Sparse data was passed).*"
+    r"|Expected 2D array, got \w+ array instead|Complex data not supported"
+    r"|Input y contains (NaN|infinity)|Unknown label type: [\w-]+",
+    re.DOTALL,
+)
+"""What scikit-learn says without quoting a row; of messages that go on with rows, the beginning."""
+
+
+def _checked(check: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The result of a check by scikit-learn or NumPy. Of what it says, only what quotes no row is passed on."""
+    try:
+        return check(*arguments, **options)
+    except Exception as problem:
+        said = _HARMLESS.match(str(problem))
+    if said is None:
+        raise InvalidArgument("PrivateCategoricalNB: expected X as a table of records, and y as one column of classes.")
+    shape = " Reshape your data: one row for each record, one column for each value."
+    raise InvalidArgument(said[0].rstrip(".") + "." + (shape if said[0].startswith("Expected") else ""))
+
+
+def _check_classes(y: np.ndarray) -> None:
+    """Refuse what is no set of classes, such as NaN and fractions."""
+    _checked(assert_all_finite, y, input_name="y")
+    _checked(check_classification_targets, y)
+
+
+def _class_attribute(name: str, labels: Iterable[object]) -> Attribute | None:
+    """The classes as texts, so that 1 and "1" are one class; None where two have the same text, or one has none."""
+    with suppress(SchemaError):
+        return Attribute(name=name, categories=tuple(map(text_of, labels)), unknown="drop", missing="drop")
+    return None
+
+
+def _equal_positions(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The position of the class that equals each value; past the last for a value that equals none."""
+    place = {label: position for position, label in enumerate(labels.tolist())}
+
+    def position(value: object) -> int:
+        with suppress(Exception):  # a value that cannot be compared is none of the classes
+            return place.get(value, len(labels))
+        return len(labels)
+
+    return np.fromiter(map(position, y.tolist()), dtype=np.int64, count=len(y))
+
+
+def _types(X: Any) -> dict[str, Any]:
+    """The types of the columns of a frame, by name; empty for an array."""
+    return {str(name): X[name].dtype for name in X.columns} if hasattr(X, "columns") else {}
+
+
+def _free_name(columns: Mapping[str, object]) -> str:
+    taken = {name.casefold() for name in columns}
+    name = CLASS
+    while name.casefold() in taken:
+        name += "_"
+    return name
+
+
+def _seed(state: int | np.random.RandomState | None) -> int | None:
+    if isinstance(state, np.random.RandomState):
+        return int(state.randint(2**31))
+    return None if state is None else int(state)

@@ -1,0 +1,149 @@
+"""What every page works with: the folder, the drafts, the session, and one way to show a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request as HttpRequest
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from dpbayes.errors import DpbayesError
+from dpbayes.ledger.account import Account
+from dpbayes.studio import phrases
+from dpbayes.studio.drafts import Draft, Drafts
+from dpbayes.studio.folder import Folder
+from dpbayes.studio.safety import Session
+from dpbayes.studio.work import Work
+
+STEPS = (
+    ("table", "Table and people"),
+    ("declare", "Declare"),
+    ("ask", "Ask"),
+    ("risk", "Risk"),
+    ("preview", "Preview"),
+    ("review", "Review and release"),
+)
+"""The way from a table to a publication."""
+
+
+@dataclass
+class Desk:
+    """One studio: a start folder, and who may use it."""
+
+    folder: Folder
+    session: Session | None
+    """None where readers are served: nothing can be changed."""
+
+    def __post_init__(self) -> None:
+        self.drafts = Drafts(self.folder)
+        self.work = Work(self.drafts.state)
+
+    @property
+    def public(self) -> bool:
+        """Whether it serves readers."""
+        return self.session is None
+
+    def account(self, draft: Draft) -> Account | None:
+        """What the ledger of a draft says; None before there is one."""
+        if not draft.ledger or not draft.id:
+            return None
+        from dpbayes.ledger.ledger import Ledger
+
+        where = self.folder.ledger(draft.ledger)
+        if "://" not in where and not Path(where).is_file():
+            return None
+        ledger = Ledger(where)
+        return ledger.account(draft.id) if draft.id in ledger.datasets() else None
+
+
+class Form:
+    """A form that was sent; the guard has checked where it came from."""
+
+    def __init__(self, values: Mapping[str, list[str]]) -> None:
+        self._values = values
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a field."""
+        return self._values.get(name, [default])[-1].strip()
+
+    def texts(self, name: str) -> list[str]:
+        """All values of a field."""
+        return [value.strip() for value in self._values.get(name, []) if value.strip()]
+
+
+def desk_of(request: HttpRequest) -> Desk:
+    """The desk of a request."""
+    return cast(Desk, request.app.state.desk)
+
+
+def form_of(request: HttpRequest) -> Form:
+    """The form of a request."""
+    return Form(request.scope.get("form", {}))
+
+
+def draft_of(request: HttpRequest) -> Draft:
+    """The draft that an address names."""
+    return desk_of(request).drafts.load(request.path_params["name"])
+
+
+def to(path: str) -> Response:
+    """Go on to another page, with GET."""
+    return RedirectResponse(path, status_code=303)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"thousands": lambda number: f"{number:,}", "html": Markup}
+    made.globals |= {"steps": STEPS, "phrases": phrases}
+    return made
+
+
+def page(request: HttpRequest, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """A page, with what all pages show."""
+    desk = desk_of(request)
+    draft: Draft | None = context.setdefault("draft", None)
+    everywhere: dict[str, Any] = {
+        "desk": desk,
+        "path": request.url.path,
+        "problem": "",
+        "commands": (),
+        "title": "dpbayes studio",
+        "step": "",
+        "csrf": _csrf(desk),
+        "strip": _strip(desk, draft),
+    }
+    return HTMLResponse(_environment().get_template(template).render({**everywhere, **context}), status_code=status)
+
+
+def _csrf(desk: Desk) -> Any:
+    """A function for templates: the hidden field of a form that is sent to a path."""
+
+    def field(action: str) -> Markup:
+        token = "" if desk.session is None else desk.session.form_token(action)
+        return Markup('<input type="hidden" name="csrf" value="{}">').format(token)
+
+    return field
+
+
+def _strip(desk: Desk, draft: Draft | None) -> dict[str, Any] | None:
+    """The promise, always in sight: whom it protects, and what the ledger still allows."""
+    if draft is None or not draft.adjacency:
+        return None
+    try:
+        account, trouble = desk.account(draft), ""
+    except DpbayesError as problem:
+        account, trouble = None, str(problem)
+    return {"unit": phrases.unit(draft.unit()), "account": account, "trouble": trouble}

@@ -1,0 +1,241 @@
+"""What a user has said so far about a data set: kept in the start folder, so that it survives the studio.
+
+The schema and the request are the plain files that the commands use too. What does not fit into them, such as a
+half-filled list of categories, is in ``.studio`` beside them. No private value is in any of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from dpbayes.domain import codec, durable
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
+from dpbayes.studio.folder import Folder
+from dpbayes.tables.engine import Column, Kind
+
+OURS = "# Written by dpbayes studio: what is public about this table. Nothing here was learned from its rows.\n"
+NUMBERS = (Kind.INTEGER, Kind.NUMBER)
+
+STATE = ".studio"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A column of the table, and what was said about it."""
+
+    name: str
+    kind: str = "text"
+    use: str = "ignore"
+    """``use``, ``ignore`` or ``person``."""
+    values: str = "categories"
+    """``categories`` or ``edges``."""
+    text: str = ""
+    """The list as typed: one category per line, or edges."""
+    source: str = ""
+    """Where the list comes from."""
+    unknown: str = "other"
+    missing: str = "other"
+
+    @classmethod
+    def of(cls, attribute: Attribute, kind: str) -> Declared:
+        """A column as a schema declares it."""
+        edges = [f"{edge:g}" if edge != int(edge) else str(int(edge)) for edge in attribute.edges if abs(edge) < 1e15]
+        if len(edges) < len(attribute.edges):
+            edges = [repr(edge) for edge in attribute.edges]
+        return cls(
+            name=attribute.name,
+            kind=kind,
+            use="use",
+            values="edges" if attribute.edges else "categories",
+            text=", ".join(edges) if attribute.edges else "\n".join(attribute.categories),
+            unknown=attribute.unknown,
+            missing=attribute.missing,
+        )
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The items of the list: one per line, or separated by commas or semicolons on a single line."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        if self.values == "edges":
+            return tuple(item for item in re.split(r"[\s,;]+", self.text.strip()) if item)
+        if len(lines) == 1:
+            lines = [item.strip() for item in re.split(r"[,;\t]", lines[0]) if item.strip()]
+        return tuple(lines)
+
+    def attribute(self) -> Attribute:
+        """The attribute, or a sentence about what is missing."""
+        if not self.listed:
+            what = "its edges" if self.values == "edges" else "its categories"
+            raise SchemaError(f"Schema: {self.name!r} is to be used, and {what} are not listed yet.")
+        key = "edges" if self.values == "edges" else "categories"
+        return Attribute(name=self.name, unknown=self.unknown, missing=self.missing, **{key: self.listed})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """Where the files are, and what was declared."""
+
+    name: str
+    """Part of addresses and of the names of files: letters, digits and hyphens."""
+    id: str = ""
+    table: str = ""
+    schema: str = ""
+    ledger: str = ""
+    adjacency: str = ""
+    max_rows: int = 1
+    records: int | None = None
+    columns: tuple[Declared, ...] = ()
+    once: str = field(default_factory=lambda: secrets.token_hex(16))
+    """Names the next release of this draft: however often it is asked for, it is made once."""
+
+    @property
+    def person(self) -> str | None:
+        """The column that identifies people."""
+        return next((each.name for each in self.columns if each.use == "person"), None)
+
+    @property
+    def used(self) -> tuple[Declared, ...]:
+        """The columns that tables can be made of."""
+        return tuple(each for each in self.columns if each.use == "use")
+
+    def unit(self) -> PrivacyUnit:
+        """Whom one promise protects."""
+        if not self.adjacency:
+            raise SchemaError("Schema: say first whether the number of records is public.")
+        return PrivacyUnit(adjacency=Adjacency(self.adjacency), max_rows=self.max_rows, person=self.person)
+
+    def faults(self) -> dict[str, str]:
+        """What is wrong with each column that is to be used."""
+        found: dict[str, str] = {}
+        for each in self.used:
+            try:
+                each.attribute()
+            except DpbayesError as problem:
+                found[each.name] = str(problem).removeprefix("Schema: ")
+        return found
+
+    def declared(self) -> Schema:
+        """The schema that this amounts to, or the first fault of it."""
+        return Schema(
+            id=self.id,
+            unit=self.unit(),
+            person=self.person,
+            records=self.records if self.adjacency == Adjacency.REPLACE_ONE else None,
+            attributes=tuple(each.attribute() for each in self.used),
+        )
+
+    def with_schema(self, schema: Schema, columns: Sequence[Column]) -> Draft:
+        """The draft as a schema file says it, for a table with these columns."""
+        known = {attribute.name: attribute for attribute in schema.attributes}
+        made = []
+        for column in columns:
+            if column.name in known:
+                made.append(Declared.of(known[column.name], column.kind))
+            else:
+                made.append(first(column, use="person" if column.name == schema.person else "ignore"))
+        return replace(
+            self,
+            id=schema.id,
+            adjacency=str(schema.unit.adjacency),
+            max_rows=schema.unit.max_rows,
+            records=schema.records,
+            columns=tuple(made),
+        )
+
+
+def first(column: Column, use: str = "ignore") -> Declared:
+    """A column about which nothing was said yet but its type."""
+    values = "edges" if column.kind in NUMBERS else "categories"
+    text = "false\ntrue" if column.kind is Kind.BOOLEAN else ""
+    return Declared(name=column.name, kind=column.kind, use=use, values=values, text=text)
+
+
+class Drafts:
+    """The drafts of a start folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.state = folder.start / STATE
+
+    def all(self) -> list[Draft]:
+        """Every draft that can be read."""
+        found = []
+        for path in sorted(self.state.glob("*.json")) if self.state.is_dir() else []:
+            try:
+                found.append(self.load(path.stem))
+            except DpbayesError:
+                continue
+        return found
+
+    def load(self, name: str) -> Draft:
+        """One draft."""
+        path = self.state / f"{name}.json"
+        if not re.fullmatch(r"[a-z0-9-]{1,60}", name) or not path.is_file() or path.is_symlink():
+            raise InvalidArgument("studio: there is no such data set in progress. Start from the data sets.")
+        try:
+            return codec.from_fields(Draft, json.loads(path.read_text(encoding="utf-8")), "draft")
+        except (OSError, ValueError):
+            raise InvalidArgument(
+                "studio: the file of this draft cannot be read. Start again from the table."
+            ) from None
+
+    def save(self, draft: Draft) -> Draft:
+        """Keep a draft."""
+        with _writable():
+            self.state.mkdir(mode=0o700, exist_ok=True)
+            text = json.dumps(codec.fields_record(draft), indent=1, ensure_ascii=False)
+            durable.write(self.state / f"{draft.name}.json", text + "\n")
+        return draft
+
+    def new(self, wanted: str, **said: str) -> Draft:
+        """A draft under a free name."""
+        stem = re.sub(r"[^a-z0-9]+", "-", wanted.casefold()).strip("-")[:40] or "data"
+        name, number = stem, 1
+        while (self.state / f"{name}.json").exists():
+            number += 1
+            name = f"{stem}-{number}"
+        return self.save(Draft(name=name, **said))  # type: ignore[arg-type]
+
+    def schema(self, draft: Draft) -> Schema:
+        """The schema file of a draft, which must have been written by now."""
+        if not draft.schema:
+            raise SchemaError("Schema: the columns are not declared yet. Declare them first.")
+        return Schema.load(self.folder.inside(draft.schema))
+
+    def write_schema(self, draft: Draft, schema: Schema) -> Draft:
+        """Write the schema file. A file that the studio did not write, and that says something else, is left alone."""
+        name = draft.schema or f"{draft.name}.toml"
+        number = 1
+        while not self._may_write(name, schema):
+            number += 1
+            name = f"{draft.name}-{number}.toml"
+        path = self.folder.inside(name)
+        if not path.exists() or Schema.load(path) != schema:
+            with _writable():
+                durable.write(path, OURS + schema.to_toml())
+        return replace(draft, schema=self.folder.name(path))
+
+    def _may_write(self, name: str, schema: Schema) -> bool:
+        path = self.folder.inside(name)
+        try:
+            text = path.read_text(encoding="utf-8") if path.exists() else OURS
+            return text.startswith(OURS) or Schema.load(path) == schema
+        except (OSError, UnicodeError, DpbayesError):
+            return False
+
+
+class _writable:  # noqa: N801 - it reads as a verb phrase: with _writable()
+    """Turns a refusal of the disk into a sentence."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if isinstance(problem, OSError):
+            raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None

@@ -1,0 +1,245 @@
+"""Ask: which tables, at which budget, and how exact each will be. Public numbers only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.jobs.request import Request
+from dpbayes.ledger.account import Account
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
+from dpbayes.studio import forecasts, requests
+from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.drafts import Draft
+from dpbayes.studio.drawing import overview
+
+MOST_IN_TRIANGLE = 14
+"""With more attributes, one row of the triangle is shown at a time, and all of it as a small map."""
+
+MOST_CELLS = 1_000_000
+"""A larger table is refused: a browser and a reader have no use for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A place in the triangle."""
+
+    key: str
+    name: str
+    cells: int
+    chosen: bool
+    verdict: str = ""
+
+
+def show(
+    http: HttpRequest, draft: Draft | None = None, asked: Request | None = None, problem: str = "", focus: str = ""
+) -> Response:
+    """The triangle, the budget, and what each table will be like."""
+    desk, draft = desk_of(http), draft or draft_of(http)
+    try:
+        schema, account = desk.drafts.schema(draft), desk.account(draft)
+    except DpbayesError as met:
+        return page(http, "problem.html", status=422, title="Ask", draft=draft, step="ask", problem=str(met))
+    asked = asked or requests.load(desk, draft)
+    focus = focus or http.query_params.get("focus", "")
+    found = _forecast(schema, account, asked)
+    context = {**found, **_triangle(schema, asked, found["expected"], focus)}
+    problem = problem or found["trouble"]
+    return page(
+        http,
+        "ask.html",
+        status=422 if problem else 200,
+        title="Ask",
+        step="ask",
+        draft=draft,
+        schema=schema,
+        account=account,
+        asked=asked,
+        problem=problem,
+        commands=requests.commands(draft, dry=True),
+        **context,
+    )
+
+
+def _forecast(schema: Schema, account: Account | None, asked: Request) -> dict[str, Any]:
+    """What is shown of the tables that were chosen."""
+    nothing: dict[str, Any] = {"expected": [], "plan": None, "fits": None, "trouble": "", "after": 0.0}
+    if not asked.tables:
+        return nothing
+    try:
+        plan = forecasts.planned(asked, schema, account)
+        fits, _, after = forecasts.affordable(plan, account)
+        return {
+            "expected": forecasts.expected(plan, asked),
+            "plan": plan,
+            "fits": None if account is None else fits,
+            "trouble": "",
+            "after": after,
+        }
+    except DpbayesError as met:
+        return nothing | {"trouble": str(met)}
+
+
+def _triangle(schema: Schema, asked: Request, expected: list[forecasts.Expected], focus: str) -> dict[str, Any]:
+    """The whole triangle of a narrow schema, or one row of a wide one."""
+    chosen = {frozenset(Marginal.parse(text).names) for text in asked.tables}
+    judged = {frozenset(each.marginal.names): each.verdict for each in expected}
+    names, sizes = schema.names, schema.shape
+
+    def cell(row: int, column: int) -> Cell:
+        pair = frozenset((names[row], names[column]))
+        said = names[row] if row == column else f"{names[row]} × {names[column]}"
+        many = sizes[row] if row == column else sizes[row] * sizes[column]
+        return Cell(f"{row}-{column}", said, many, pair in chosen, judged.get(pair, ""))
+
+    if len(names) <= MOST_IN_TRIANGLE:
+        rows = [[cell(row, column) for column in range(row + 1)] for row in range(len(names))]
+        return {"rows": rows, "focus": "", "row": [], "map": None}
+    at = names.index(focus) if focus in names else 0
+    row = [cell(max(at, other), min(at, other)) for other in range(len(names))]
+    return {"rows": [], "focus": names[at], "row": row, "map": overview(names, chosen, at)}
+
+
+def save(http: HttpRequest) -> Response:
+    """Keep what was chosen; solve for the budget if an accuracy was asked for."""
+    desk, draft, form = desk_of(http), draft_of(http), form_of(http)
+    asked, focus = requests.load(desk, draft), form.text("next-focus") or form.text("focus")
+    try:
+        schema = desk.drafts.schema(draft)
+        asked = _asked(schema, asked, form)
+        if form.text("action") == "solve":
+            within = _number(form.text("within"), "records")
+            if not asked.tables:
+                raise InvalidArgument("studio: choose a table first.")
+            asked = forecasts.solved(asked, schema, desk.account(draft), within)
+        requests.save(desk, draft, asked)
+        if form.text("action") == "budget":
+            draft = _budget(desk, draft, schema, form)
+    except DpbayesError as problem:
+        return show(http, draft, asked, str(problem), focus)
+    if form.text("action") == "next":
+        return (
+            to(f"/d/{draft.name}/risk")
+            if asked.tables
+            else show(http, draft, asked, "studio: choose a table first.", focus)
+        )
+    return to(f"/d/{draft.name}/ask" + (f"?focus={focus}" if focus else ""))
+
+
+def live(http: HttpRequest) -> Response:
+    """The forecast for the form as it stands; nothing is kept."""
+    desk, draft, form = desk_of(http), draft_of(http), form_of(http)
+    problem, schema = "", desk.drafts.schema(draft)
+    asked, account = requests.load(desk, draft), desk.account(draft)
+    try:
+        asked = _asked(schema, asked, form)
+    except DpbayesError as met:
+        problem = str(met)
+    found = _forecast(schema, account, asked)
+    return page(
+        http,
+        "forecast.html",
+        draft=draft,
+        schema=schema,
+        account=account,
+        asked=asked,
+        **found | {"trouble": problem or found["trouble"]},
+    )
+
+
+def _asked(schema: Schema, before: Request, form: Form) -> Request:
+    """The request as the form says it. Tables that the form does not show stay."""
+    names = schema.names
+    known = {frozenset(Marginal.parse(text).names): text for text in before.tables}
+    forms = {frozenset(Marginal.parse(text).names): text for text in form.texts("form")}
+    tables: list[str] = []
+    for key in form.texts("cell"):
+        pair = _pair(key, names)
+        joint = str(Marginal(tuple(dict.fromkeys(names[place] for place in pair))))
+        tables.append(
+            forms.get(frozenset(names[place] for place in pair)) or known.get(frozenset(names[p] for p in pair), joint)
+        )
+    for axes, text in known.items():
+        if not _shown(axes, schema, form.text("focus")) and (len(axes) <= 2 or text in form.texts("keep")):
+            tables.append(forms.get(axes, text))
+    for text in form.texts("other"):
+        tables.append(str(Marginal.parse(text)))
+    for text in tables:
+        if Marginal.parse(text).size(schema) > MOST_CELLS:
+            raise InvalidArgument(f"studio: {text} has more than {MOST_CELLS:,} cells. Choose fewer attributes.")
+    order = {text: place for place, text in enumerate(before.tables)}
+    tables.sort(key=lambda text: order.get(text, len(order)))
+    return replace(
+        before,
+        tables=tuple(dict.fromkeys(tables)),
+        target=_target(form, before.target),
+        expected_records=_records(form.text("expected_records"), schema),
+    )
+
+
+def _shown(axes: frozenset[str], schema: Schema, focus: str) -> bool:
+    """Whether the form has a box for a table."""
+    if len(axes) > 2:
+        return False
+    return len(schema.names) <= MOST_IN_TRIANGLE or focus in axes
+
+
+def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
+    row, dash, column = key.partition("-")
+    if not dash or not (row.isdigit() and column.isdigit()) or int(row) >= len(names) or int(column) >= len(names):
+        raise InvalidArgument("studio: there is no such table. Open this page again.")
+    return int(row), int(column)
+
+
+def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
+    if not form.text("epsilon"):
+        return before
+    epsilon = _number(form.text("epsilon"), "ε")
+    if form.text("delta") in ("", "0"):
+        return PureDP(epsilon=epsilon)
+    return ApproxDP(epsilon=epsilon, delta=_number(form.text("delta"), "δ"))
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        raise InvalidArgument(f"studio: expected a number for {what}, got {text[:40]!r}.") from None
+
+
+def _records(text: str, schema: Schema) -> int | None:
+    if not text or schema.records is not None:
+        return None
+    number = _number(text, "records")
+    if not 1 <= number <= 1e15:
+        raise InvalidArgument("studio: expected a number of records, 1 or more.")
+    return int(number)
+
+
+def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
+    """Give the data set a budget: the owner's decision, written to the ledger."""
+    from dpbayes.ledger.ledger import Ledger
+
+    epsilon = _number(form.text("limit-epsilon"), "ε")
+    delta = form.text("limit-delta")
+    limit: Limit = (
+        PureDP(epsilon=epsilon) if delta in ("", "0") else ApproxDP(epsilon=epsilon, delta=_number(delta, "δ"))
+    )
+    name = form.text("ledger") or f"{draft.name}.ledger"
+    where = desk.folder.ledger(name)
+    Ledger(where).open(schema, limit, about=form.text("limit-about"))
+    return desk.drafts.save(replace(draft, ledger=name))
+
+
+ROUTES = [
+    Route("/d/{name}/ask", show, methods=["GET"]),
+    Route("/d/{name}/ask", save, methods=["POST"]),
+    Route("/d/{name}/ask/forecast", live, methods=["POST"]),
+]

@@ -1,0 +1,113 @@
+"""Declare: what everyone may know about each column. Nothing is learned from the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.studio import phrases
+from dpbayes.studio.desk import Form, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.drafts import Declared, Draft
+
+CHOICES = {
+    "use": ("use", "ignore", "person"),
+    "values": ("categories", "edges"),
+    "unknown": ("other", "drop"),
+    "missing": ("other", "category", "drop"),
+}
+
+
+def show(request: Request, draft: Draft | None = None, problem: str = "") -> Response:
+    """The grid of columns."""
+    desk, draft = desk_of(request), draft or draft_of(request)
+    if not draft.columns and not problem:
+        return to(f"/d/{draft.name}/table")
+    faults = draft.faults() if problem else {}
+    schema = draft.schema or f"{draft.name}.toml"
+    return page(
+        request,
+        "declare.html",
+        status=422 if problem else 200,
+        title="Declare",
+        step="declare",
+        draft=draft,
+        problem=problem,
+        faults=faults,
+        account=_account(request, draft),
+        commands=(
+            phrases.command("dpbayes", "schema", "check", schema, draft.table or "TABLE"),
+            phrases.command("dpbayes", "schema", "show", schema),
+        ),
+        desk=desk,
+    )
+
+
+def _account(request: Request, draft: Draft) -> object:
+    try:
+        return desk_of(request).account(draft)
+    except DpbayesError:
+        return None
+
+
+def save(request: Request) -> Response:
+    """Keep what was declared; write the schema when all of it is sound, and go on."""
+    desk, draft, form = desk_of(request), draft_of(request), form_of(request)
+    try:
+        draft = _declared(draft, form)
+        desk.drafts.save(draft)
+        if faults := draft.faults():
+            raise InvalidArgument(f"Schema: {phrases.many(len(faults), 'column')} cannot be used yet; see below.")
+        if not draft.used:
+            raise InvalidArgument("Schema: no column is used. Choose one or more, and list what they can hold.")
+        desk.drafts.save(desk.drafts.write_schema(draft, draft.declared()))
+    except DpbayesError as problem:
+        return show(request, draft, str(problem))
+    return to(f"/d/{draft.name}/ask")
+
+
+def _declared(draft: Draft, form: Form) -> Draft:
+    """The draft with what the form says of each column."""
+    if form.text("count") != str(len(draft.columns)):
+        raise InvalidArgument("studio: the table was changed in another window. Open this page again.")
+    columns = []
+    for place, column in enumerate(draft.columns):
+        said = {key: form.text(f"{key}.{place}", getattr(column, key)) for key in CHOICES}
+        for key, value in said.items():
+            if value not in CHOICES[key]:
+                raise InvalidArgument(f"studio: expected {key} to be one of {', '.join(CHOICES[key])}.")
+        text = form.text(f"text.{place}", column.text).replace("\r\n", "\n")
+        columns.append(replace(column, **said, text=text, source=form.text(f"source.{place}", column.source)[:200]))
+    several = [column.name for column in columns if column.use == "person"]
+    if len(several) > 1:
+        raise InvalidArgument("Schema: only one column can identify people.")
+    return replace(draft, columns=_with_lists(columns, form.text("lists")))
+
+
+def _with_lists(columns: list[Declared], lists: str) -> tuple[Declared, ...]:
+    """Several columns at once: a line for each, with its name, a colon, and its list."""
+    known = {column.name: place for place, column in enumerate(columns)}
+    for number, line in enumerate(lists.splitlines(), start=1):
+        if not line.strip():
+            continue
+        name, colon, listed = line.partition(":")
+        if not colon or name.strip() not in known:
+            raise InvalidArgument(
+                f"studio: line {number} of the lists does not start with the name of a column and a colon."
+            )
+        place = known[name.strip()]
+        items = [item.strip() for item in listed.split(",") if item.strip()]
+        edges = columns[place].values == "edges"
+        columns[place] = replace(
+            columns[place], use="use", text=", ".join(items) if edges else "\n".join(items), source="pasted"
+        )
+    return tuple(columns)
+
+
+ROUTES = [
+    Route("/d/{name}/declare", show, methods=["GET"]),
+    Route("/d/{name}/declare", save, methods=["POST"]),
+]

@@ -1,0 +1,153 @@
+"""Draws of a vector that is a sum over rows: what it may move, what is drawn, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+from tests.commands import dpbayes
+from tests.releases import PEOPLE, USUAL, made_by_a_curator, people
+
+from dpbayes import Adjacency, Curator, Dirichlet, PrivacyUnit, Release, Vector
+from dpbayes.errors import InvalidArgument
+
+SCORES = ((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))
+JOB = Vector(marginal="sex", entries=("f", "m"), scores=SCORES)
+rows = st.lists(st.lists(st.integers(0, 90).map(lambda n: n / 10), min_size=3, max_size=3), min_size=2, max_size=5)
+
+
+@given(rows, st.sampled_from(list(Adjacency)), st.integers(1, 3), st.data())
+def test_no_neighbour_moves_a_sum_of_scores_by_more(
+    scores: list[list[float]], adjacency: Adjacency, most: int, data: st.DataObject
+) -> None:
+    table = np.array(scores)
+    if not np.ptp(table, axis=0).any() or not table.any():
+        return
+    moved = PrivacyUnit(adjacency=adjacency, max_rows=most).moved_by(scores)
+    cells = st.lists(st.integers(0, len(scores) - 1), min_size=most, max_size=most)
+    change = table[data.draw(cells)].sum(axis=0)
+    if adjacency is Adjacency.REPLACE_ONE:
+        change = change - table[data.draw(cells)].sum(axis=0)
+    assert np.abs(change).sum() <= moved.l1
+    assert np.square(change).sum() <= moved.l2_squared
+    assert np.abs(change).max() <= moved.linf
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 4.0])
+def test_the_price_of_a_vector_is_above_the_exact_divergence_of_its_gammas(order: float) -> None:
+    unit = PrivacyUnit(adjacency="replace-one")
+    made = Dirichlet(weight=0.7, concentration=4.0, unit=unit, sensitivity=unit.moved_by(SCORES))
+    mp.dps = 40
+    for one, other in itertools.permutations(range(3), 2):
+        base = np.array([2.5, 3.0])
+        a, b = (0.7 * (base + np.array(SCORES[cell])) + 4.0 for cell in (one, other))
+        exact = sum(
+            mp.loggamma(order * x + (1 - order) * y) - order * mp.loggamma(x) - (1 - order) * mp.loggamma(y)
+            for x, y in zip(map(mp.mpf, a), map(mp.mpf, b), strict=True)
+        ) / (order - 1)
+        assert 0 < float(exact) <= made.renyi(order)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3))
+def test_any_vector_that_is_not_negative_can_be_drawn(values: list[float]) -> None:
+    unit = PrivacyUnit(adjacency="add-remove")
+    made = Dirichlet(weight=1.0, concentration=5.0, unit=unit, sensitivity=unit.moved_by(np.eye(3) * 0.5))
+    draw = made.draw(values, np.random.default_rng(1))
+    assert draw.sum() == pytest.approx(1.0)
+    assert (draw > 0).all()
+
+
+def test_the_mean_of_gammas_is_the_weighted_vector_plus_the_concentration() -> None:
+    unit = PrivacyUnit(adjacency="add-remove")
+    made = Dirichlet(weight=2.0, concentration=(5.0, 6.0), unit=unit, sensitivity=unit.moved_by(np.eye(2)))
+    rng = np.random.default_rng(5)
+    mean = np.mean([made.gammas([0.25, 3.5], rng) for _ in range(20_000)], axis=0)
+    assert mean == pytest.approx([5.5, 13.0], abs=0.1)
+
+
+def test_counts_stay_whole_where_no_sensitivity_is_declared() -> None:
+    unit = PrivacyUnit(adjacency="add-remove")
+    with pytest.raises(InvalidArgument, match="whole"):
+        Dirichlet(weight=1.0, concentration=5.0, unit=unit).draw([0.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scores": SCORES[:2]},
+        {"scores": ((0.5,), (0.2,), (0.1,))},
+        {"scores": ((0.5, -1.0), *SCORES[1:])},
+        {"scores": ((0.5, float("nan")), *SCORES[1:])},
+        {"scores": ((1.0, 1.0),) * 3},
+        {"entries": ("f", "f")},
+        {"weight": 1.0},
+        {"concentration": (1.0,)},
+        {"weight": 1.0, "concentration": (1.0, 2.0, 3.0)},
+        {"weight": 9.0, "concentration": (1.0, 2.0)},
+        {"expected_records": 0},
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_in_one_sentence(change: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgument):
+        Curator(people(), PEOPLE).plan(replace(JOB, **change), USUAL)
+
+
+def test_parameters_that_are_given_are_used_as_they_are() -> None:
+    plan = Curator(people(), PEOPLE).plan(replace(JOB, weight=0.1, concentration=(20.0, 30.0)), USUAL)
+    assert plan.paid[0].mechanism.concentration == (20.0, 30.0)
+    assert plan.cost.epsilon(1e-6) <= 1.0
+
+
+def test_a_release_with_another_sensitivity_than_its_scores_have_is_not_verified(tmp_path: Path) -> None:
+    record = made_by_a_curator("vector", tmp_path).release.record()
+    assert Release.from_json(json.dumps(record)).verify().ok
+    record["job"]["scores"][1][1] = 3.0
+    checks = {check.name: check.passed for check in Release.from_json(json.dumps(record)).verify().checks}
+    assert not checks["mechanisms"]
+
+
+def test_the_command_reads_scores_by_level_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.csv").write_text("sex\n" + "F\n" * 300 + "M\n" * 100)
+    Path("p.toml").write_text(
+        'id = "p"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F","M"]'
+    )
+    Path("scores.csv").write_text("sex,care,hours\nM,0.5,8\nF,1,2.5\n")
+    asked = ["p.csv", "--schema", "p.toml", "--marginal", "sex", "--epsilon", 5, "--delta", 1e-6, "--no-ledger"]
+    done = dpbayes("posterior", "draw", *asked, "--scores", "scores.csv", "--json")
+    found = json.loads(done.out)
+    assert found["job"]["scores"] == [[1.0, 2.5], [0.5, 8.0], [0.0, 0.0]]
+    care, hours = found["answers"][0]["values"]
+    assert 0 < care < hours
+    shown = dpbayes("posterior", "draw", *asked, "--scores", "scores.csv").out
+    assert "hours" in shown
+    Path("scores.csv").write_text("sex,care,hours\nX,0.5,8\n")
+    assert "line 2" in dpbayes("posterior", "draw", *asked, "--scores", "scores.csv").sentence
+    Path("scores.csv").write_text("care,hours\n1,2\n")
+    assert "first columns" in dpbayes("posterior", "draw", *asked, "--scores", "scores.csv").sentence
+
+
+def test_vector_concentrations_sensitivities_and_slack_are_options_of_the_commands() -> None:
+    plain = json.loads(dpbayes("cost", "dirichlet", "--weight", 1, "--concentration", "4,9", "--json").out)
+    same = json.loads(dpbayes("cost", "dirichlet", "--weight", 1, "--concentration", 4, "--json").out)
+    assert plain["mechanisms"][0]["concentration"] == [4.0, 9.0]
+    assert plain["epsilon"] < same["epsilon"]
+    moved = ["--l2-squared", 0.5, "--linf", 0.5]
+    stated = json.loads(dpbayes("cost", "dirichlet", "--weight", 1, "--concentration", 4, *moved, "--json").out)
+    assert stated["mechanisms"][0]["sensitivity"]["linf"] == 0.5
+    rdp = ["calibrate", "dirichlet", "--order", 5, "--epsilon", 1, "--accounting", "published", "--json"]
+    wide, narrow = (json.loads(dpbayes(*rdp, "--slack", slack).out) for slack in (3, 1))
+    assert wide["concentration"] == pytest.approx(1 + 4 * 4 * wide["weight"])
+    assert narrow["concentration"] == pytest.approx(1 + 2 * 4 * narrow["weight"])
+    other = json.loads(dpbayes(*rdp, *moved).out)
+    assert other["concentration"] == pytest.approx(1 + 4 * 4 * other["weight"] * 0.5)
+    assert "go together" in dpbayes(*rdp, "--linf", 1).sentence
+    assert "slack" in dpbayes("calibrate", "dirichlet", "--epsilon", 1, "--delta", 1e-6, "--slack", 1).sentence
