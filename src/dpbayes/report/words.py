@@ -67,6 +67,15 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else many}"
 
 
+def times(number: int) -> str:
+    """How often.
+
+    >>> times(1), times(2), times(10)
+    ('once', 'twice', '10 times')
+    """
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
 def listed_and(items: Iterable[str], most: int = 8) -> str:
     """A list in a sentence.
 

@@ -15,7 +15,7 @@ from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
-from dpbayes.studio import forecasts, phrases, requests
+from dpbayes.studio import forecasts, requests
 from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
 from dpbayes.studio.drawing import overview
