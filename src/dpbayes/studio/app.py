@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -26,7 +25,7 @@ HIDDEN = "Studio: an unexpected {}, a fault of dpbayes. Its text stays hidden, s
 def studio(start: str | Path, *, session: Session | None, hosts: tuple[str, ...]) -> Starlette:
     """The studio of a folder; without a session it is for readers, and shows releases only."""
     desk = Desk(folder=Folder(start), session=session)
-    routes = pages.PUBLIC if session is None else [*pages.PUBLIC, *pages.PRIVATE]
+    routes = pages.READERS if session is None else pages.PRIVATE
     static = Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
     made = Starlette(
         routes=[*routes, static],
@@ -60,6 +59,3 @@ async def _missing(request: HttpRequest, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 404
     said = "Studio: there is no such page." if status == 404 else "Studio: this page cannot be asked for in that way."
     return page(request, "problem.html", status=status, problem=said, title="Not found")
-
-
-Handler = Callable[[HttpRequest, Exception], Awaitable[Response]]

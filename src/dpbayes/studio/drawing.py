@@ -61,11 +61,7 @@ def network(parents: dict[str, tuple[str, ...]]) -> Markup:
     for row, nodes in enumerate(rows):
         for place, node in enumerate(nodes):
             where[node] = (width * (place + 1) / (len(nodes) + 1), 20 + row * gap)
-    shapes: list[Html] = [
-        Html(
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>'
-        )
-    ]
+    shapes: list[Html] = [_tip()]
     for node, above in parents.items():
         for parent in above:
             (x1, y1), (x2, y2) = where[parent], where[node]
@@ -88,6 +84,12 @@ def network(parents: dict[str, tuple[str, ...]]) -> Markup:
             class_="network",
         )
     )
+
+
+def _tip() -> Html:
+    """The head of an arrow."""
+    size = {"viewBox": "0 0 8 8", "refX": 8, "refY": 4, "markerWidth": 7, "markerHeight": 7, "orient": "auto"}
+    return tag("defs", tag("marker", tag("path", d="M0 0L8 4L0 8z", class_="tip"), id="tip", **size))
 
 
 def curve(

@@ -56,10 +56,16 @@ def out_folder(desk: Desk, draft: Draft) -> str:
     return f"published/{draft.name}-{number}"
 
 
-def commands(draft: Draft, request: Request, *, out: str = "", dry: bool = False) -> tuple[str, ...]:
+def commands(draft: Draft, *, out: str = "", dry: bool = False) -> tuple[str, ...]:
     """The release, or its dry run, on the command line."""
     words = ["dpbayes", "release", draft.table or "TABLE", "--schema", draft.schema]
     words += ["--request", file_name(draft)]
     words += ["--ledger", draft.ledger] if draft.ledger else ["--no-ledger"]
     words += ["--out", out] if out else []
-    return (phrases.command(*words, *(["--dry-run"] if dry else [])),)
+    first = [] if draft.ledger or not dry else [phrases.command(*_opening(draft))]
+    return (*first, phrases.command(*words, *(["--dry-run"] if dry else [])))
+
+
+def _opening(draft: Draft) -> list[str]:
+    limit = ["--epsilon", "2", "--delta", "1e-6"]
+    return ["dpbayes", "ledger", "init", f"{draft.name}.ledger", "--schema", draft.schema, *limit]

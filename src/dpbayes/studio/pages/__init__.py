@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from dpbayes.studio.pages import datasets, declare, table
+from dpbayes.studio.pages import ask, datasets, declare, explain, models, preview, published, review, risk, table
 
-PUBLIC: list[Route] = []
+PUBLIC: list[Route] = [*published.ROUTES, *models.ROUTES, *explain.ROUTES]
 """What readers may see: pure functions of releases, by GET only."""
 
-PRIVATE: list[Route] = [*datasets.ROUTES, *table.ROUTES, *declare.ROUTES]
-"""What the owner of the data may do."""
+READERS: list[Route] = [*published.HOME, *PUBLIC]
+"""The studio for readers."""
+
+PRIVATE: list[Route] = [
+    *PUBLIC,
+    *datasets.ROUTES,
+    *table.ROUTES,
+    *declare.ROUTES,
+    *ask.ROUTES,
+    *risk.ROUTES,
+    *preview.ROUTES,
+    *review.ROUTES,
+]
+"""The studio of the owner of the data."""

@@ -63,7 +63,7 @@ def show(
         account=account,
         asked=asked,
         problem=problem,
-        commands=requests.commands(draft, asked, dry=True),
+        commands=requests.commands(draft, dry=True),
         **context,
     )
 
@@ -180,7 +180,6 @@ def _asked(schema: Schema, before: Request, form: Form) -> Request:
         before,
         tables=tuple(dict.fromkeys(tables)),
         target=_target(form, before.target),
-        mechanism=form.text("mechanism") or before.mechanism,
         expected_records=_records(form.text("expected_records"), schema),
     )
 

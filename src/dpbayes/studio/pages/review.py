@@ -1,0 +1,214 @@
+"""Review and release: the exact cost, the balance before and after, and the one form that spends."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from dpbayes import curator
+from dpbayes.domain.codec import canonical, digest
+from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.jobs.base import Plan
+from dpbayes.jobs.request import Request
+from dpbayes.ledger.account import Account
+from dpbayes.release.words import statement
+from dpbayes.report.folder import check_folder
+from dpbayes.studio import forecasts, phrases, requests
+from dpbayes.studio.desk import Desk, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.drafts import Draft
+from dpbayes.studio.work import Say
+
+
+def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Response:
+    """Everything that a signature would be put under."""
+    desk, draft = desk_of(http), draft or draft_of(http)
+    under_way = desk.work.status(draft.once)
+    if under_way is not None and under_way["state"] != "refused" and not problem:
+        return to(f"/d/{draft.name}/released/{draft.once}")
+    if under_way is not None:  # nothing was charged: the next attempt gets a name of its own
+        draft = desk.drafts.save(replace(draft, once=secrets.token_hex(16)))
+    asked = requests.load(desk, draft)
+    if not asked.tables:
+        return to(f"/d/{draft.name}/ask")
+    try:
+        plan, account = _planned(desk, draft, asked)
+    except DpbayesError as met:
+        return page(http, "problem.html", status=422, title="Review", draft=draft, step="review", problem=str(met))
+    out = requests.out_folder(desk, draft)
+    fits, before, after = forecasts.affordable(plan, account)
+    return page(
+        http,
+        "review.html",
+        status=422 if problem else 200,
+        title="Review and release",
+        step="review",
+        draft=draft,
+        problem=problem,
+        asked=asked,
+        plan=plan,
+        account=account,
+        expected=forecasts.expected(plan, asked),
+        fits=fits,
+        before=before,
+        after=after,
+        price=account.price(plan.cost),
+        out=out,
+        promise=statement(plan.target, plan.schema.unit, tables=len(asked.tables), seeded=False),
+        reviewed=_reviewed(draft, asked, plan, account, out),
+        earlier=_earlier(desk, draft),
+        commands=requests.commands(draft, out=out),
+    )
+
+
+def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
+    """The plan, with the columns of the table checked by name and type. No row is read."""
+    account = desk.account(draft)
+    if account is None:
+        raise InvalidArgument("Ledger: this data set has no budget yet. Set one on the page Ask.")
+    schema = desk.drafts.schema(draft)
+    where = desk.folder.table(draft.table)
+    if schema.digest not in account.schemas and account.schemas:
+        accept = phrases.command(
+            "dpbayes", "ledger", "accept", draft.ledger, "--schema", draft.schema, "--reason", "WHY"
+        )
+        raise InvalidArgument(
+            "Ledger: releases of this data set use another schema. Use that one, or let the data owner accept this "
+            f"one: {accept}"
+        )
+    held = curator.Curator(where, schema, ledger=desk.folder.ledger(draft.ledger))
+    return held.plan(asked), account
+
+
+def _reviewed(draft: Draft, asked: Request, plan: Plan, account: Account, out: str) -> str:
+    """What was on the page: a release is made of this, or not at all."""
+    return digest(canonical([asked.to_toml(), plan.schema.digest, draft.table, draft.ledger, account.head.hash, out]))
+
+
+def _earlier(desk: Desk, draft: Draft) -> list[tuple[str, str]]:
+    """Releases that this one could replace: their id and what they are."""
+    return [
+        (release.id, f"{release.created[:10]}  {release.about.get('title') or name}")
+        for name, release in desk.folder.releases().items()
+        if release.dataset == draft.id and not release.seeded
+    ]
+
+
+def describe(http: HttpRequest) -> Response:
+    """What readers are told about the release."""
+    desk, draft, form = desk_of(http), draft_of(http), form_of(http)
+    said = {key: form.text(key) for key in ("title", "author", "contact", "purpose", "supersedes")}
+    said["purpose"] = said["purpose"].replace("\r\n", "\n")
+    try:
+        requests.save(desk, draft, requests.load(desk, draft).with_changes(**said))
+    except DpbayesError as problem:
+        return show(http, draft, str(problem))
+    return to(f"/d/{draft.name}/review")
+
+
+def release(http: HttpRequest) -> Response:
+    """Charge and draw: once for what was reviewed, however often this form is sent."""
+    desk, draft, form = desk_of(http), draft_of(http), form_of(http)
+    once = form.text("once")
+    if desk.work.status(once) is not None:
+        return to(f"/d/{draft.name}/released/{once}")
+    asked = requests.load(desk, draft)
+    out = requests.out_folder(desk, draft)
+    try:
+        if once != draft.once:
+            raise InvalidArgument("studio: this page is out of date. Review the release again.")
+        plan, account = _planned(desk, draft, asked)
+        if form.text("reviewed") != _reviewed(draft, asked, plan, account, out):
+            raise InvalidArgument(
+                "studio: the request, the table or the balance has changed since this page was shown. Review it again."
+            )
+        if form.text("confirm") != plan.schema.id:
+            raise InvalidArgument("studio: to confirm, type the name of the data set exactly as it is shown.")
+        if not forecasts.affordable(plan, account)[0]:
+            raise account.refusal(plan.cost)
+        folder = check_folder(desk.folder.inside(out))
+    except DpbayesError as problem:
+        return show(http, draft, str(problem))
+    about = {"draft": draft.name, "folder": out, "ledger": draft.ledger}
+    desk.work.start(once, about, _maker(desk, draft, asked, folder))
+    return to(f"/d/{draft.name}/released/{once}")
+
+
+def _maker(desk: Desk, draft: Draft, asked: Request, folder: Path) -> Callable[[Say], None]:
+    table, ledger, schema = desk.folder.table(draft.table), desk.folder.ledger(draft.ledger), desk.drafts.schema(draft)
+
+    def make(say: Say) -> None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        curator.Curator(table, schema, ledger=ledger, progress=say).release(asked, out=folder)
+
+    return make
+
+
+def released(http: HttpRequest) -> Response:
+    """How a release stands."""
+    desk, draft, once = desk_of(http), draft_of(http), http.path_params["once"]
+    status = desk.work.status(once)
+    if status is None or status.get("draft", draft.name) != draft.name:
+        raise InvalidArgument("studio: there is no such release under way. Review it again.")
+    return page(
+        http,
+        "released.html",
+        title="Release",
+        step="review",
+        draft=draft,
+        once=once,
+        status_=status,
+        commands=_finishing(draft, status),
+    )
+
+
+def _finishing(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
+    if status["state"] == "done":
+        return (phrases.command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
+    return (
+        (phrases.command("dpbayes", "finish", draft.ledger),)
+        if status["state"] in ("unfinished", "interrupted")
+        else ()
+    )
+
+
+def finish(http: HttpRequest) -> Response:
+    """Complete what was interrupted; nothing is charged again."""
+    desk, draft, once = desk_of(http), draft_of(http), http.path_params["once"]
+    status = desk.work.status(once)
+    if status is None or status["state"] not in ("unfinished", "interrupted"):
+        return to(f"/d/{draft.name}/released/{once}")
+    try:
+        curator.finish(desk.folder.ledger(draft.ledger), table=desk.folder.table(draft.table))
+    except DpbayesError as problem:
+        desk.work.settle(once, state="unfinished", says=str(problem))
+        return to(f"/d/{draft.name}/released/{once}")
+    if (desk.folder.inside(str(status["folder"])) / "release.json").is_file():
+        desk.work.settle(once, state="done", says="")
+    else:
+        desk.work.settle(once, state="refused", says="Nothing was charged, so there is nothing to finish.")
+    return to(f"/d/{draft.name}/released/{once}")
+
+
+def again(http: HttpRequest) -> Response:
+    """Plan another release of the same data set."""
+    desk, draft = desk_of(http), draft_of(http)
+    status = desk.work.status(draft.once)
+    if status is not None and status["state"] in ("done", "refused"):
+        desk.drafts.save(replace(draft, once=secrets.token_hex(16)))
+    return to(f"/d/{draft.name}/ask")
+
+
+ROUTES = [
+    Route("/d/{name}/review", show, methods=["GET"]),
+    Route("/d/{name}/review", describe, methods=["POST"]),
+    Route("/d/{name}/release", release, methods=["POST"]),
+    Route("/d/{name}/released/{once}", released, methods=["GET"]),
+    Route("/d/{name}/released/{once}/finish", finish, methods=["POST"]),
+    Route("/d/{name}/again", again, methods=["POST"]),
+]
