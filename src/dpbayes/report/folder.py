@@ -85,4 +85,4 @@ def _write_numbers(numbers: pyarrow.Table, path: Path, kind: Numbers) -> None:
     from pyarrow import csv
 
     texts = [arrow.decoded(column) for column in numbers.columns]
-    csv.write_csv(pyarrow.table(texts, names=numbers.column_names), path)
+    csv.write_csv(pyarrow.table(texts, names=[arrow.harmless(name) for name in numbers.column_names]), path)
