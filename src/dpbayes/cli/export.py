@@ -22,8 +22,8 @@ def export_command(
     release: options.ReleaseFile,
     out: Annotated[Path, typer.Argument(help="New folder to write.")],
     also: Annotated[
-        list[Literal["xlsx", "sheet", "registry"]] | None,
-        typer.Option("--with", help="Add a workbook, a privacy sheet, or an entry for the registry; repeatable."),
+        list[str] | None,
+        typer.Option("--with", help="xlsx (a workbook), sheet (a privacy sheet) or registry (an entry); repeatable."),
     ] = None,
     numbers: Annotated[Literal["csv", "parquet"], typer.Option(help="Format of the numbers files.")] = "csv",
     curator: Annotated[str | None, typer.Option(help="Registry: who publishes, as an office or a company.")] = None,
@@ -48,5 +48,5 @@ def export_command(
         if curator is None or curator_type is None or region is None:
             raise InvalidArgument("export: expected --curator, --curator-type and --region with --with registry.")
         deployment = Deployment(curator=curator, curator_type=curator_type, region=region, sector=sector)
-    paths = save(Release.load(release), out, numbers=numbers, also=also or (), deployment=deployment)
+    paths = save(Release.load(release), out, numbers=numbers, also=also or (), deployment=deployment)  # type: ignore[arg-type]
     tell(f"Written to {out}: {', '.join(path.name for path in paths)}.")
