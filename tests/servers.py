@@ -88,6 +88,17 @@ def running_postgresql(programs: Path) -> Iterator[PostgreSQLServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+TALKATIVE = """rootLogger.level = info
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n%ex
+"""
+"""The log of a cluster whose owner wants to see everything."""
+
+
 @dataclass
 class SparkCluster:
     """A master and two workers of Spark's standalone mode, each a process of its own."""
@@ -141,6 +152,7 @@ class SparkCluster:
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "SPARK_HOME": str(home),
                     "SPARK_DAEMON_MEMORY": "256m",
+                    "SPARK_CONF_DIR": str(self.folder),
                 },
                 stdout=log,
                 stderr=log,
@@ -170,6 +182,7 @@ class SparkCluster:
 def running_spark() -> Iterator[SparkCluster]:
     folder = Path(tempfile.mkdtemp(prefix="dpbayes-spark-"))
     cluster = SparkCluster(folder=folder, port=free_port())
+    (folder / "log4j2.properties").write_text(TALKATIVE)
     try:
         cluster.start("master")
         cluster.wait_for_log("master", "New state: ALIVE")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -66,6 +69,25 @@ def test_python_snippets_print_what_they_say(blocks: list[str]) -> None:
         runner.run(test, out=report.append, clear_globs=False)
         names = test.globs
     assert not runner.failures, "".join(report)
+
+
+@pytest.mark.filterwarnings("ignore::dpbayes.sklearn.SecondRelease")
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.ipynb")), ids=lambda page: page.name)
+def test_notebooks_run_from_top_to_bottom_and_keep_no_output(page: Path) -> None:
+    names: dict[str, Any] = {}
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"]
+            *body, last = ast.parse("".join(cell["source"])).body
+            exec(compile(ast.Module(body, []), page.name, "exec"), names)
+            if isinstance(last, ast.Expr):
+                shown = eval(compile(ast.Expression(last.value), page.name, "eval"), names)
+                assert shown is None or len(getattr(shown, "_repr_html_", shown.__repr__)()) < 50_000
+            else:
+                exec(compile(ast.Module([last], []), page.name, "exec"), names)
+    assert names["gap"].lower < names["gap"].upper
+    assert 0.3 < names["scores"]["private"] < names["scores"]["without noise"] + 0.05
 
 
 @pytest.mark.parametrize("blocks", _blocks("console"))

@@ -19,6 +19,7 @@ HEAVY = (
     "scipy.signal",
     "scipy.stats",
     "sklearn",
+    "sqlalchemy",
 )
 
 RELEASE = """

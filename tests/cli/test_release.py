@@ -157,7 +157,7 @@ def test_small_groups_are_shown_with_how_much_of_them_is_prior(here: Path) -> No
     groups = Release.load("published").tables[0].groups
     assert [group.levels for group in groups] == [("F",), ("M",), ("other",)]
     assert groups[0].prior_share < 0.3 < groups[1].prior_share
-    assert "small group" in Path("published/report.html").read_text()
+    assert "Small groups: M" in Path("published/report.html").read_text()
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])

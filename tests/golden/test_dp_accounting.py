@@ -173,3 +173,13 @@ def test_composed_selections_cost_no_less_than_any_of_their_kind(sharpness: floa
             assert exact <= claimed + 1e-12
             worst = max(worst, exact / max(claimed, 1e-3))
     assert worst >= 0.8
+
+
+def test_a_cost_composes_with_a_distribution_made_elsewhere() -> None:
+    unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    ours, interval = Cost.of(Gaussian(sigma=12.0, unit=unit), 3), 1e-3
+    together = ours.to_pld(interval).compose(laplace(25.0, interval))
+    reference = gaussian(12.0, interval).self_compose(3).compose(laplace(25.0, interval))
+    both = ours + Cost.of(Laplace(scale=25.0, unit=unit))
+    assert together.get_epsilon_for_delta(1e-6) == pytest.approx(reference.get_epsilon_for_delta(1e-6), rel=1e-6)
+    assert together.get_epsilon_for_delta(1e-6) == pytest.approx(both.epsilon(1e-6), rel=1e-4)

@@ -15,13 +15,12 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from itertools import count
-
-from sqlalchemy import Engine, event
-from sqlalchemy.pool import Pool
 
 from dpbayes import Cost, Laplace
 from dpbayes.errors import LedgerError
+from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.export import lines, read
 from dpbayes.ledger.ledger import Ledger
 
@@ -31,13 +30,23 @@ STRIDE = 512
 def die_at(step: int) -> None:
     seen = count()
 
-    def tick(*_: object) -> None:
+    def tick() -> None:
         if next(seen) == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    for name in ("engine_connect", "before_cursor_execute", "after_cursor_execute", "commit"):
-        event.listen(Engine, name, tick)
-    event.listen(Pool, "checkin", tick)  # after the commit, before ``charge`` returns
+    for name in ("execute", "commit", "close"):  # the last after the commit, before ``charge`` returns
+        setattr(Connection, name, _ticking(tick, getattr(Connection, name), afterwards=name == "execute"))
+
+
+def _ticking(tick: Callable[[], None], call: Callable[..., object], *, afterwards: bool) -> Callable[..., object]:
+    def ticking(*arguments: object) -> object:
+        tick()
+        done = call(*arguments)
+        if afterwards:
+            tick()
+        return done
+
+    return ticking
 
 
 def limit_files(step: int, *, deadly: bool) -> None:

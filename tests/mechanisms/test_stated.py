@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes import Adjacency, Cost, Gaussian, PrivacyUnit, Stated
+from dpbayes import RDP, AdaptiveDP, Adjacency, Cost, Gaussian, PrivacyUnit, Stated
 from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.stated import StatedRDP
 
 UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
 
@@ -65,3 +66,49 @@ def test_its_epsilon_is_positive(bad: object) -> None:
 def test_its_delta_is_a_probability(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="delta"):
         stated(1.0, bad)
+
+
+# -- statements at one Rényi order ------------------------------------------------------------------------------------
+
+
+def rdp(order: float, epsilon: float) -> StatedRDP:
+    return StatedRDP(order=order, epsilon_stated=epsilon, unit=UNIT, what="a table of another office")
+
+
+@given(st.lists(st.tuples(st.floats(1.1, 60), st.floats(1e-3, 2)), min_size=1, max_size=4))
+def test_statements_of_different_orders_add_up_at_the_smallest(parts: list[tuple[float, float]]) -> None:
+    cost = Cost.total([rdp(order, epsilon) for order, epsilon in parts])
+    smallest = min(order for order, _ in parts)
+    assert cost.renyi(smallest) == pytest.approx(sum(epsilon for _, epsilon in parts))
+    assert cost.renyi(math.nextafter(smallest, 1)) == cost.renyi(smallest)
+    assert cost.renyi(smallest + 0.01) == math.inf
+
+
+def test_a_mechanism_with_the_stated_divergence_costs_no_more_than_the_statement() -> None:
+    for sigma in (1.0, 3.0, 8.0):
+        for order in (2.0, 6.0, 30.0):
+            true, said = Gaussian(sigma=sigma, unit=UNIT), rdp(order, Gaussian(sigma=sigma, unit=UNIT).renyi(order))
+            for at in (1.1, order):
+                assert true.renyi(at) <= said.renyi(at)
+            assert true.epsilon(1e-6) <= said.epsilon(1e-6)
+            assert true.concentrated(order) <= said.concentrated(order)
+            together = Cost.of(said, 3)
+            assert Cost.of(true, 3).epsilon(1e-6) <= together.epsilon(1e-6)
+
+
+def test_the_best_order_of_a_statement_is_its_own_where_delta_is_small() -> None:
+    said = rdp(5.0, 0.1)
+    assert said.epsilon(1e-6) == pytest.approx(0.1 + math.log(4) - (math.log(1e-6) + 5 * math.log(5)) / 4)
+    assert said.delta(said.epsilon(1e-6)) <= 1e-6 * (1 + 1e-9)
+
+
+def test_rules_admit_a_statement_whose_order_reaches_the_limits_own() -> None:
+    limit = AdaptiveDP(epsilon=2.0, delta=1e-6, rule="renyi")
+    assert limit.part(Cost.of(rdp(limit.order + 1, 0.01))) == pytest.approx(0.01 / limit.divergence)
+    assert limit.part(Cost.of(rdp(limit.order - 1, 0.01))) > 10 * limit.part(Cost.of(rdp(limit.order, 0.01)))
+    assert limit.part(Cost.of(rdp(3.0, 0.01))) > 1
+    wide = AdaptiveDP(epsilon=2.0, delta=1e-6, rule="gaussian")
+    high, low = (wide.part(Cost.of(rdp(order, 0.01))) for order in (60.0, 3.0))
+    assert high < 1 < low
+    assert RDP(order=4, epsilon=0.5).gap(Cost.of(rdp(4, 0.2)) + Cost.of(rdp(9, 0.2))) == pytest.approx(-0.1)
+    assert RDP(order=5, epsilon=0.5).gap(Cost.of(rdp(4, 0.2))) == math.inf

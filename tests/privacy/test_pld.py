@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dpbayes.privacy.pld import (
     Pld,
-    _accounted,
     _largest_convex_below,
+    accounted,
     compose,
     epsilon_of,
     from_atoms,
@@ -185,7 +185,7 @@ def test_a_delta_is_that_of_dp_accounting(
     removed: list[float], added: list[float], lowest: int, interval: float, epsilon: float
 ) -> None:
     pld = Pld(interval, ((lowest, np.array(removed), 0.01), (-lowest, np.array(added), 0.02)))
-    theirs = float(_accounted(pld).get_delta_for_epsilon(epsilon))
+    theirs = float(accounted(pld).get_delta_for_epsilon(epsilon))
     assert pld.delta(epsilon) == pytest.approx(max(theirs, 0.0), rel=1e-9, abs=1e-9)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy.engine import Connection
 from tests.simulation import writers
 from tests.simulation.histories import HEAD, History, Tally, at_every_step, at_random
 from tests.simulation.world import Fault
 from tests.simulation.writers import JOBS
 
 from dpbayes.ledger.account import Account
+from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.kept import Slot
 
 QUICK = ("tables, gaussian", "wide")

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, Literal
 from unittest.mock import patch
 
-import sqlalchemy
-
 import dpbayes.jobs.base
 import dpbayes.report.folder
 from dpbayes.curator import Curator
 from dpbayes.errors import TableError
+from dpbayes.ledger.connection import Connection
+from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import Threshold
@@ -206,8 +206,8 @@ _ON_PATHS = {
 }  # fmt: skip
 
 _CALLS: list[tuple[Any, str, str]] = [
-    (sqlalchemy.engine.Engine, "connect", "connect"),
-    (sqlalchemy.engine.Connection, "commit", "commit"),
+    (Store, "connect", "connect"),
+    (Connection, "commit", "commit"),
     (DuckDBEngine, "count", "count"),
     (DuckDBEngine, "occupied", "count"),
     (DuckDBEngine, "values", "count"),

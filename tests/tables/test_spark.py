@@ -130,8 +130,9 @@ def test_a_bad_file_is_refused_in_one_sentence_without_its_content(name, session
         open_table((session, str(tmp_path / name))).count(schema_of(SEX), [Marginal("sex")])
     assert SECRET not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
-    logs = list(spark_cluster.folder.glob("worker*/app-*/*/std*"))
-    assert logs  # of executors, which serve a session of ours
+    application = session.sparkContext.applicationId  # a session of ours; those of callers keep their own log
+    logs = list(spark_cluster.folder.glob(f"worker*/{application}/*/std*"))
+    assert logs
     assert not any(SECRET in log.read_text(errors="replace") for log in logs)
 
 

@@ -134,17 +134,12 @@ def _exported(text: str) -> tuple[str, Any]:
 
 def _entries(where: str) -> Mapping[str, list[Body]]:
     """The entries of every data set, unchecked: `dpbayes ledger verify` checks them."""
-    from sqlalchemy import select
-
+    from dpbayes.ledger import tables
     from dpbayes.ledger.store import Store
-    from dpbayes.ledger.tables import ENTRIES
 
     chains: dict[str, list[Body]] = {}
     with Store(where).reading() as connection:
-        rows = connection.execute(
-            select(ENTRIES.c.dataset, ENTRIES.c.text).order_by(ENTRIES.c.dataset, ENTRIES.c.serial)
-        )
-        for dataset, text in rows:
+        for dataset, text in tables.entries(connection):
             chains.setdefault(str(dataset), []).append(json.loads(text))
     return chains
 

@@ -14,7 +14,7 @@ import typer
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
 
-REQUIRED = ("numpy", "scipy", "dp-accounting", "randomgen", "duckdb", "pyarrow", "sqlalchemy")
+REQUIRED = ("numpy", "scipy", "dp-accounting", "randomgen", "duckdb", "pyarrow")
 OPTIONAL = {
     "matplotlib": "charts (dpbayes[plot])",
     "psycopg": "PostgreSQL tables and ledgers (dpbayes[postgres])",

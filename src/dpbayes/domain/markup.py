@@ -19,7 +19,7 @@ def tag(name: str, *children: str, **attributes: object) -> Html:
     '<th class="name" aria-hidden="true">&lt;b&gt;<i>x</i></th>'
     """
     listed = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -28,7 +28,12 @@ def tag(name: str, *children: str, **attributes: object) -> Html:
 
 def joined(parts: Iterable[str]) -> Html:
     """The parts one after the other, plain ones escaped."""
-    return Html("".join(part if isinstance(part, Html) else escape(part) for part in parts))
+    return Html("".join(part if isinstance(part, Html) else _escaped(part) for part in parts))
+
+
+def _escaped(text: str) -> str:
+    """Text for HTML; halves of surrogate pairs, which no file can hold, become question marks."""
+    return escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], *, heads: int = 1, **of: object) -> Html:

@@ -6,8 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-
 from dpbayes.errors import LedgerError
 
 LOCKED = "is locked by another process. Try again when that one has finished."
@@ -55,13 +53,15 @@ def told(name: str) -> Iterator[None]:
     """Turn any fault of the database called ``name`` into a LedgerError."""
     try:
         yield
-    except DBAPIError as problem:
-        raise LedgerError(f"Ledger: {name} {_reason(problem.orig)}") from problem
-    except (SQLAlchemyError, OSError) as problem:
+    except OSError as problem:
         raise LedgerError(f"Ledger: {name} {CLOSED}") from problem
+    except Exception as problem:
+        if not isinstance(problem, sqlite3.Error) and type(problem).__module__.partition(".")[0] != "psycopg":
+            raise
+        raise LedgerError(f"Ledger: {name} {_reason(problem)}") from problem
 
 
-def _reason(original: BaseException | None) -> str:
+def _reason(original: Exception) -> str:
     if isinstance(original, sqlite3.Error):
         table, code, otherwise = SQLITE, getattr(original, "sqlite_errorname", ""), DAMAGED
     else:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from sqlalchemy import Connection
-
 from dpbayes import _checks
 from dpbayes.domain import display
 from dpbayes.domain.codec import digest
@@ -17,6 +15,7 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger import export, tables
 from dpbayes.ledger.account import Account, Spending, mechanism
+from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
 from dpbayes.ledger.replay import release

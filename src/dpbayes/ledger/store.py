@@ -11,23 +11,17 @@ from read-only media, while a write-ahead log would leave charges in a second fi
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from sqlalchemy import URL, Connection, Engine, create_engine, insert, inspect, make_url, select, update
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import NullPool
-
-from dpbayes.errors import LedgerError, MissingExtra
+from dpbayes.errors import LedgerError
+from dpbayes.ledger import tables
+from dpbayes.ledger.connection import PATIENCE, Connection, check_driver
 from dpbayes.ledger.entry import FORMAT
 from dpbayes.ledger.faults import NO_LEDGER, told
 from dpbayes.ledger.replay import too_new
-from dpbayes.ledger.tables import LEDGER, META
-
-PATIENCE = 60
-"""Seconds to wait for another writer: longer than pricing a long history takes."""
 
 CREATION = 0x64706C67
 """Two creators at once would collide in PostgreSQL's catalogue: they queue at this advisory lock."""
@@ -37,15 +31,14 @@ class Store:
     """One database, given as a file path or a PostgreSQL URL."""
 
     def __init__(self, where: str | Path) -> None:
-        url = _url(where)
-        if url is None:
-            self.path: Path | None = Path(where).absolute()
-            self._engine = _file(self.path)
-            self.name = str(where)
-        else:
-            self.path = None
-            self._engine = _server(url)
-            self.name = f"postgresql://{url.host or ''}/{url.database or ''}"
+        self._address, self.name = _server(where)
+        self.path = None if self._address else Path(where).absolute()
+
+    def connect(self) -> Connection:
+        """A new connection, for one transaction."""
+        if self.path:
+            return Connection.to_file(self.path)
+        return Connection.to_server(self._address)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -65,7 +58,7 @@ class Store:
             if create:
                 self._create(connection)
             if self._check_format(connection) < FORMAT:  # from now on older programs would misread what is written
-                connection.execute(update(LEDGER).values(format=FORMAT))
+                connection.execute("UPDATE dpbayes_ledger SET format = ?", [FORMAT])
             yield connection
             connection.commit()
 
@@ -83,20 +76,18 @@ class Store:
         with told(self.name):
             if self.path and not self.path.is_file():
                 raise LedgerError(f"Ledger: {self.name} is not there. Create it with `dpbayes ledger init`.")
-            with self._engine.connect() as connection:
+            with closing(self.connect()) as connection:
                 for statement in begin:
-                    connection.exec_driver_sql(statement)
+                    connection.execute(statement)
                 yield connection
 
     def _create(self, connection: Connection) -> None:
         if not self.path:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({CREATION})")
-        if not inspect(connection).has_table(LEDGER.name):
-            META.create_all(connection)
-            connection.execute(insert(LEDGER).values(format=FORMAT))
+            connection.execute("SELECT pg_advisory_xact_lock(?)", [CREATION])
+        tables.create(connection, FORMAT)
 
     def _check_format(self, connection: Connection) -> int:
-        versions = connection.scalars(select(LEDGER.c.format)).all()
+        versions = [version for (version,) in connection.execute("SELECT format FROM dpbayes_ledger")]
         if len(versions) != 1 or not isinstance(versions[0], int) or versions[0] < 1:
             raise LedgerError(f"Ledger: {self.name} {NO_LEDGER}")
         if versions[0] > FORMAT:
@@ -104,33 +95,17 @@ class Store:
         return versions[0]
 
 
-def _url(where: str | Path) -> URL | None:
-    """The URL of a server, or ``None`` for a file."""
+def _server(where: str | Path) -> tuple[str, str]:
+    """The address of a server, empty for a file; and what to call it, without user and password."""
     if isinstance(where, Path) or "://" not in where:
-        return None
+        return "", str(where)
+    scheme, _, rest = where.partition("://")
     try:
-        url = make_url(where)
-    except (ArgumentError, ValueError):
-        url = None
-    if url is None or url.get_backend_name() != "postgresql":
+        address = urlsplit(f"postgresql://{rest}")
+        host, _ = address.hostname or "", address.port
+    except ValueError:
+        scheme = ""
+    if scheme.partition("+")[0] != "postgresql":
         raise LedgerError("Ledger: expected a file path, or a URL that begins with postgresql://.")
-    return url.set(drivername="postgresql+psycopg")
-
-
-def _file(path: Path) -> Engine:
-    def connect() -> sqlite3.Connection:
-        """Autocommit, so that transactions begin where this module says; ``mode=rw`` never creates a file."""
-        uri = f"{path.as_uri()}?mode=rw"
-        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
-        connection.execute("PRAGMA synchronous=EXTRA")
-        connection.execute("PRAGMA fullfsync=ON")
-        return connection
-
-    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
-
-
-def _server(url: URL) -> Engine:
-    try:
-        return create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
-    except ModuleNotFoundError as problem:
-        raise MissingExtra("Ledger: a PostgreSQL ledger needs psycopg. Install dpbayes[postgres].") from problem
+    check_driver()
+    return address.geturl(), f"postgresql://{host}/{address.path.removeprefix('/')}"

@@ -6,46 +6,44 @@ import hmac
 import secrets
 from collections.abc import Iterator
 
-from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, Text, insert, select, update
-
 from dpbayes.domain.codec import digest
 from dpbayes.errors import LedgerError
 from dpbayes.ledger.account import Account
+from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import Entry, broken
 from dpbayes.ledger.replay import replay
 
 KEY = "key"
 
-META = MetaData()
-
-LEDGER = Table("dpbayes_ledger", META, Column("format", Integer, primary_key=True))
-
-DATASETS = Table(
-    "dpbayes_datasets",
-    META,
-    Column("dataset", String, primary_key=True),
-    Column("head", String, nullable=False),  # hash of the last entry: shows when entries at the end are missing
-    Column("fingerprint", String),  # a secret key, and lines of part and keyed digest of the table; never exported
+TABLES = (
+    "CREATE TABLE dpbayes_ledger (format INTEGER NOT NULL PRIMARY KEY)",
+    # head: hash of the last entry, which shows when entries at the end are missing
+    # fingerprint: a secret key, and lines of part and keyed digest of the table; never exported
+    "CREATE TABLE dpbayes_datasets (dataset VARCHAR NOT NULL PRIMARY KEY, head VARCHAR NOT NULL, fingerprint VARCHAR)",
+    "CREATE TABLE dpbayes_entries (dataset VARCHAR NOT NULL, serial INTEGER NOT NULL, text TEXT NOT NULL, "
+    "hash VARCHAR NOT NULL, PRIMARY KEY (dataset, serial))",
 )
 
-ENTRIES = Table(
-    "dpbayes_entries",
-    META,
-    Column("dataset", String, primary_key=True),
-    Column("serial", Integer, primary_key=True, autoincrement=False),
-    Column("text", Text, nullable=False),
-    Column("hash", String, nullable=False),
-)
+
+def create(connection: Connection, version: int) -> None:
+    """Make the tables where there are none."""
+    there = "SELECT to_regclass('dpbayes_ledger')::text"
+    if not connection.server:
+        there = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'dpbayes_ledger'"
+    if connection.scalar(there) is None:
+        for table in TABLES:
+            connection.execute(table)
+        connection.execute("INSERT INTO dpbayes_ledger (format) VALUES (?)", [version])
 
 
 def datasets(connection: Connection) -> list[str]:
     """The data sets of the ledger."""
-    return sorted(connection.scalars(select(DATASETS.c.dataset)))
+    return sorted(dataset for (dataset,) in connection.execute("SELECT dataset FROM dpbayes_datasets"))
 
 
 def exists(connection: Connection, dataset: str) -> bool:
     """Whether the ledger holds this data set."""
-    return connection.scalar(select(DATASETS.c.head).where(DATASETS.c.dataset == dataset)) is not None
+    return connection.scalar("SELECT head FROM dpbayes_datasets WHERE dataset = ?", [dataset]) is not None
 
 
 def account(connection: Connection, dataset: str, *, lock: bool = False, known: Account | None = None) -> Account:
@@ -54,8 +52,8 @@ def account(connection: Connection, dataset: str, *, lock: bool = False, known: 
     An account ``known`` from before is returned as it is while its last hash, which fixes all that came before it,
     is still the last one. SQLite has no row locks and needs none: its write transactions exclude each other.
     """
-    query = select(DATASETS.c.head).where(DATASETS.c.dataset == dataset)
-    head = connection.scalar(query.with_for_update() if lock else query)
+    query = "SELECT head FROM dpbayes_datasets WHERE dataset = ?"
+    head = connection.scalar(_locking(connection, query) if lock else query, [dataset])
     if head is None:
         raise LedgerError(
             f"Ledger: there is no data set {dataset!r} in it. Check the name, or add it with `dpbayes ledger init`."
@@ -70,9 +68,7 @@ def account(connection: Connection, dataset: str, *, lock: bool = False, known: 
 
 def _texts(connection: Connection, dataset: str) -> Iterator[str]:
     rows = connection.execute(
-        select(ENTRIES.c.serial, ENTRIES.c.text, ENTRIES.c.hash)
-        .where(ENTRIES.c.dataset == dataset)
-        .order_by(ENTRIES.c.serial)
+        "SELECT serial, text, hash FROM dpbayes_entries WHERE dataset = ? ORDER BY serial", [dataset]
     )
     for place, (serial, text, stored) in enumerate(rows):
         if serial != place or not isinstance(text, str) or digest(text) != stored:
@@ -80,14 +76,22 @@ def _texts(connection: Connection, dataset: str) -> Iterator[str]:
         yield text
 
 
+def entries(connection: Connection) -> Iterator[tuple[str, str]]:
+    """The data set and the text of every entry, unchecked, in order."""
+    yield from connection.execute("SELECT dataset, text FROM dpbayes_entries ORDER BY dataset, serial")
+
+
 def append(connection: Connection, entry: Entry) -> None:
     """Add an entry at the end of the chain of its data set."""
     dataset = str(entry.body["dataset"])
-    connection.execute(insert(ENTRIES).values(dataset=dataset, serial=entry.serial, text=entry.text, hash=entry.hash))
+    connection.execute(
+        "INSERT INTO dpbayes_entries (dataset, serial, text, hash) VALUES (?, ?, ?, ?)",
+        [dataset, entry.serial, entry.text, entry.hash],
+    )
     if entry.serial == 0:
-        connection.execute(insert(DATASETS).values(dataset=dataset, head=entry.hash))
+        connection.execute("INSERT INTO dpbayes_datasets (dataset, head) VALUES (?, ?)", [dataset, entry.hash])
     else:
-        connection.execute(update(DATASETS).where(DATASETS.c.dataset == dataset).values(head=entry.hash))
+        connection.execute("UPDATE dpbayes_datasets SET head = ? WHERE dataset = ?", [entry.hash, dataset])
 
 
 def fingerprint_changed(connection: Connection, dataset: str, of: str, value: str) -> bool:
@@ -95,8 +99,8 @@ def fingerprint_changed(connection: Connection, dataset: str, of: str, value: st
 
     What format 1 kept had no key: it is forgotten.
     """
-    mine = DATASETS.c.dataset == dataset
-    stored = connection.scalar(select(DATASETS.c.fingerprint).where(mine).with_for_update())
+    query = "SELECT fingerprint FROM dpbayes_datasets WHERE dataset = ?"
+    stored = connection.scalar(_locking(connection, query), [dataset])
     lines = [line.split(" ") for line in (stored or "").splitlines()]
     kept = {line[0]: line[1] for line in lines if len(line) == 2}
     if KEY not in kept:
@@ -105,5 +109,9 @@ def fingerprint_changed(connection: Connection, dataset: str, of: str, value: st
     part, keyed = (hmac.new(key, text.encode(), "sha256").hexdigest() for text in (f"part {of}", f"value {value}"))
     before = kept.get(part)
     text = "\n".join(f"{name} {text}" for name, text in sorted((kept | {part: keyed}).items()))
-    connection.execute(update(DATASETS).where(mine).values(fingerprint=text))
+    connection.execute("UPDATE dpbayes_datasets SET fingerprint = ? WHERE dataset = ?", [text, dataset])
     return before not in (None, keyed)
+
+
+def _locking(connection: Connection, query: str) -> str:
+    return f"{query} FOR UPDATE" if connection.server else query

@@ -23,11 +23,13 @@ from dpbayes.mechanisms.rounding import (
     rounded,
 )
 from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pair import GammaPair
 from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.published import trigamma_bound
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dirichlet:
     """y ~ Dirichlet(r·c + α), or equally the independent gammas z ~ Gamma(r·c + α) that it normalises.

@@ -14,6 +14,7 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import Corners, gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, raised
 
@@ -33,6 +34,7 @@ NEGLIGIBLE = 1e-30
 """Tails below this chance are not covered by the shift; the ledger counts them."""
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaussian:
     """Each count plus independent discrete Gaussian noise, P[k] ∝ exp(−k²/2σ²).

@@ -13,10 +13,12 @@ from dpbayes._checks import Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.solve import rounded_towards_infinity
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laplace:
     """Each count plus independent discrete Laplace noise, P[k] ∝ exp(−|k|/scale).

@@ -16,11 +16,13 @@ from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.stated import Stated
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 
 Flags = NDArray[np.bool_]
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PosteriorLaplace:
     """Discrete Laplace noise, P[k] ∝ exp(−|k|/scale), on all counts but the last, which closes the sum.

@@ -14,6 +14,7 @@ from dpbayes.privacy.cost import Priced
 KINDS = {
     "dirichlet-1": "dpbayes.mechanisms.dirichlet:UnroundedDirichlet",
     "dirichlet-2": "dpbayes.mechanisms.dirichlet:Dirichlet",
+    "dp-event-1": "dpbayes.mechanisms.events:Event",
     "gaussian-1": "dpbayes.mechanisms.gaussian:Gaussian",
     "hellinger-1": "dpbayes.mechanisms.hellinger.mechanism:Hellinger",
     "laplace-1": "dpbayes.mechanisms.laplace:Laplace",
@@ -23,6 +24,7 @@ KINDS = {
     "pseudo-records-1": "dpbayes.mechanisms.urn:PseudoRecords",
     "selection-1": "dpbayes.mechanisms.selection:Selection",
     "stated-1": "dpbayes.mechanisms.stated:Stated",
+    "stated-rdp-1": "dpbayes.mechanisms.stated:StatedRDP",
 }
 
 

@@ -14,6 +14,7 @@ from dpbayes._checks import Floats
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.base import Record
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld, from_profile
 
 ROUND_UP = 1.0 + 1e-12
@@ -23,6 +24,7 @@ Below = Callable[[int], int]
 """A uniform whole number from 0 to just below its argument."""
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """One candidate, the better the lower its score: P[i] ∝ exp(−ε·s_i/R), with ε the ``sharpness``.

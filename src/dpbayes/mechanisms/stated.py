@@ -1,4 +1,4 @@
-"""A release whose cost is known only as an (ε, δ) statement, such as one made by another library."""
+"""Releases whose cost is known only by a statement, (ε, δ) or Rényi, such as those made by other libraries."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
+from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld, from_statement
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
     """Priced as the worst mechanism that satisfies (ε, δ): randomised response, betrayed with probability δ.
@@ -92,6 +96,98 @@ class Stated:
         return cls(
             epsilon_stated=record["epsilon"],  # type: ignore[arg-type]
             delta_stated=record["delta"],  # type: ignore[arg-type]
+            unit=PrivacyUnit.from_record(record["unit"]),
+            what=str(record["what"]),
+        )
+
+
+@on_arrays
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedRDP:
+    """A release known to be (λ, ε)-RDP at one order, which holds at every lower order too and says nothing above.
+
+    Statements of different orders add up at the smallest of them. A ledger with the rule ``renyi`` charges the stated ε
+    where the order reaches the limit's. Else, and by the rule ``gaussian``, it charges the Gaussian shift that covers
+    the (ε, δ) profile of the statement, which is dear where the order is small.
+
+    Source: [RDP] lemma 1; [Mironov17] propositions 1 and 9.
+
+    >>> from dpbayes.privacy.cost import Cost
+    >>> unit = PrivacyUnit(adjacency="add-remove")
+    >>> one = StatedRDP(order=8, epsilon_stated=0.1, unit=unit, what="a map")
+    >>> other = StatedRDP(order=3, epsilon_stated=0.2, unit=unit, what="a table")
+    >>> cost = Cost.total([one, other])
+    >>> round(cost.renyi(3), 9), cost.renyi(3.1)
+    (0.3, inf)
+    """
+
+    order: float
+    epsilon_stated: float
+    unit: PrivacyUnit
+    what: str
+
+    def __post_init__(self) -> None:
+        _checks.order("StatedRDP", self.order)
+        _checks.positive("StatedRDP", order=self.order, epsilon=self.epsilon_stated)
+        _checks.unit("StatedRDP", self.unit)
+        object.__setattr__(self, "order", float(self.order))
+        object.__setattr__(self, "epsilon_stated", float(self.epsilon_stated))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cost is exact. It is a bound at one order."""
+        return False
+
+    def renyi(self, order: float) -> float:
+        """ε up to the stated order, for divergences do not fall with the order; infinite above."""
+        _checks.order("StatedRDP", order)
+        return self.epsilon_stated if order <= self.order else math.inf
+
+    def concentrated(self, omega: float) -> float:
+        """ρ(ω) = ε for ω up to the stated order: D_λ ≤ ε ≤ ε·λ; else infinite
+
+        Symbols: ω omega, ε epsilon_stated.
+        Source: [BDRS18] definition 1.
+        Adjacency: that of the statement.
+        """
+        _checks.order("StatedRDP", omega)
+        return self.epsilon_stated if omega <= self.order else math.inf
+
+    def _bound(self) -> RenyiBound:
+        return RenyiBound(self.renyi, last_order=math.nextafter(self.order, math.inf))
+
+    def delta(self, epsilon: float) -> float:
+        """δ by the best order up to the stated one."""
+        _checks.non_negative("StatedRDP", epsilon=epsilon)
+        at_stated = renyi_to_delta(self.order, self.epsilon_stated, epsilon)
+        return min(self._bound().delta(epsilon), at_stated)
+
+    def epsilon(self, delta: float) -> float:
+        """ε by the best order up to the stated one."""
+        _checks.probability("StatedRDP", delta=delta)
+        at_stated = renyi_to_epsilon(self.order, self.epsilon_stated, delta)
+        return min(self._bound().epsilon(delta), at_stated)
+
+    def pld(self, interval: float) -> Pld:
+        """A loss distribution that dominates every release with this statement."""
+        return self._bound().pld(interval)
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {
+            "mechanism": "stated-rdp-1",
+            "order": self.order,
+            "epsilon": self.epsilon_stated,
+            "unit": self.unit.record(),
+            "what": self.what,
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> StatedRDP:
+        """Read the JSON form back."""
+        return cls(
+            order=record["order"],  # type: ignore[arg-type]
+            epsilon_stated=record["epsilon"],  # type: ignore[arg-type]
             unit=PrivacyUnit.from_record(record["unit"]),
             what=str(record["what"]),
         )

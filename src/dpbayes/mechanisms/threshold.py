@@ -16,6 +16,7 @@ from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 
 LARGEST = 2**50
@@ -25,6 +26,7 @@ ROUND_UP = 1.0 + 1e-12
 """Covers the rounding of an exponential whose argument is at most 745, the last before underflow."""
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
     """The categories whose count plus discrete Laplace noise is above ``threshold``; one that nobody has is never kept.

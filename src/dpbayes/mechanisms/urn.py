@@ -21,12 +21,14 @@ from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 
 _FEW = 2**12
 """Up to this many records the concentrated cost looks at many orders."""
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PseudoRecords:
     """Counts of ``records`` draws from y ~ Dirichlet(r·c + α), y itself never computed: whole numbers throughout.

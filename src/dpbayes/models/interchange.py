@@ -1,10 +1,10 @@
-"""Networks for other programs: pgmpy objects (extra ``networks``) and BIF files."""
+"""Networks for other programs: pgmpy objects (extra ``networks``), BIF, NET and UAI files."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -125,6 +125,54 @@ def from_bif(text: str) -> Network:
         raise InvalidArgument("networks: this is not a BIF file that can be read.") from None
 
 
+def to_net(network: Network) -> str:
+    """The text of a NET file, as Hugin and bnlearn read it; a name that is no plain word becomes a label."""
+    short = _identifiers(network.nodes)
+    lines = ["net", "{", "}"]
+    for node in network.nodes:
+        states = " ".join(_in_quotes(level) for level in network.levels[node])
+        lines += [f"node {short[node]}", "{", f"  label = {_in_quotes(node)};", f"  states = ( {states} );", "}"]
+    for node, parents in network.parents.items():
+        given = f" | {' '.join(short[parent] for parent in parents)}" if parents else ""
+        shape = [len(network.levels[name]) for name in (*parents, node)]
+        data = _nested(network.tables[node].reshape(shape))
+        lines += [f"potential ( {short[node]}{given} )", "{", f"  data = {data};", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def to_uai(network: Network) -> str:
+    """The text of a UAI file: variables and their levels are numbered in the order of the nodes.
+
+    As the format has it, a table names its child last, and the child's levels vary fastest.
+    """
+    place = {node: str(number) for number, node in enumerate(network.nodes)}
+    lines = ["BAYES", str(len(place)), " ".join(str(len(network.levels[node])) for node in place), str(len(place))]
+    scopes = {node: (*network.parents[node], node) for node in place}
+    lines += [f"{len(scope)} {' '.join(place[name] for name in scope)}" for scope in scopes.values()]
+    for node in place:
+        table = network.tables[node]
+        lines += ["", str(table.size), *(" ".join(repr(float(share)) for share in row) for row in table)]
+    return "\n".join(lines) + "\n"
+
+
+def _nested(table: Floats) -> str:
+    if table.ndim == 1:
+        return f"( {' '.join(repr(float(share)) for share in table)} )"
+    return f"({''.join(_nested(part) for part in table)})"
+
+
+def _identifiers(names: Iterable[str]) -> dict[str, str]:
+    """A different word of letters, digits and underscores for each name."""
+    found: dict[str, str] = {}
+    for name in names:
+        word = re.sub(r"\W", "_", name, flags=re.ASCII)
+        word = word if word[:1].isalpha() else f"n{word}"
+        while word in found.values():
+            word += "_"
+        found[name] = word
+    return found
+
+
 def _bif_table(body: list[str], child: str, parents: tuple[str, ...], levels: dict[str, tuple[str, ...]]) -> Floats:
     shape = [len(levels[parent]) for parent in parents]
     table = np.full((int(np.prod(shape)), len(levels[child])), np.nan)
@@ -169,8 +217,10 @@ def _assembled(levels: dict[str, tuple[str, ...]], found: dict[str, tuple[tuple[
 
 
 def _quoted(name: str) -> str:
-    if _PLAIN.fullmatch(name):
-        return name
+    return name if _PLAIN.fullmatch(name) else _in_quotes(name)
+
+
+def _in_quotes(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

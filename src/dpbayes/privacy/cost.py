@@ -7,16 +7,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dpbayes import _checks
 from dpbayes.domain import display
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon, pure_mu
-from dpbayes.privacy.pld import ROUNDING, Pld, compose, delta_of, epsilon_of
+from dpbayes.privacy.pld import ROUNDING, Pld, accounted, compose, delta_of, epsilon_of
 from dpbayes.privacy.solve import rounded_towards_infinity
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
@@ -61,6 +65,7 @@ class Priced(Protocol):
         """JSON form."""
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Cost:
     """The cost of several releases of the same data, adaptively chosen or not.
@@ -219,8 +224,17 @@ class Cost:
         return self.entries[0][0] if self.releases == 1 else None
 
     def pld(self) -> Pld:
-        """The composed privacy loss distribution, by dp-accounting."""
+        """The composed privacy loss distribution."""
         return _composed(self.entries)
+
+    def to_pld(self, interval: float = 1e-4) -> PrivacyLossDistribution:
+        """The composed privacy loss distribution as an object of dp-accounting, never too optimistic.
+
+        dp-accounting composes only distributions of one ``interval``, the distance between their losses. Give that of
+        the distribution you will compose it with; the default is that of dp-accounting.
+        """
+        _checks.positive("Cost", interval=interval)
+        return accounted(compose((_one(mechanism, interval), times) for mechanism, times in self.entries))
 
     @property
     def interval(self) -> float:

@@ -196,7 +196,7 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     heap: list[tuple[int, int, PrivacyLossDistribution]] = []
     for serial, (pld, times) in enumerate(listed):
         tail = TAIL if times * pld.size > LONG else 0.0
-        one = _accounted(pld)
+        one = accounted(pld)
         repeated = one.self_compose(times, tail) if times > 1 else one
         heapq.heappush(heap, (_size(repeated), serial, repeated))
     serial = len(heap)
@@ -237,7 +237,8 @@ def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
 # dp-accounting has no public way to ask for what is in its distributions: these three read and write their fields.
 
 
-def _accounted(pld: Pld) -> PrivacyLossDistribution:
+def accounted(pld: Pld) -> PrivacyLossDistribution:
+    """The same distribution as an object of dp-accounting."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     made = (pld_pmf.DensePLDPmf(pld.interval, *masses, True) for masses in pld.directions)

@@ -1,4 +1,4 @@
-"""Bars with whiskers, as SVG without text: labels and numbers stay HTML, so they wrap, scale and can be read aloud."""
+"""Bars with whiskers and shaded cells. Labels and numbers stay HTML, so they wrap, scale and can be read aloud."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from dataclasses import dataclass
 
 from dpbayes.domain.markup import Html, joined, tag
 
-ROW, BAR, CAP = 24, 12, 8
+ROW, BAR, CAP = 22, 11, 7
 """Height in pixels of a row, of its bar and of the whisker's caps."""
 
-TALLEST = 1000
+TALLEST = 999
 """Lines of the grid fill rows whose labels wrap up to this height; the style sheet clips them."""
 
-MOST_DIGITS = 6
+WIDTH = 1000
+"""Units across a drawing, however wide it is on the page."""
 
 NOTHING = 1e-12
-"""Bars shorter than this are as good as none."""
+"""A bar shorter than this is not there."""
+
+NARROW = 2
+"""Columns of numbers that small screens show."""
+
+SHADES = 6
+"""Steps from paper to the darkest shade of a cell; the style sheet has a class for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One cell: its levels, its share, and the interval of the share."""
+    """One cell: its labels, its share, the interval of the share, and how the columns beside the drawing read."""
 
     labels: tuple[str, ...]
     value: float
     lower: float | None = None
     upper: float | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def reach(self) -> float:
         """Where the drawing ends."""
         return max(self.value, self.upper or 0.0)
-
-    @property
-    def width(self) -> float | None:
-        """Of the interval."""
-        return None if self.lower is None or self.upper is None else self.upper - self.lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,9 @@ class Scale:
         """The last mark."""
         return self.step * self.steps
 
-    def at(self, share: float) -> str:
-        """The position of a share along the axis, which drawings never leave."""
-        return f"{100.0 * min(max(share / self.end, 0.0), 1.0):.3f}%"
+    def at(self, share: float) -> int:
+        """The position of a share along the axis, which drawings never leave, of ``WIDTH``."""
+        return round(WIDTH * min(max(share / self.end, 0.0), 1.0))
 
     @property
     def marks(self) -> list[float]:
@@ -76,38 +79,27 @@ class Scale:
         return [index * self.step for index in range(self.steps + 1)]
 
 
-def digits_for(bars: Sequence[Bar]) -> int:
-    """Decimals of a percentage that show two digits of the typical uncertainty."""
-    widths = sorted(bar.width for bar in bars if bar.width is not None and bar.width > 0)
-    typical = widths[len(widths) // 2] if widths else 0.1
-    return min(max(1 - math.floor(math.log10(100.0 * typical)), 0), MOST_DIGITS)
-
-
-def percent(share: float, digits: int) -> str:
-    """A share for people."""
-    return f"{100.0 * float(share):.{digits}f} %"
-
-
-def bar_chart(columns: Sequence[str], bars: Sequence[Bar], scale: Scale, *, digits: int) -> Html:
-    """A table with one row a bar: the levels, the drawing, the number and its interval."""
-    with_interval = any(bar.width is not None for bar in bars)
-    head = [tag("th", column, scope="col") for column in columns]
-    head += [tag("td", class_="drawing"), tag("th", "share", scope="col", class_="number")]
-    if with_interval:
-        head.append(tag("th", "interval", scope="col", class_="number interval"))
+def bar_chart(caption: str, names: Sequence[str], columns: Sequence[str], bars: Sequence[Bar], scale: Scale) -> Html:
+    """A table with one row per bar: its labels, the drawing, and the texts of the columns."""
+    head = [tag("th", name, scope="col") for name in names]
+    styles = ["number" if at < NARROW else "number wide" for at in range(len(columns))]
+    head.append(tag("td", class_="drawing"))
+    head += [tag("th", column, scope="col", class_=css) for column, css in zip(columns, styles, strict=True)]
     rows = []
     for bar in bars:
         cells = [tag("th", label, scope="row", dir="auto") for label in bar.labels]
-        cells += [
-            tag("td", _drawing(bar, scale), class_="drawing"),
-            tag("td", percent(bar.value, digits), class_="number"),
-        ]
-        if with_interval:
-            cells.append(tag("td", _interval(bar, digits), class_="number interval"))
+        cells.append(tag("td", _drawing(bar, scale), class_="drawing"))
+        cells += [tag("td", text, class_=css) for text, css in zip(bar.texts, styles, strict=True)]
         rows.append(tag("tr", *cells))
-    axis = tag("tr", *(tag("td") for _ in columns), tag("td", _axis(scale), class_="drawing"))
+    axis = tag(
+        "tr",
+        *(tag("td") for _ in names),
+        tag("td", _axis(scale), class_="drawing"),
+        *(tag("td", class_=css) for css in styles),
+    )
     return tag(
         "table",
+        tag("caption", caption),
         tag("thead", tag("tr", *head)),
         tag("tbody", *rows),
         tag("tfoot", axis, aria_hidden="true"),
@@ -115,21 +107,19 @@ def bar_chart(columns: Sequence[str], bars: Sequence[Bar], scale: Scale, *, digi
     )
 
 
-def _interval(bar: Bar, digits: int) -> str:
-    if bar.lower is None or bar.upper is None:
-        return "–"
-    return f"{100.0 * bar.lower:.{digits}f} – {100.0 * bar.upper:.{digits}f}"
-
-
 def _drawing(bar: Bar, scale: Scale) -> Html:
-    middle, half_cap = ROW / 2, CAP / 2
-    shapes = [_line(scale.at(mark), scale.at(mark), -TALLEST, TALLEST, "grid") for mark in scale.marks]
-    shapes.append(tag("rect", x=0, y=middle - BAR / 2, width=scale.at(bar.value), height=BAR, class_="bar"))
+    middle, top, low_end = ROW // 2, (ROW - CAP) // 2, (ROW + CAP) // 2
+    grid = "".join(f"M{scale.at(mark)}-{TALLEST}V{TALLEST}" for mark in scale.marks)
+    shapes = [
+        tag("path", d=grid, class_="grid"),
+        tag("rect", y=(ROW - BAR) // 2, width=scale.at(bar.value), height=BAR, class_="bar"),
+    ]
     if bar.lower is not None and bar.upper is not None:
         low, high = scale.at(bar.lower), scale.at(bar.upper)
-        shapes.append(_line(low, high, middle, middle, "whisker"))
-        shapes += [_line(end, end, middle - half_cap, middle + half_cap, "whisker") for end in (low, high)]
-    return tag("svg", joined(shapes), width="100%", height=ROW, aria_hidden="true")
+        caps = f"M{low} {top}V{low_end}M{high} {top}V{low_end}M{low} {middle}H{high}"
+        shapes.append(tag("path", d=caps, class_="whisker"))
+    box = f"0 0 {WIDTH} {ROW}"
+    return tag("svg", joined(shapes), viewBox=box, preserveAspectRatio="none", height=ROW, aria_hidden="true")
 
 
 def _axis(scale: Scale) -> Html:
@@ -137,14 +127,20 @@ def _axis(scale: Scale) -> Html:
     apart = 100.0 * scale.step * every
     digits = next((digits for digits in range(12) if math.isclose(apart, round(apart, digits))), 12)
     marks = [
-        tag("text", f"{100.0 * mark:.{digits}f}", x=scale.at(mark), y=14, text_anchor="middle")
+        tag("text", f"{100.0 * mark:.{digits}f}", x=f"{100 * scale.at(mark) / WIDTH:g}%", y=13, text_anchor="middle")
         for mark in scale.marks[::every]
     ]
-    return tag("svg", joined(marks), width="100%", height=20, class_="axis")
+    return tag("svg", joined(marks), height=18, class_="axis", aria_hidden="true")
 
 
-def _line(x1: str, x2: str, y1: float, y2: float, kind: str) -> Html:
-    return tag("line", x1=x1, x2=x2, y1=y1, y2=y2, class_=kind)
+def shade(share: float, largest: float) -> str:
+    """The class of a cell: the larger its share, the darker.
+
+    >>> shade(0.0, 0.5), shade(0.5, 0.5)
+    ('s0', 's6')
+    """
+    part = share / largest if largest > 0 and math.isfinite(share) else 0.0
+    return f"s{min(max(round(SHADES * part), 0), SHADES)}"
 
 
 def gauge(share: float, label: str) -> Html:
@@ -152,10 +148,10 @@ def gauge(share: float, label: str) -> Html:
     return tag(
         "svg",
         tag("title", label),
-        tag("rect", x=0, y=0, width="100%", height=18, class_="limit"),
-        tag("rect", x=0, y=0, width=f"{100.0 * min(max(share, 0.0), 1.0):.3f}%", height=18, class_="spent"),
+        tag("rect", x=0, y=0, width="100%", height=14, class_="limit"),
+        tag("rect", x=0, y=0, width=f"{100.0 * min(max(share, 0.0), 1.0):.3f}%", height=14, class_="spent"),
         width="100%",
-        height=18,
+        height=14,
         role="img",
         aria_label=label,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import shutil
 from collections.abc import Callable
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 from dpbayes import _checks
 from dpbayes.domain import durable
 from dpbayes.domain.codec import digest
-from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import ReleaseError
 from dpbayes.release import arrow
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
 from dpbayes.release.table import TableView
+from dpbayes.report.appendix import file_names
 from dpbayes.report.page import report_html
 
 if TYPE_CHECKING:
@@ -57,9 +56,8 @@ def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> t
     writers: dict[str, Callable[[Path], object]] = {
         "report.html": lambda path: path.write_text(report_html(release), encoding="utf-8")
     }
-    for number, table in enumerate(release.tables, start=1):
+    for name, table in zip(file_names(release, f".{numbers}"), release.tables, strict=True):
         view = TableView(release, table)
-        name = f"{number}-{file_stem(table.marginal)}.{numbers}"
         writers[name] = lambda path, view=view: _write_numbers(view.to_arrow(), path, numbers)  # type: ignore[misc]
     beside = _beside(where)
     try:
@@ -87,16 +85,6 @@ def _beside(where: Path) -> Path:
 
 def _cannot_write(where: Path, problem: OSError) -> ReleaseError:
     return ReleaseError(f"Release: cannot write to {str(where)!r}: {problem.strerror or 'the disk refused'}.")
-
-
-def file_stem(marginal: Marginal) -> str:
-    """A file name for a table, of letters and digits.
-
-    >>> file_stem(Marginal.parse("income|sex,age group"))
-    'income-by-sex-age-group'
-    """
-    said = "-by-".join("-".join(side) for side in (marginal.of, marginal.given) if side)
-    return re.sub(r"\W+", "-", said).strip("-")[:40] or "table"
 
 
 def _write_numbers(numbers: pyarrow.Table, path: Path, kind: Numbers) -> None:

@@ -13,7 +13,7 @@ from dpbayes.models.metrics import Scores
 from dpbayes.models.network import Network
 from dpbayes.release.table import TableView
 from dpbayes.report.charts import BLUE, GREY, ORANGE
-from dpbayes.report.tables import View
+from dpbayes.report.view import View
 
 FORMATS = (".png", ".svg", ".pdf")
 LARGEST_MAP = 60
@@ -109,23 +109,18 @@ def plot_table(view: TableView, path: str | Path | None = None) -> Any:
         raise InvalidArgument(f"figure: expected a file that ends in {', '.join(FORMATS)}, got {Path(path).name!r}.")
     plt = _pyplot()
     shown = View(view.release, view.table)
-    rows = shown.shown_rows if view.marginal.given else [0]
-    figure, axes = plt.subplots(
-        len(rows), 1, figsize=(7.0, 0.6 + sum(0.35 + 0.28 * len(shown.shown_cells(row)) for row in rows)),
-        layout="constrained", squeeze=False, sharex=True,
-    )  # fmt: skip
-    for row, panel in zip(rows, axes[:, 0], strict=True):
-        bars = shown.bars(shown.shown_cells(row), all_labels=not view.marginal.given)
-        for position, bar in enumerate(reversed(bars)):
-            panel.barh(position, 100.0 * bar.value, color=BLUE, height=0.6)
-            if bar.lower is not None and bar.upper is not None:
-                panel.plot([100.0 * bar.lower, 100.0 * bar.upper], [position, position], color=GREY, linewidth=1.5)
-        panel.set_yticks(range(len(bars)), [" · ".join(bar.labels) for bar in reversed(bars)])
-        panel.spines[["top", "right"]].set_visible(False)
-        if view.marginal.given:
-            levels = shown.levels(shown.shown_cells(row)[0])[: len(view.marginal.given)]
-            panel.set_title(", ".join(levels), loc="left", fontsize=10)
-    axes[-1, 0].set_xlabel(f"share, in percent, with {100 * view.release.level:g} % intervals")
+    cells, product = shown.shown, shown.shares
+    if product is None:
+        raise InvalidArgument("figure: this table carries no estimate. Use release.save, or Posterior, to compute it.")
+    figure, panel = plt.subplots(figsize=(7.0, 0.9 + 0.28 * len(cells)), layout="constrained")
+    for position, cell in enumerate(reversed(cells)):
+        panel.barh(position, 100.0 * product.values[cell], color=BLUE, height=0.6)
+        if product.lower is not None and product.upper is not None:
+            ends = [100.0 * product.lower[cell], 100.0 * product.upper[cell]]
+            panel.plot(ends, [position, position], color=GREY, linewidth=1.5)
+    panel.set_yticks(range(len(cells)), [" · ".join(shown.names(cell)) for cell in reversed(cells)])
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_xlabel(f"share, in percent, with {100 * view.release.level:g} % intervals")
     figure.suptitle(str(view.marginal), fontsize=11)
     if path is not None:
         figure.savefig(path, dpi=150)

@@ -1,250 +1,190 @@
-"""One section a table: bars with intervals, groups, and the numbers."""
+"""One section per table: bars for one attribute, a shaded cross table for more, and footnotes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import prod
+import math
+from itertools import groupby
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.markup import Html, joined, table, tag
-from dpbayes.release.format import Group, Product, Release, Table
+from dpbayes.domain.markup import Html, tag
+from dpbayes.release.format import Product, Release, Table
 from dpbayes.report import words
-from dpbayes.report.figures import Bar, Scale, bar_chart, digits_for, percent
+from dpbayes.report.figures import Bar, Scale, bar_chart, shade
+from dpbayes.report.rounding import spread_text, step_of, text_of
+from dpbayes.report.view import View
 
-MOST_CELLS = 60
-"""A larger table shows its largest cells only."""
-
-FEWEST_GROUPS, MOST_GROUPS = 4, 12
-"""How many groups a larger conditional table shows."""
-
-WIDE = 0.2
-"""A group with an interval this wide is called small."""
-
-PRODUCTS = {"draw": "draw", "counts": "records", "population": "share in the population"}
-"""What the table of numbers lists; the estimated shares of the records are in the figure."""
+SWALLOWED = "†"
+IMPOSSIBLE = "–"
 
 
-@dataclass(frozen=True)
-class View:
-    """A table as rows (the combinations of *given*; one row if there are none) of cells."""
-
-    release: Release
-    source: Table
-
-    @property
-    def level(self) -> float:
-        """Of the intervals."""
-        return self.release.level
-
-    @cached_property
-    def axes(self) -> tuple[Attribute, ...]:
-        """The attributes of the table."""
-        return self.release.axes(self.source)
-
-    @cached_property
-    def shape(self) -> tuple[int, ...]:
-        """Levels per axis."""
-        return tuple(len(axis.levels) for axis in self.axes)
-
-    @cached_property
-    def rows(self) -> int:
-        """Number of groups."""
-        return prod(self.shape[: len(self.source.marginal.given)])
-
-    @property
-    def columns(self) -> int:
-        """Cells of a group."""
-        return prod(self.shape) // self.rows
-
-    @cached_property
-    def shares(self) -> Product | None:
-        """What is drawn as bars: the estimate of the shares of the records, or the shares of pseudo-records."""
-        if self.source.kind not in ("pseudo-records", "shares"):
-            return self.source.products.get("empirical")
-        values = self.source.values.reshape(self.rows, -1)
-        whole = np.maximum(values.sum(axis=1, keepdims=True), 1.0) if self.source.kind == "pseudo-records" else 1.0
-        return Product(values=(values / whole).ravel())
-
-    @property
-    def size(self) -> Floats:
-        """What cells are ranked by."""
-        shares = self.source.values if self.shares is None else self.shares.values
-        return np.asarray(shares, dtype=np.float64)
-
-    def levels(self, cell: int) -> tuple[str, ...]:
-        """The levels of a cell on all axes."""
-        position = np.unravel_index(cell, self.shape)
-        return tuple(axis.levels[int(at)] for axis, at in zip(self.axes, position, strict=True))
-
-    def bars(self, cells: Sequence[int], *, all_labels: bool = True) -> list[Bar]:
-        """The bars of these cells."""
-        skip = 0 if all_labels else len(self.source.marginal.given)
-        shares = self.shares
-        if shares is None:
-            return []
-        return [
-            Bar(
-                labels=self.levels(cell)[skip:],
-                value=shares.values[cell],
-                lower=None if shares.lower is None else shares.lower[cell],
-                upper=None if shares.upper is None else shares.upper[cell],
-            )
-            for cell in cells
-        ]
-
-    @cached_property
-    def small(self) -> list[int]:
-        """The groups that have a wide interval."""
-        if self.shares is None or self.shares.lower is None or self.shares.upper is None:
-            return []
-        widths = np.subtract(self.shares.upper, self.shares.lower).reshape(self.rows, -1)
-        return [int(row) for row in np.flatnonzero(widths.max(axis=1) >= WIDE)]
-
-    @cached_property
-    def shown_rows(self) -> list[int]:
-        """The groups on display: all of them in order, or the largest."""
-        most = min(max(MOST_CELLS // self.columns, FEWEST_GROUPS), MOST_GROUPS)
-        if self.rows * self.columns <= MOST_CELLS or self.rows <= most or not self.source.groups:
-            return list(range(min(self.rows, MOST_CELLS)))
-        return _largest(np.array([group.records for group in self.source.groups]), most)
-
-    def shown_cells(self, row: int) -> list[int]:
-        """The cells of a group on display: all of them in order, or the largest."""
-        start, most = row * self.columns, max(MOST_CELLS // len(self.shown_rows), 1)
-        if self.columns <= most:
-            return list(range(start, start + self.columns))
-        return [start + cell for cell in _largest(self.size[start : start + self.columns], most)]
-
-    @cached_property
-    def shown(self) -> list[int]:
-        """All cells on display."""
-        return [cell for row in self.shown_rows for cell in self.shown_cells(row)]
-
-
-def _largest(sizes: Floats, most: int) -> list[int]:
-    order: Ints = np.argsort(-sizes, kind="stable")
-    return [int(index) for index in order[:most]]
-
-
-def section(number: int, release: Release, source: Table) -> Html:
-    """Everything about one table."""
+def section(number: int, release: Release, source: Table, *, file: str | None = None) -> Html:
+    """Everything that a reader of the report sees of one table."""
     view = View(release, source)
-    parts = [tag("h2", f"Table {number}: {words.title(source)}")]
-    parts += [tag("p", note) for note in source.notes]
-    if (left_out := _left_out(view)) is not None:
-        parts.append(tag("p", left_out, class_="note"))
-    parts.append(_groups(view) if source.marginal.given else _figure(view))
-    parts.append(_numbers(view))
-    return tag("section", *parts)
+    parts = [tag("h2", f"Table {number}. {words.title(source)}", dir="auto")]
+    parts += [tag("p", note, class_="warning") for note in source.notes]
+    parts.append(_list(view) if view.column_axis is None else _cross(view, view.column_axis))
+    notes = [*_footnotes(view), *_left_out(view, file)]
+    if notes:
+        parts.append(tag("p", " ".join(notes), class_="note"))
+    parts += [tag("p", sentence, class_="warning", role="note") for sentence in words.minorities(view)]
+    return tag("section", *parts, id=f"table-{number}", class_="table")
 
 
-def _left_out(view: View) -> str | None:
-    cells, shown = view.rows * view.columns, len(view.shown)
-    if shown == cells:
-        return None
-    what = f"the {shown} largest cells" if view.rows == 1 else f"the largest cells of {len(view.shown_rows)} groups"
-    share = f", together {percent(float(view.size[view.shown].sum()), 1)}" if view.rows == 1 and view.shares else ""
-    return (
-        f"Shown are {what}{share}. {cells - shown:,} of {cells:,} cells are left out here; release.json and the file "
-        "of numbers beside this report have all of them."
-    )
-
-
-def _caption(view: View) -> str:
+def caption(view: View) -> str:
+    """What the numbers of a table are."""
+    if view.shares is None:
+        return words.VALUES[view.source.kind].capitalize() + ". This table carries no estimate."
+    if view.drawn_only:
+        return "One draw from the posterior, in percent. The files of numbers have estimates with intervals too."
     if view.source.kind == "pseudo-records":
-        return "Share of the pseudo-records, in percent."
+        return "Percent of the pseudo-records."
     if view.source.kind == "shares":
-        return "Share of the one draw over the whole domain, in percent."
-    return f"Share of the records, in percent: estimate (bar) and {100 * view.level:g} % interval (whisker)."
+        return "Percent, from one draw of the distribution over the whole domain."
+    within = words.listed_and(view.source.marginal.given)
+    of = f"Percent of the records of each {within}" if within else "Percent of all records"
+    return f"{of}, with {100 * view.level:g} % intervals."
 
 
-def _figure(view: View) -> Html:
-    bars = view.bars(view.shown)
-    if not bars:
-        return tag("p", "This table carries no estimate; the released numbers are below.", class_="note")
-    names = [axis.name for axis in view.axes]
-    return tag(
-        "figure",
-        tag("figcaption", _caption(view)),
-        bar_chart(names, bars, Scale.over(bars), digits=digits_for(bars)),
-    )
+def _step(view: View, product: Product, cells: list[int], scale: float = 1.0) -> float:
+    """One rounding step for all cells of a table, from the typical uncertainty."""
+    if product.lower is None or product.upper is None:
+        return 0.1 if scale > 1 else 1.0
+    halves = scale * np.subtract(product.upper, product.lower)[cells] / 2
+    told = halves[(halves > 0) & ~view.swallowed[cells]]
+    step = step_of(float(np.median(told)) if told.size else 1.0)
+    return min(step, 1.0) if scale > 1 else max(step, 1.0)
 
 
-def _groups(view: View) -> Html:
-    all_bars = view.bars(view.shown)
-    if not all_bars:
-        return _figure(view)
-    scale, digits = Scale.over(all_bars), digits_for(all_bars)
-    given, groups = view.source.marginal.given, view.source.groups
-    figures = []
-    for row in view.shown_rows:
-        cells = view.shown_cells(row)
-        bars = view.bars(cells, all_labels=False)
-        levels = view.levels(cells[0])[: len(given)]
-        name = ", ".join(f"{attribute}: {level}" for attribute, level in zip(given, levels, strict=True))
-        facts = [] if not groups else [_facts(view, row, groups[row])]
-        chart = bar_chart(view.source.marginal.of, bars, scale, digits=digits)
-        figures.append(tag("figure", tag("figcaption", tag("strong", name, dir="auto"), *facts), chart))
-    return joined([tag("p", _caption(view)), *_warnings(view), tag("div", *figures, class_="multiples")])
+def _number(view: View, product: Product, cell: int, step: float, scale: float = 1.0) -> tuple[str, str]:
+    """A number and its uncertainty; one that noise swallows is said to be below the end of its interval."""
+    value = scale * float(product.values[cell])
+    if view.impossible[cell]:
+        return IMPOSSIBLE, ""
+    if product.lower is None or product.upper is None:
+        return text_of(value, step), ""
+    lower, upper = scale * float(product.lower[cell]), scale * float(product.upper[cell])
+    if view.swallowed[cell]:
+        if view.given:
+            return SWALLOWED, ""
+        return f"< {text_of(math.ceil(upper / step - 1e-9) * step, step)}{SWALLOWED}", ""
+    return text_of(value, step), spread_text(value, lower, upper, step)
 
 
-def _facts(view: View, row: int, group: Group) -> Html:
-    of = "of a draw is prior" if view.source.kind == "gammas" else "of the variance is noise"
-    fact = tag("span", f"about {group.records:,.0f} records; {percent(group.prior_share, 0)} {of}", class_="facts")
-    return joined([fact, tag("span", "small group", class_="flag")]) if row in view.small else fact
-
-
-def _warnings(view: View) -> list[Html]:
-    """The warning of [tCDP] about minorities, where it applies."""
-    small = view.small
-    said = []
-    if small:
-        names = [", ".join(view.levels(row * view.columns)[: len(view.source.marginal.given)]) for row in small[:8]]
-        more = f" and {len(small) - 8} more" if len(small) > 8 else ""
-        said.append(
-            f"Small groups: {'; '.join(names)}{more}. Noise is as large for few records as for many, and here it "
-            "leaves intervals of twenty points and more. Do not read a difference, or its absence, as a fact about a "
-            "minority."
+def _list(view: View) -> Html:
+    cells = view.listed
+    if view.shares is None:
+        bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{view.source.values[cell]:,.6g}",)) for cell in cells]
+        return tag("div", bar_chart(caption(view), view.source.marginal.names, ("value",), bars, Scale(0.25, 4)))
+    bars, columns = [], ["%", "±"] if view.halves.size else ["%"]
+    step = _step(view, view.shares, cells, 100.0)
+    counts = view.counts
+    counted = counts is not None and not view.given
+    if counted:
+        columns += ["records", "±"]
+    for cell in cells:
+        texts = _number(view, view.shares, cell, step, 100.0)[: 2 if view.halves.size else 1]
+        if counted and counts is not None:
+            texts += _number(view, counts, cell, _step(view, counts, cells))
+        gone, ends = bool(view.swallowed[cell]), view.shares
+        bars.append(
+            Bar(
+                labels=view.names(cell),
+                value=0.0 if gone else float(ends.values[cell]),
+                lower=None if ends.lower is None else float(ends.lower[cell]),
+                upper=None if ends.upper is None else float(ends.upper[cell]),
+                texts=texts,
+            )
         )
-    prior = [group for group in view.source.groups if group.prior_share >= 0.5]
-    if prior and view.source.kind == "gammas":
-        said.append(
-            f"In {len(prior)} of {view.rows} groups more than half of the draw is prior. Draws of such groups look "
-            "more even than the groups are. Use the estimate, which corrects for it, and its intervals."
-        )
-    return [tag("p", sentence, class_="warning", role="note") for sentence in said]
+    chart = bar_chart(caption(view), view.source.marginal.names, columns, bars, Scale.over(bars))
+    return tag("div", chart, class_="scroll", tabindex=0, role="region", aria_label=words.title(view.source))
 
 
-def _numbers(view: View) -> Html:
-    source, digits = view.source, digits_for(view.bars(view.shown))
-    products = {name: source.products[name] for name in PRODUCTS if name in source.products}
-    columns = [*(axis.name for axis in view.axes), words.VALUES[source.kind]]
-    for name, product in products.items():
-        columns.append(PRODUCTS[name])
-        if product.lower is not None and product.upper is not None:
-            columns.append("interval")
-    rows = [
-        [
-            *view.levels(cell),
-            f"{source.values[cell]:,.6g}",
-            *(text for name, product in products.items() for text in _cell(name, product, cell, digits)),
-        ]
-        for cell in view.shown
+def _cross(view: View, across: int) -> Html:
+    names = view.source.marginal.names
+    down = [at for at in range(len(names)) if at != across]
+    columns = [view.labels[across][level] for level in view.kept[across]]
+    totals = view.counts is not None and not (view.given and across < view.given)
+    top = [
+        tag("th", " × ".join(names[at] for at in down), scope="col", rowspan=2, class_="name"),
+        tag("th", names[across], scope="colgroup", colspan=len(columns)),
     ]
-    caption = f"Numbers, with {100 * view.level:g} % intervals" if "interval" in columns else "Numbers"
-    return table(caption, columns, rows, heads=len(view.axes), class_="numbers")
+    if totals:
+        top.append(tag("th", "records, about", scope="col", rowspan=2))
+    head = tag("thead", tag("tr", *top), tag("tr", *(tag("th", label, scope="col", dir="auto") for label in columns)))
+    bodies = _bodies(view, down, len(columns) + 1 + totals, totals)
+    table = tag("table", tag("caption", caption(view)), head, *bodies, class_="cross")
+    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=words.title(view.source))
 
 
-def _cell(name: str, product: Product, cell: int, digits: int) -> list[str]:
-    def text(value: float) -> str:
-        return f"{value:,.0f}" if name == "counts" else percent(value, digits)
+def _bodies(view: View, down: list[int], width: int, totals: bool) -> list[Html]:
+    """Rows; with several attributes down the page, grouped by the first."""
+    product = view.shares
+    scale = 1.0 if product is None else 100.0
+    shown = Product(values=view.source.values) if product is None else product
+    step = 1e-3 if product is None and view.source.kind == "gammas" else _step(view, shown, view.shown, scale)
+    told = [float(shown.values[cell]) for cell in view.shown if not view.swallowed[cell]]
+    largest = max(told, default=0.0)
 
-    said = [text(product.values[cell])]
-    if product.lower is not None and product.upper is not None:
-        said.append(f"{text(product.lower[cell]).removesuffix(' %')} – {text(product.upper[cell]).removesuffix(' %')}")
+    def row(line: list[int]) -> Html:
+        labels = view.names(line[0])
+        name = ", ".join(labels[at] for at in (down[1:] or down))
+        cells = [tag("th", name, scope="row", dir="auto")]
+        for cell in line:
+            text, spread = _number(view, shown, cell, step, scale)
+            small = [tag("small", spread)] if spread else []
+            dark = "s0" if view.swallowed[cell] else shade(float(shown.values[cell]), largest)
+            cells.append(tag("td", text, *small, class_=dark))
+        if totals:
+            cells.append(tag("td", _total(view, line), class_="total"))
+        return tag("tr", *cells)
+
+    if len(down) < 2:
+        return [tag("tbody", *(row(line) for line in view.lines))]
+    bodies = []
+    for first, lines in groupby(view.lines, key=lambda line: view.names(line[0])[down[0]]):
+        title = f"{view.source.marginal.names[down[0]]}: {first}"
+        opening = tag("tr", tag("th", title, scope="rowgroup", colspan=width, dir="auto"))
+        bodies.append(tag("tbody", opening, *(row(line) for line in lines)))
+    return bodies
+
+
+def _total(view: View, line: list[int]) -> str:
+    """The records of a row: its estimates added up, rounded to what their noise supports together."""
+    counts = view.counts
+    if counts is None or counts.lower is None or counts.upper is None:
+        return ""
+    half = float(np.sqrt(np.square(np.subtract(counts.upper, counts.lower)[line] / 2).sum()))
+    total = float(counts.values[line].sum())
+    return SWALLOWED if total <= half else text_of(total, max(step_of(half), 1.0))
+
+
+def _footnotes(view: View) -> list[str]:
+    """Signs that the table uses, and undeclared levels that it leaves out."""
+    said, shown = [], view.shown
+    if view.swallowed[shown].any():
+        what = "group" if view.given else "number"
+        bound = "" if view.given else " The true one is probably below the figure shown."
+        said.append(f"{SWALLOWED} Too few to say: noise alone could explain this {what}.{bound}")
+    if view.impossible[shown].any():
+        said.append(f"{IMPOSSIBLE} None: public totals rule it out.")
+    folded = [
+        f"{axis.name} “{words_of[level]}”"
+        for axis, words_of, levels in zip(view.axes, view.labels, view.folded, strict=True)
+        for level in levels
+    ]
+    if folded:
+        said.append(f"Not shown, since none or too few to say: {words.listed_and(folded)}.")
     return said
+
+
+def _left_out(view: View, file: str | None) -> list[str]:
+    cells, shown = math.prod(len(levels) for levels in view.kept), len(view.shown)
+    if shown == cells:
+        return []
+    what = f"the {shown} largest cells" if view.column_axis is None else f"the {len(view.lines)} largest rows"
+    share = ""
+    if view.shares is not None and not view.given:
+        share = f", together {text_of(100.0 * float(view.shares.values[view.shown].sum()), 0.1)} %"
+    where = f"the file {file}" if file else "the file of numbers"
+    return [f"Shown are {what}{share}. {words.plural(cells - shown, 'cell')} of {cells:,} are left out; see {where}."]

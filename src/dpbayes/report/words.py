@@ -1,9 +1,11 @@
-"""What the report says in sentences: the promise and its limits, the laws, small groups."""
+"""What the report says in sentences: the summary, the promise and its limits, the laws, small groups."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Spending
@@ -11,6 +13,8 @@ from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_down, rounded_up
 from dpbayes.release.format import Release, Table
 from dpbayes.release.words import chance
+from dpbayes.report.rounding import step_of, text_of
+from dpbayes.report.view import View
 
 NOT_PRIVATE = (
     "Not private. This release was drawn with a seed. Whoever knows or guesses the seed can remove the noise. "
@@ -53,6 +57,92 @@ def title(table: Table) -> str:
     return f"{of} for each {' × '.join(asked.given)}" if asked.given else of
 
 
+def plural(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "cell"), plural(1200, "cell"), plural(2, "entry")
+    ('1 cell', '1,200 cells', '2 entries')
+    """
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
+def listed_and(items: Iterable[str], most: int = 8) -> str:
+    """A list in a sentence.
+
+    >>> listed_and(["a", "b", "c"]), listed_and("abcdefghij", most=2)
+    ('a, b and c', 'a, b and 8 others')
+    """
+    found = list(items)
+    if len(found) > most:
+        found = [*found[:most], f"{len(found) - most} others"]
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}" if found else ""
+
+
+def summary(release: Release, views: Sequence[View]) -> str:
+    """One paragraph for readers who read no further: what, about whom, how exact, and how private."""
+    about = f"the {release.records:,} records" if release.records is not None else "the records"
+    tables = "no table" if not release.tables else plural(len(release.tables), "table")
+    said = [f"This release publishes {tables} about {about} of {release.dataset}."]
+    estimated = [view for view in views if view.halves.size]
+    if common := [each for view in views if (each := _most_common(view))][:3]:
+        said.append(f"Most common: {'; '.join(common)}.")
+    if estimated:
+        halves = 100.0 * np.concatenate([view.halves[~view.swallowed] for view in estimated])
+        points = text_of(float(np.median(halves)), step_of(float(np.median(halves)))) if halves.size else "50"
+        said.append(
+            f"Every number is an estimate with a {100 * release.level:g} % interval for the noise that protects "
+            f"people, typically ± {points} percentage points."
+        )
+        cells = sum(len(view.shown) for view in estimated)
+        gone = sum(int(view.swallowed[view.shown].sum()) for view in estimated)
+        if gone:
+            said.append(f"{gone:,} of {plural(cells, 'cell')} hold too few records to say anything.")
+    if release.seeded:
+        said.append("It was drawn with a seed and is not private.")
+    else:
+        said.append(short_promise(release))
+    return " ".join(said)
+
+
+def _most_common(view: View) -> str:
+    """The largest share of a table of one attribute."""
+    if len(view.shape) > 1 or view.shares is None or not len(view.shown):
+        return ""
+    cell = max(view.shown, key=lambda each: float(view.shares.values[each]))  # type: ignore[union-attr]
+    share = 100.0 * float(view.shares.values[cell])
+    return f"{view.axes[0].name} {view.names(cell)[0]} ({text_of(share, 1.0)} %)"
+
+
+def short_promise(release: Release) -> str:
+    """The promise in one short sentence."""
+    promise = release.promise
+    if isinstance(promise, (PureDP, ApproxDP)) and promise.epsilon < 50:
+        unless = f", except with probability {chance(promise.delta)}" if isinstance(promise, ApproxDP) else ""
+        factor = rounded_up(math.exp(promise.epsilon), 3)
+        whether = "whatever a person answered" if release.unit.replaces else "whether or not a person took part"
+        return f"It is private: {whether}, no outcome becomes more than {factor} times as likely{unless}."
+    return f"It is private, within {promise}."
+
+
+def minorities(view: View) -> list[str]:
+    """The warning of [tCDP] about minorities, where it applies."""
+    said = []
+    if view.small:
+        said.append(
+            f"Small groups: {listed_and(map(view.group, view.small))}. Noise is as large for few records as for many, "
+            "and leaves intervals of twenty points and more here. Do not read a difference, or its absence, as a fact "
+            "about a minority."
+        )
+    prior = [group for group in view.source.groups if group.prior_share >= 0.5]
+    if prior and view.source.kind == "gammas":
+        said.append(
+            f"In {len(prior)} of {plural(view.rows, 'group')} more than half of the draw is prior. Draws of such "
+            "groups look more even than the groups are. Use the estimate, which corrects for it, and its intervals."
+        )
+    return said
+
+
 def law(table: Table, mechanism: Mapping[str, object]) -> str:
     """The law that the released values follow, given the counts."""
     name = str(mechanism.get("mechanism"))
@@ -69,8 +159,8 @@ def meaning(release: Release) -> list[str]:
         f"is with the same data in which that person {changed}."
     )
     said.append(
-        "Nothing that is computed from the published numbers weakens it: the estimates, intervals and figures below "
-        "were made from them alone."
+        "Nothing that is computed from the published numbers weakens it. The estimates, intervals and figures of "
+        "this report were made from them alone."
     )
     return said
 
@@ -82,8 +172,8 @@ def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
             # Under add-remove, two answers are two steps apart: removing one, adding the other.
             bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
             return (
-                f"In practice: someone who bets {bet} cannot improve the odds by more than a "
-                f"factor {rounded_up(math.exp(epsilon), 3)} by reading this release{but}."
+                f"In practice: reading this release improves the odds of someone who bets {bet} at most "
+                f"{rounded_up(math.exp(epsilon), 3)}-fold{but}."
             )
         case RDP():
             return (
@@ -95,7 +185,7 @@ def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
                 "In practice: what a reader learns about a person behaves like a small Gaussian fluctuation whose "
                 "size grows with ρ" + (", for all but the rarest outcomes." if isinstance(promise, TCDP) else ".")
             )
-    return "In practice, this is so much that a reader may learn a person's answer."
+    return "In practice, this is so weak that a reader may learn a person's answer."
 
 
 def limits(release: Release) -> list[str]:
@@ -105,10 +195,10 @@ def limits(release: Release) -> list[str]:
         "It is not about what is true of everyone. If the tables show that a region is poor, readers learn this about "
         "its people, including those who never took part.",
         f"It does not hide what was declared public: {public}.",
-        "It covers these tables only. Other releases of the same data add to what can be learned; the ledger keeps "
+        "It covers this release only. Other releases of the same data add to what can be learned. The ledger keeps "
         "the total and refuses what would exceed the limit.",
         "It protects one person at a time. For a household of k people it is weaker, about k-fold.",
-        "It is void when randomness is repeated or known. A release that was drawn with a seed promises nothing.",
+        "It fails if the randomness is repeated or known. A release that was drawn with a seed promises nothing.",
         "The intervals account for the noise that was added, not for wrong answers or for people who are not in the "
         "data.",
     ]
@@ -122,11 +212,12 @@ def reading(release: Release) -> list[str]:
     return [
         f"An interval holds the true number in about {level} of 100 such releases, whatever that number is. This is "
         "about one cell at a time, not about all cells at once.",
-        "Shares of the records describe the people in the data. Shares in the population describe where such people "
-        "come from, so their intervals allow for sampling too. In a table for each group, shares are within the group.",
-        "The tables were estimated together: they add up to the same totals wherever they overlap. An answer that is "
-        "worked out from them, such as a sum or a difference, has its own estimate (dpbayes estimate --ask). It may "
-        "differ from the sum of printed cells, each of which was drawn towards what its totals suggest.",
+        "Percentages describe the people in the data. The files of numbers also have shares in the population that "
+        "these people come from; their intervals allow for sampling too.",
+        "All tables were estimated together, so they agree wherever they overlap. A sum or a difference of cells has "
+        "its own estimate (dpbayes estimate --ask), which may differ from the sum of printed cells.",
+        "± is the longer side of an interval; lopsided ones are printed as such. Numbers are rounded to what their "
+        "noise supports, and release.json has all digits.",
     ]
 
 
@@ -142,9 +233,11 @@ def spending(spent: Spending, budget: Guarantee) -> str:
 
 
 def parameter(value: object) -> str:
-    """A parameter for people, with all its digits."""
+    """A parameter for people, with six digits; the record has all of them."""
     if isinstance(value, list):
         return ", ".join(map(parameter, value)) if len(value) <= 8 else f"{len(value)} values, see the record below"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {parameter(item)}" for key, item in value.items())
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return "none" if value is None else str(value)

@@ -273,8 +273,10 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _positions(self, y: np.ndarray, labels: np.ndarray, schema: Schema | None) -> np.ndarray:
         """The position of every class among those declared; others are dropped, and nobody is told."""
+        if schema is not None:  # it says where missing and unknown classes go
+            return codes(schema[self.target], y)
         _check_classes(y)
-        attribute = schema[self.target] if schema is not None else _class_attribute(CLASS, labels)
+        attribute = _class_attribute(CLASS, labels)
         return codes(attribute, y) if attribute is not None else _equal_positions(y, labels)
 
     def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray, *, typed: Mapping[str, Any]) -> Schema:

@@ -226,12 +226,15 @@ def _connected(conninfo: str) -> Iterator[Connection]:
 @contextmanager
 def _borrowed(pool: Any) -> Iterator[Connection]:
     """The psycopg connection under an SQLAlchemy engine (given back at the end) or connection."""
-    from sqlalchemy import Connection as Borrowed
-    from sqlalchemy import Engine as Pool
-    from sqlalchemy.exc import SQLAlchemyError
-
+    stranger = TableError(f"Table: a {type(pool).__name__} is not a connection to PostgreSQL that can be read.")
+    try:
+        from sqlalchemy import Connection as Borrowed
+        from sqlalchemy import Engine as Pool
+        from sqlalchemy.exc import SQLAlchemyError
+    except ImportError:
+        raise stranger from None
     if not isinstance(pool, (Borrowed, Pool)):
-        raise TableError(f"Table: a {type(pool).__name__} is not a connection to PostgreSQL that can be read.")
+        raise stranger
     try:
         with pool.connect() if isinstance(pool, Pool) else nullcontext(pool) as borrowed:
             connection = borrowed.connection.driver_connection

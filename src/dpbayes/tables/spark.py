@@ -47,9 +47,13 @@ PATIENCE = 10
 """Seconds to wait for a master that does not answer."""
 
 _NO_LOG = Path(__file__).with_name("log4j2.properties").as_uri()
+_MUTE = "-Dlog4j2.level=OFF -Dlog4j2.configurationFile=none"
+"""Executors log nothing from their first line on: not by a file of theirs, which names a level, but by this one.
+
+A level that the driver sends reaches only those that run already, and Spark forgets it when it sets up its log again.
+"""
 _QUIET = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_NO_LOG}",
-    "spark.executor.syncLogLevel.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -230,10 +234,12 @@ def _session(master: str | None, options: Mapping[str, str]) -> SparkSession:
         _check_reachable(master)
     builder = SparkSession.builder.appName("dpbayes")
     private = {"spark.local.dir": str(private_folder() / "spark")}
-    for name, value in {**_QUIET, **private, **options}.items():
+    executors = "spark.executor.extraJavaOptions"
+    muted = {executors: f"{options.get(executors, '')} {_MUTE}".strip()}
+    for name, value in {**_QUIET, **private, **options, **muted}.items():
         builder = builder.config(name, value)
     session = (builder if master is None else builder.master(master)).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")  # of executors too, now and when they join
+    session.sparkContext.setLogLevel("OFF")  # of this process; executors are mute from the start
     return session
 
 

@@ -21,11 +21,13 @@ from dpbayes.mechanisms.hellinger.pure import pure_epsilon
 from dpbayes.mechanisms.hellinger.sampler import Sampler, score_sampler
 from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
 from dpbayes.mechanisms.stated import Stated
+from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 
 CALIBRATIONS = ("published", "proved", "certified", "none")
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hellinger:
     """Releases the posterior Dir(α + k) with probability ∝ exp(−ε·H/(2S)), H its distance from Dir(α + counts).

@@ -1,0 +1,65 @@
+"""Mechanisms as measurements of OpenDP, with their exact privacy profile (extra ``opendp``)."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import ArrayLike, NDArray
+
+from dpbayes.domain.unit import Adjacency
+from dpbayes.errors import InvalidArgument, MissingExtra
+from dpbayes.privacy.cost import Priced
+
+
+class Drawing(Priced, Protocol):
+    """A mechanism that can be drawn from counts."""
+
+    def draw(self, counts: ArrayLike) -> NDArray[Any]:
+        """One release."""
+
+
+def to_opendp(mechanism: Drawing) -> Any:
+    """An OpenDP measurement of a vector of counts, whose map gives the privacy profile δ(ε) of the mechanism.
+
+    The distance between two vectors is the number of rows by which they differ: their ℓ₁ distance where rows are added
+    or removed, and a distance of its own name where they are replaced. The map refuses more rows than the unit allows.
+    OpenDP asks you to enable its features ``contrib`` and ``honest-but-curious`` first, since it cannot check a
+    mechanism that is not its own.
+
+    >>> import opendp.prelude as dp
+    >>> from dpbayes import Adjacency, Gaussian, PrivacyUnit
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> noise = Gaussian(sigma=5.0, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE))
+    >>> measurement = to_opendp(noise)
+    >>> len(measurement([10, 20, 30]))
+    3
+    >>> round(measurement.map(d_in=1).epsilon(1e-6), 3)
+    0.835
+    """
+    if not hasattr(mechanism, "draw"):
+        raise InvalidArgument(f"to_opendp: expected a mechanism that draws, got {type(mechanism).__name__}.")
+    try:
+        import opendp.prelude as dp
+        from opendp.measures import new_privacy_profile, smoothed_max_divergence
+    except ImportError:
+        raise MissingExtra("to_opendp: OpenDP is not installed; install dpbayes[opendp].") from None
+    rows = mechanism.unit.max_rows
+    added = mechanism.unit.adjacency is Adjacency.ADD_REMOVE
+    metric = dp.l1_distance(T=int) if added else dp.user_distance("rows replaced")
+
+    def profile(d_in: int) -> Any:
+        if d_in > rows:
+            raise InvalidArgument(f"to_opendp: the mechanism protects {rows} rows, not {d_in}.")
+        return new_privacy_profile(mechanism.delta).curve
+
+    return dp.m.make_user_measurement(
+        dp.vector_domain(dp.atom_domain(T=int)) if added else dp.user_domain("counts", _is_counts),
+        metric,
+        smoothed_max_divergence(),
+        lambda counts: mechanism.draw(counts).tolist(),
+        profile,
+    )
+
+
+def _is_counts(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(value, int) and value >= 0 for value in values)

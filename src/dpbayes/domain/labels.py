@@ -1,0 +1,63 @@
+"""How levels read to people: "65 and over" for [65, inf). The one place where a level gets its words."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from dpbayes.domain.attribute import DROPPED, MISSING, OTHER, Attribute
+
+RESERVED = {DROPPED: "dropped", MISSING: "not stated", OTHER: "other"}
+"""Levels that nobody declared, in words."""
+
+
+def labels(attribute: Attribute) -> tuple[str, ...]:
+    """The levels of an attribute for people, in the order of the axis.
+
+    Bins between whole numbers count completed units, as ages do; others say where they end. The exact edges are in
+    the schema.
+
+    >>> labels(Attribute(name="age", edges=(float("-inf"), 18, 25, 65, float("inf"))))
+    ('under 18', '18 to 24', '25 to 64', '65 and over', 'other')
+    >>> labels(Attribute(name="pay", edges=(0, 0.5, 15000, 30000), unknown="drop", missing="category"))
+    ('0 to under 0.5', '0.5 to under 15,000', '15,000 to under 30,000', 'not stated', 'dropped')
+    """
+    declared = _declared(attribute)
+    reserved = tuple(RESERVED[level] for level in attribute.levels[len(declared) :])
+    return declared + tuple(_free(word, declared) for word in reserved)
+
+
+def _declared(attribute: Attribute) -> tuple[str, ...]:
+    if not attribute.edges:
+        return attribute.categories
+    whole = all(edge.is_integer() for edge in attribute.edges if math.isfinite(edge))
+    return tuple(_bin(low, high, whole) for low, high in pairwise(attribute.edges))
+
+
+def _bin(low: float, high: float, whole: bool) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return "any number"
+    if math.isinf(low):
+        return f"under {number(high)}"
+    if math.isinf(high):
+        return f"{number(low)} and over"
+    if not whole or high - low <= 0:
+        return f"{number(low)} to under {number(high)}"
+    return number(low) if high - low == 1 else f"{number(low)} to {number(high - 1)}"
+
+
+def number(value: float) -> str:
+    """A number of a schema for people; years keep their four digits together.
+
+    >>> number(1990.0), number(15000.0), number(-0.25)
+    ('1990', '15,000', '−0.25')
+    """
+    text = f"{int(value)}" if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if value.is_integer() and 1e4 <= abs(value) < 1e15:
+        text = f"{int(value):,}"
+    return text.replace("-", "−", 1) if value < 0 else text
+
+
+def _free(word: str, taken: tuple[str, ...]) -> str:
+    """A reserved word that no declared category has."""
+    return word if word not in taken else f"{word} (undeclared)"

@@ -1,0 +1,184 @@
+"""Releases by other libraries that describe themselves as DpEvents of dp-accounting."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes.domain.codec import canonical
+from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.base import Record
+from dpbayes.privacy import events
+from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.curves import on_arrays
+from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon
+from dpbayes.privacy.pld import Pld, delta_of, epsilon_of
+
+STEPS = 400
+"""Orders between which D_λ/λ is bounded."""
+
+FINENESS = 300.0
+"""A loss distribution of its own has this many steps up to the ε at δ = 10⁻⁶."""
+
+
+@on_arrays
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One DpEvent, priced by dp-accounting's own accountants. It has no ``draw``: the release happened elsewhere.
+
+    ``event`` is its JSON text, with the name of its class; noise is relative to the sensitivity for one unit.
+    ``Event.cost`` takes a DpEvent object, with compositions and repetitions.
+
+    Source: [Dots] for loss distributions, [Mironov17] for divergences, both as implemented by dp-accounting.
+    """
+
+    event: str
+    unit: PrivacyUnit
+    what: str
+
+    def __post_init__(self) -> None:
+        _checks.unit("Event", self.unit)
+        if not isinstance(self.event, str):
+            raise InvalidArgument("Event: expected the JSON text of a DpEvent.")
+        if self.unit.replaces:
+            raise InvalidArgument(
+                "Event: expected an add-remove unit. For replaced records dp-accounting prices one event in two ways; "
+                "state the release by its (ε, δ) or its RDP instead."
+            )
+        if events.SAMPLED.search(self.event) and self.unit.max_rows > 1:
+            raise InvalidArgument("Event: sampling is priced for one row per person only.")
+        events.read(self.event)
+
+    @classmethod
+    def cost(cls, event: object, unit: PrivacyUnit, *, what: str, times: int = 1) -> Cost:
+        """What a DpEvent costs, each of its parts as a mechanism of its own.
+
+        >>> from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
+        >>> unit = PrivacyUnit(adjacency="add-remove")
+        >>> cost = Event.cost(SelfComposedDpEvent(GaussianDpEvent(5.0), 100), unit, what="training")
+        >>> cost.releases, round(cost.renyi(2), 6)
+        (100, 4.0)
+        """
+        parts = [Cost.of(_made(text, unit, what), often) for text, often in events.leaves(event, times)]
+        if not parts:
+            raise InvalidArgument("Event: expected an event that reads data.")
+        return sum(parts[1:], parts[0])
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cost is exact. It is dp-accounting's, in steps and rounded up."""
+        return False
+
+    def renyi(self, order: float) -> float:
+        """Rényi divergence of this order."""
+        _checks.order("Event", order)
+        return events.renyi(self.event, float(order))
+
+    def concentrated(self, omega: float) -> float:
+        """ρ(ω) ≤ max_i D(λ_{i+1})/λ_i over a grid of orders from 1 to ω
+
+        Symbols: ω omega, D the Rényi divergence, which does not fall with the order.
+        Source: [BDRS18] definition 1.
+        Adjacency: that of the unit.
+        """
+        _checks.order("Event", omega)
+        if math.isinf(omega):
+            return math.inf
+        orders: list[float] = (1.0 + np.geomspace(1e-6, omega - 1.0, STEPS)).tolist()
+        above = [self.renyi(order) for order in orders]
+        return max(value / below for value, below in zip(above, [1.0, *orders[:-1]], strict=True))
+
+    def _bound(self) -> RenyiBound:
+        return RenyiBound(self.renyi)
+
+    def _own(self) -> Pld | None:
+        """Its loss distribution in steps that suit it."""
+        coarse = events.pld(self.event, 1e-2)
+        if coarse is None:
+            return None
+        interval = min(max(epsilon_of(coarse, 1e-6), 1e-3) / FINENESS, 1e-2)
+        return events.pld(self.event, interval)
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest proven δ for this ε."""
+        _checks.non_negative("Event", epsilon=epsilon)
+        own = self._own()
+        return min(self._bound().delta(epsilon), 1.0 if own is None else delta_of(own, epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest proven ε for this δ."""
+        _checks.probability("Event", delta=delta)
+        own = self._own()
+        return min(self._bound().epsilon(delta), math.inf if own is None else epsilon_of(own, delta))
+
+    def pld(self, interval: float) -> Pld:
+        """Privacy loss distribution on multiples of ``interval``."""
+        known = events.pld(self.event, interval)
+        return self._bound().pld(interval) if known is None else known
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {
+            "mechanism": "dp-event-1",
+            "event": json.loads(self.event),
+            "unit": self.unit.record(),
+            "what": self.what,
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> Event:
+        """Read the JSON form back."""
+        return _made(canonical(record["event"]), PrivacyUnit.from_record(record["unit"]), str(record["what"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianEvent(Event):
+    """Gaussian noise of real numbers: what every rule knows exactly.
+
+    Source: [DRS22] theorem 2.7, [Mironov17] proposition 7.
+    """
+
+    @property
+    def multiplier(self) -> float:
+        """Standard deviation over sensitivity."""
+        return float(json.loads(self.event)["noise_multiplier"])
+
+    def gdp(self) -> tuple[float, float]:
+        """μ = 1/z, with nothing left over
+
+        Symbols: z the noise multiplier.
+        Source: [DRS22] theorem 2.7.
+        Adjacency: enters through the sensitivity that z is relative to.
+        """
+        return math.nextafter(1.0 / self.multiplier, math.inf), 0.0
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest δ for this ε."""
+        _checks.non_negative("Event", epsilon=epsilon)
+        return gaussian_delta(self.gdp()[0], epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest ε for this δ."""
+        _checks.probability("Event", delta=delta)
+        return gaussian_epsilon(self.gdp()[0], delta)
+
+    def concentrated(self, omega: float) -> float:
+        """ρ = 1/(2z²)
+
+        Symbols: z the noise multiplier.
+        Source: [BS16] proposition 1.6.
+        Adjacency: enters through the sensitivity that z is relative to.
+        """
+        _checks.order("Event", omega)
+        return 0.5 / self.multiplier**2 * (1.0 + 1e-12)
+
+
+def _made(text: str, unit: PrivacyUnit, what: str) -> Event:
+    kind = GaussianEvent if '"GaussianDpEvent"' in text and "Sampled" not in text and "Select" not in text else Event
+    return kind(event=text, unit=unit, what=what)

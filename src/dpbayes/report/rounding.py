@@ -1,0 +1,92 @@
+"""Numbers rounded to what their noise supports: for pages, tables and files of numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpbayes._checks import Floats
+
+MOST_DIGITS = 6
+"""Decimals at most: a percentage is never printed finer."""
+
+FOR_READERS, FOR_FILES = 0.5, 0.05
+"""How large a rounding step may be, as a share of the uncertainty: it adds a quarter of the share to the error at most
+(half a step). People get one or two digits of it, programs one digit more."""
+
+
+LOPSIDED = 3.0
+"""An interval whose longer side is up to this many times its shorter one is printed as ± the longer side."""
+
+
+def step_of(uncertainty: float, share: float = FOR_READERS) -> float:
+    """The largest power of ten that is at most this share of the uncertainty (half the width of an interval).
+
+    >>> step_of(37.0), step_of(0.4), step_of(0.15)
+    (10.0, 0.1, 0.01)
+    """
+    if not (math.isfinite(uncertainty) and uncertainty > 0):
+        return 10.0**-MOST_DIGITS
+    return 10.0 ** math.floor(math.log10(uncertainty * share) + 1e-9)
+
+
+def decimals(step: float) -> int:
+    """How many decimals show a step.
+
+    >>> decimals(0.01), decimals(10.0)
+    (2, 0)
+    """
+    return min(max(-math.floor(math.log10(step) + 0.5), 0), MOST_DIGITS)
+
+
+def text_of(value: float, step: float) -> str:
+    """A number rounded to a step, with thousands separated and no negative zero.
+
+    >>> text_of(10471.3, 10.0), text_of(0.0421, 0.01), text_of(-0.0001, 0.01)
+    ('10,470', '0.04', '0.00')
+    """
+    nearest = round(value / step) * step + 0.0
+    digits = decimals(step)
+    said = f"{nearest:,.{digits}f}"
+    return said.removeprefix("-") if float(said.replace(",", "")) == 0 else said.replace("-", "−", 1)
+
+
+def outward(lower: float, upper: float, step: float) -> tuple[float, float]:
+    """An interval rounded away from its middle, so that it still holds what it held.
+
+    >>> outward(0.123, 0.181, 0.01)
+    (0.12, 0.19)
+    """
+    ends = math.floor(lower / step + 1e-9) * step, math.ceil(upper / step - 1e-9) * step
+    return round(ends[0], 12) + 0.0, round(ends[1], 12) + 0.0
+
+
+def spread_text(value: float, lower: float, upper: float, step: float) -> str:
+    """The uncertainty of a number: ± the longer side of its interval, or the interval where it is lopsided.
+
+    >>> spread_text(12.3, 11.9, 12.7, 0.1), spread_text(0.2, 0.0, 0.9, 0.1)
+    ('± 0.4', '0.0–0.9')
+    """
+    short, long = sorted((upper - value, value - lower))
+    if long <= LOPSIDED * short + step and value - long >= min(lower, 0.0) - step:
+        return f"± {text_of(math.ceil(long / step - 1e-6) * step, step)}"
+    low, high = outward(lower, upper, step)
+    return f"{text_of(low, step)}–{text_of(high, step)}"
+
+
+def for_files(
+    values: Floats, lower: Floats | None, upper: Floats | None
+) -> tuple[Floats, Floats | None, Floats | None]:
+    """Each number rounded to a digit or two of its own uncertainty; intervals outward, so that they hold it."""
+    if lower is None or upper is None:
+        return values, lower, upper
+    half = np.maximum(np.subtract(upper, lower) / 2, 0.0)
+    digits = np.array([-round(math.log10(step_of(float(each), FOR_FILES))) for each in half])
+    rounded = [np.empty(len(values)) for _ in range(3)]
+    for place, (value, low, high, digit) in enumerate(zip(values, lower, upper, digits, strict=True)):
+        scale = 10.0 ** int(digit)
+        rounded[0][place] = round(float(value), int(digit))
+        rounded[1][place] = round(math.floor(float(low) * scale + 1e-9) / scale, max(int(digit), 0))
+        rounded[2][place] = round(math.ceil(float(high) * scale - 1e-9) / scale, max(int(digit), 0))
+    return rounded[0], rounded[1], rounded[2]

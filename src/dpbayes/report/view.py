@@ -1,0 +1,211 @@
+"""A table as readers meet it: which levels are shown, which cells noise swallows, and how it is laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from dpbayes._checks import Floats, Ints
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.labels import labels
+from dpbayes.inference.law import Bools
+from dpbayes.release.format import Product, Release, Table
+
+MOST_CELLS = 60
+"""A longer list of cells shows its largest ones only."""
+
+MOST_COLUMNS, MOST_ROWS = 8, 40
+"""A cross table is at most this large; a larger one shows its largest rows, or becomes a list."""
+
+WIDE = 0.2
+"""A group with an interval this wide is called small."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One table of a release with what a page needs to know about it. Cells are numbered row-major."""
+
+    release: Release
+    source: Table
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        return self.release.level
+
+    @cached_property
+    def axes(self) -> tuple[Attribute, ...]:
+        """The attributes of the table."""
+        return self.release.axes(self.source)
+
+    @cached_property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """What the levels of each axis are called."""
+        return tuple(labels(axis) for axis in self.axes)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Levels per axis."""
+        return tuple(len(axis.levels) for axis in self.axes)
+
+    @property
+    def given(self) -> int:
+        """How many axes name the groups of a conditional table."""
+        return len(self.source.marginal.given)
+
+    @cached_property
+    def rows(self) -> int:
+        """Number of groups."""
+        return prod(self.shape[: self.given])
+
+    @property
+    def drawn_only(self) -> bool:
+        """Whether the job asked for one draw from the posterior instead of the estimate."""
+        return self.release.job.get("product") == "draw" and "draw" in self.source.products
+
+    @cached_property
+    def shares(self) -> Product | None:
+        """What is shown in percent: estimated shares of the records, one draw, or shares of pseudo-records."""
+        if self.drawn_only:
+            return self.source.products["draw"]
+        if self.source.kind not in ("pseudo-records", "shares"):
+            return self.source.products.get("empirical")
+        values = self.source.values.reshape(self.rows, -1)
+        whole = np.maximum(values.sum(axis=1, keepdims=True), 1.0) if self.source.kind == "pseudo-records" else 1.0
+        return Product(values=(values / whole).ravel())
+
+    @property
+    def counts(self) -> Product | None:
+        """Estimated numbers of records."""
+        return None if self.drawn_only else self.source.products.get("counts")
+
+    @property
+    def size(self) -> Floats:
+        """What cells are ranked by: in a conditional table by records, since shares are within groups."""
+        ranked = self.counts if self.given and self.counts is not None else self.shares
+        return np.asarray(self.source.values if ranked is None else ranked.values, dtype=np.float64)
+
+    @cached_property
+    def halves(self) -> Floats:
+        """Half the width of each interval of the shares; nothing without intervals."""
+        shares = None if self.drawn_only else self.shares
+        if shares is None or shares.lower is None or shares.upper is None:
+            return np.zeros(0)
+        return np.asarray(np.subtract(shares.upper, shares.lower) / 2, dtype=np.float64)
+
+    @cached_property
+    def impossible(self) -> Bools:
+        """Cells that are known to be empty: their interval is zero alone."""
+        counts = self.source.products.get("counts")
+        if counts is None or counts.upper is None:
+            return np.zeros(prod(self.shape), dtype=bool)
+        return np.asarray(np.asarray(counts.upper) <= 0.0)
+
+    @cached_property
+    def swallowed(self) -> Bools:
+        """Cells that noise alone could explain: the interval of the count starts at zero.
+
+        In a conditional table it is the whole group: Fieller's interval of each share is then everything from 0 to 1.
+        """
+        shares, counts = self.shares, self.counts
+        none = np.zeros(prod(self.shape), dtype=bool)
+        if shares is None or counts is None or shares.lower is None or shares.upper is None or counts.lower is None:
+            return none
+        if not self.given:
+            return np.asarray((np.asarray(counts.lower) <= 0.0) & ~self.impossible)
+        open_cells = (np.asarray(shares.lower) <= 0.0) & (np.asarray(shares.upper) >= 1.0) | self.impossible
+        rows = open_cells.reshape(self.rows, -1).all(axis=1) & ~self.impossible.reshape(self.rows, -1).all(axis=1)
+        return np.asarray(np.repeat(rows, prod(self.shape) // self.rows))
+
+    @cached_property
+    def empty(self) -> Bools:
+        """Cells that say nothing: none of the pseudo-records, or a count that may be none as well."""
+        if self.source.kind == "pseudo-records":
+            return np.asarray(self.source.values <= 0)
+        counts = self.source.products.get("counts")
+        none = counts is None or counts.lower is None
+        return self.impossible if none else np.asarray(np.asarray(counts.lower) <= 0.0) | self.swallowed  # type: ignore[union-attr]
+
+    @cached_property
+    def folded(self) -> tuple[tuple[int, ...], ...]:
+        """For each axis the undeclared levels (other, not stated, dropped) that say nothing anywhere in the table."""
+        empty, found = self.empty.reshape(self.shape), []
+        for at, axis in enumerate(self.axes):
+            extra = range(len(axis.declared), len(axis.levels))
+            found.append(tuple(level for level in extra if empty.take(level, axis=at).all()))
+        return tuple(found)
+
+    @cached_property
+    def kept(self) -> tuple[tuple[int, ...], ...]:
+        """For each axis the levels that are shown."""
+        pairs = zip(self.shape, self.folded, strict=True)
+        return tuple(tuple(at for at in range(size) if at not in folded) for size, folded in pairs)
+
+    def names(self, cell: int) -> tuple[str, ...]:
+        """The labels of a cell on all axes."""
+        position = np.unravel_index(cell, self.shape)
+        return tuple(words[int(at)] for words, at in zip(self.labels, position, strict=True))
+
+    def cells(self, chosen: Sequence[Sequence[int]]) -> list[int]:
+        """The numbers of the cells at all combinations of these levels, one list for each axis."""
+        numbers = np.arange(prod(self.shape)).reshape(self.shape)[np.ix_(*map(np.asarray, chosen))]
+        return [int(cell) for cell in numbers.ravel()]
+
+    @cached_property
+    def column_axis(self) -> int | None:
+        """Which axis runs across the page: the last if it fits, else the shortest that does; none makes a list."""
+        if len(self.shape) < 2:
+            return None
+        sizes = [len(levels) for levels in self.kept]
+        if sizes[-1] <= MOST_COLUMNS:
+            return len(sizes) - 1
+        fitting = [at for at, size in enumerate(sizes) if size <= MOST_COLUMNS]
+        return min(fitting, key=lambda at: sizes[at]) if fitting else None
+
+    @cached_property
+    def listed(self) -> list[int]:
+        """The cells of a list: all that are kept in order, or the largest."""
+        cells = self.cells(self.kept)
+        if len(cells) <= MOST_CELLS:
+            return cells
+        order: Ints = np.argsort(-self.size[cells], kind="stable")
+        return [cells[int(at)] for at in order[:MOST_CELLS]]
+
+    @cached_property
+    def lines(self) -> list[list[int]]:
+        """The rows of a cross table, each with its cells in the order of the columns: all, or the largest."""
+        across = self.column_axis
+        if across is None:
+            return [[cell] for cell in self.listed]
+        down = [levels if at != across else levels[:1] for at, levels in enumerate(self.kept)]
+        step = prod(self.shape[across + 1 :])
+        first = self.kept[across][0]
+        found = [[start + (at - first) * step for at in self.kept[across]] for start in self.cells(down)]
+        if len(found) <= MOST_ROWS:
+            return found
+        sizes = np.array([self.size[line].sum() for line in found])
+        largest = sorted(int(at) for at in np.argsort(-sizes, kind="stable")[:MOST_ROWS])
+        return [found[at] for at in largest]
+
+    @property
+    def shown(self) -> list[int]:
+        """All cells on display."""
+        return self.listed if self.column_axis is None else [cell for line in self.lines for cell in line]
+
+    @cached_property
+    def small(self) -> list[int]:
+        """The groups of a conditional table that have a wide interval, but for those that are marked as swallowed."""
+        shares = self.source.products.get("empirical")
+        if not self.given or shares is None or shares.lower is None or shares.upper is None:
+            return []
+        wide = np.subtract(shares.upper, shares.lower).reshape(self.rows, -1).max(axis=1) >= WIDE
+        marked = (self.swallowed | self.impossible).reshape(self.rows, -1).all(axis=1)
+        return [int(row) for row in np.flatnonzero(wide & ~marked)]
+
+    def group(self, row: int) -> str:
+        """What a group of a conditional table is called."""
+        return ", ".join(self.names(row * (prod(self.shape) // self.rows))[: self.given])

@@ -1,0 +1,135 @@
+"""DpEvents of dp-accounting in a cost and in a ledger."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import dp_accounting as dpa
+import pytest
+from tests.commands import dpbayes
+
+from dpbayes import AdaptiveDP, ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.events import Event, GaussianEvent
+from dpbayes.mechanisms.records import from_record
+from dpbayes.privacy import events
+from dpbayes.privacy.gdp import gaussian_epsilon
+
+UNIT = PrivacyUnit(adjacency="add-remove")
+TRAINING = dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0)), 50)
+
+
+def test_compositions_are_taken_apart_and_repeated_events_counted() -> None:
+    event = dpa.ComposedDpEvent([dpa.GaussianDpEvent(4.0), TRAINING, dpa.SelfComposedDpEvent(dpa.NoOpDpEvent(), 3)])
+    cost = Event.cost(event, UNIT, what="x", times=2)
+    assert sorted(times for _, times in cost.entries) == [2, 100]
+    assert [name for name, _ in events.leaves(dpa.GaussianDpEvent(4.0))] == [
+        '{"class":"GaussianDpEvent","noise_multiplier":4.0}'
+    ]
+
+
+def test_gaussian_events_cost_what_the_gaussian_formula_says() -> None:
+    cost = Event.cost(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(8.0), 16), UNIT, what="x")
+    (leaf, _), *_ = cost.entries
+    assert isinstance(leaf, GaussianEvent)
+    assert leaf.multiplier == 8.0
+    assert leaf.gdp()[0] == pytest.approx(0.125)
+    assert leaf.concentrated(5.0) == pytest.approx(1 / 128)
+    assert cost.renyi(3.0) == pytest.approx(16 * 3 / 128)
+    assert cost.epsilon(1e-6) == pytest.approx(gaussian_epsilon(0.5, 1e-6), rel=1e-9)
+
+
+def test_a_sampled_event_costs_what_its_own_accountants_say() -> None:
+    cost = Event.cost(TRAINING, UNIT, what="training")
+    for accountant in (dpa.rdp.RdpAccountant(), dpa.pld.PLDAccountant()):
+        accountant.compose(TRAINING)
+        assert cost.epsilon(1e-6) <= accountant.get_epsilon(1e-6) * 1.02
+    pld = dpa.pld.PLDAccountant(value_discretization_interval=1e-4)
+    pld.compose(TRAINING)
+    assert cost.epsilon(1e-6) >= pld.get_epsilon(1e-6) * 0.97
+    rdp = dpa.rdp.RdpAccountant([5.0])
+    rdp.compose(TRAINING)
+    assert cost.renyi(5.0) == pytest.approx(rdp._rdp[0], rel=1e-9)
+
+
+def test_the_concentrated_cost_of_a_sampled_event_bounds_every_order() -> None:
+    (leaf, _), *_ = Event.cost(TRAINING, UNIT, what="x").entries
+    rho = leaf.concentrated(6.0)
+    assert all(leaf.renyi(order) <= rho * order for order in (1.01, 1.7, 3.0, 5.9))
+    assert leaf.concentrated(math.inf) == math.inf
+
+
+def test_an_event_of_distributions_alone_has_no_divergences_and_still_a_cost() -> None:
+    (leaf, _), *_ = Event.cost(dpa.dp_event.DiscreteLaplaceDpEvent(0.5, 1), UNIT, what="x").entries
+    assert leaf.renyi(2.0) == math.inf
+    assert leaf.epsilon(1e-9) <= 0.5 * (1 + 1e-2)
+    assert leaf.delta(0.0) == pytest.approx(math.tanh(0.25), rel=5e-3)  # in steps, rounded up
+
+
+@pytest.mark.parametrize("rule", ["gaussian", "renyi"])
+def test_both_rules_admit_events_and_never_below_their_cost(rule: str) -> None:
+    limit = AdaptiveDP(epsilon=3.0, delta=1e-6, rule=rule)
+    for event in (dpa.GaussianDpEvent(9.0), dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0))):
+        cost = Event.cost(event, UNIT, what="x")
+        assert 0 < limit.part(cost) < 1
+        assert limit.amount(cost) >= cost.epsilon(1e-6) * (1 - 1e-9)
+
+
+def test_a_ledger_holds_events_beside_releases_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("d.ledger")
+    ledger.open("d", ApproxDP(epsilon=3, delta=1e-6), UNIT)
+    cost = Event.cost(TRAINING, UNIT, what="training") + Cost.of(Gaussian(sigma=6.0, unit=UNIT))
+    Path("series.json").write_text(json.dumps([{**made.record(), "times": k} for made, k in cost.entries]))
+    done = dpbayes("ledger", "charge", "d.ledger", "--dataset", "d", "--from", "series.json", "--about", "training")
+    assert done.code == 0, done.err
+    again = Ledger("d.ledger").account("d").cost
+    assert again.renyi(2.0) == pytest.approx(cost.renyi(2.0))
+    assert from_record(cost.entries[0][0].record()) == cost.entries[0][0]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        dpa.NonPrivateDpEvent(),
+        dpa.UnsupportedDpEvent(),
+        dpa.NoOpDpEvent(),
+        dpa.GaussianDpEvent(0.0),
+        dpa.GaussianDpEvent(-1.0),
+        dpa.GaussianDpEvent(math.nan),
+        dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 0),
+        "GaussianDpEvent",
+    ],
+    ids=repr,
+)
+def test_events_that_say_nothing_are_refused(event: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"Event|Record"):
+        Event.cost(event, UNIT, what="x")
+
+
+def test_units_on_which_dp_accounting_disagrees_with_itself_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="add-remove"):
+        Event.cost(dpa.GaussianDpEvent(2.0), PrivacyUnit(adjacency="replace-one"), what="x")
+    with pytest.raises(InvalidArgument, match="one row"):
+        Event.cost(TRAINING, PrivacyUnit(adjacency="add-remove", max_rows=2), what="x")
+    one, two = (
+        dpa.rdp.RdpAccountant([2.0], dpa.NeighboringRelation.REPLACE_ONE),
+        dpa.pld.PLDAccountant(dpa.NeighboringRelation.REPLACE_ONE),
+    )
+    for accountant in (one, two):
+        accountant.compose(dpa.GaussianDpEvent(2.0))
+    assert one._rdp[0] == pytest.approx(0.25)  # a shift of 1/z
+    assert two.get_delta(0.0) == pytest.approx(math.erf(0.5 / math.sqrt(2)), rel=1e-3)  # a shift of 2/z
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"class":"os"}', '{"class":"GaussianDpEvent"}', "[]", '{"class":"GaussianDpEvent","noise_multiplier":"1"}', "7"],
+)
+def test_records_of_no_event_are_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument):
+        Event(event=text, unit=UNIT, what="x")
+    with pytest.raises(InvalidArgument):
+        events.read(text)
