@@ -133,6 +133,8 @@ def release(http: HttpRequest) -> Response:
             raise account.refusal(plan.cost)
         folder = check_folder(desk.folder.inside(out))
     except DpbayesError as problem:
+        if desk.work.status(once) is not None:  # the same form, sent a moment earlier, has changed the balance
+            return to(f"/d/{draft.name}/released/{once}")
         return show(http, draft, str(problem))
     about = {"draft": draft.name, "folder": out, "ledger": draft.ledger}
     desk.work.start(once, about, _maker(desk, draft, asked, folder))
