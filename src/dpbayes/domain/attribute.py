@@ -26,7 +26,7 @@ class Attribute:
     """A column with declared categories, or a number cut at declared edges into bins [a, b).
 
     The levels are the axis of every table that contains the attribute: what was declared, then whichever of
-    *missing*, *other* and *(dropped)* the rules need. No value is left out, so a table sums to all its rows.
+    ``missing``, ``other`` and ``(dropped)`` the rules need. No value is left out, so a table sums to all its rows.
 
     >>> Attribute(name="sex", categories=("F", "M")).levels
     ('F', 'M', 'other')

@@ -7,6 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
+from dpbayes.domain.display import plural
 from dpbayes.domain.markup import Html, tag
 from dpbayes.release.format import Product, Release, Table
 from dpbayes.report import words
@@ -187,4 +188,4 @@ def _left_out(view: View, file: str | None) -> list[str]:
     if view.shares is not None and not view.given:
         share = f", together {text_of(100.0 * float(view.shares.values[view.shown].sum()), 0.1)} %"
     where = f"the file {file}" if file else "the file of numbers"
-    return [f"Shown are {what}{share}. {words.plural(cells - shown, 'cell')} of {cells:,} are left out; see {where}."]
+    return [f"Shown are {what}{share}. {plural(cells - shown, 'cell')} of {cells:,} are left out; see {where}."]
