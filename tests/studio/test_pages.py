@@ -281,7 +281,7 @@ def test_a_ledger_that_another_process_holds_is_said(visitor, tmp_path, monkeypa
     import sqlite3
 
     name = ready(visitor)
-    monkeypatch.setattr("dpbayes.ledger.store.PATIENCE", 0.1)
+    monkeypatch.setattr("dpbayes.ledger.connection.PATIENCE", 0.1)
     holder = sqlite3.connect(tmp_path / "survey.ledger", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     try:
