@@ -34,6 +34,7 @@ MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "noisy-counts": (Gaussian, Laplace),
     "pseudo-records": (PseudoRecords, UnroundedDirichlet),  # 0.1.0 wrote the draw that they are taken from
     "shares": (Dirichlet,),
+    "derived": (),  # never drawn
 }
 
 
@@ -128,8 +129,10 @@ def _seal(release: Release) -> str:
 
 
 def _drawn(release: Release) -> Iterator[tuple[str, Table, Priced]]:
-    """Each table with its name and its mechanism."""
+    """Each table that was drawn, with its name and its mechanism."""
     for table in release.tables:
+        if table.kind == "derived":
+            continue
         mechanism = release.paid[table.by].mechanism
         if not isinstance(mechanism, MADE_BY[table.kind]):
             raise _Failed(f"{table.marginal}: {table.kind} are not drawn by {mechanism.record()['mechanism']}")
