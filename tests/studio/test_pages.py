@@ -212,11 +212,11 @@ def test_a_smaller_budget_makes_every_table_worse(visitor):
 
     asked, schema, account = requests.load(desk, draft), desk.drafts.schema(draft), desk.account(draft)
     found = [
-        forecasts.expected(forecasts.planned(forecasts.with_epsilon(asked, e), schema, account), asked)
+        forecasts.expected(forecasts.planned(forecasts.with_epsilon(asked, e), schema, account))
         for e in (0.25, 1.0, 2.0)
     ]
     for place in range(2):
-        assert found[0][place].records > found[1][place].records > found[2][place].records
+        assert found[0][place].table.records > found[1][place].table.records > found[2][place].table.records
 
 
 # -- Risk, preview ---------------------------------------------------------------------------------------------
