@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from dpbayes.domain import codec, display, structure, toml
 from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.keys import checked_table, text_list
+from dpbayes.domain.faults import Faults, Place
+from dpbayes.domain.keys import checked_table, sections, text_list
 from dpbayes.domain.structure import Bools, Impossible, Structure, Within
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import is_missing, plain, text_of
 from dpbayes.errors import InvalidArgument, SchemaError
 
 FORMAT = 1
 
 _UNIT = ("adjacency", "max_rows")
+
+_STAND_IN = (Attribute(name="unnamed", categories=("unnamed",)),)
+"""In place of attributes that are all faulty, while the rest of a schema is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +71,18 @@ class Schema:
     def __post_init__(self) -> None:
         for key in ("attributes", "margins", "impossible", "within"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
-        if not isinstance(self.id, str) or not self.id.strip() or not self.id.isprintable():
-            raise SchemaError(f"Schema: expected id to be one line of text, got {self.id!r}.")
-        if not self.attributes:
-            raise SchemaError("Schema: expected one attribute or more. Add an [[attribute]] with a name.")
-        self._check_names()
-        self._check_person()
-        structure.check(self.structure, self._by_name)
-        self._check_public_totals()
+        faults = Faults("Schema")
+        checks = {
+            "id": self._check_id,
+            "attribute": self._check_names,
+            "person": self._check_person,
+            "impossible": lambda: structure.check(self.structure, self._by_name),
+            "margin": self._check_public_totals,
+        }
+        for key, check in checks.items():
+            with faults.at(key):
+                check()
+        faults.raise_all(SchemaError)
 
     @property
     def structure(self) -> tuple[Structure, ...]:
@@ -175,30 +183,37 @@ class Schema:
         return {**self.table(), "attribute": [_finite(attribute.table()) for attribute in self.attributes]}
 
     @classmethod
-    def from_record(cls, record: object) -> Schema:
-        """Read the JSON form, or what a TOML reader returns; an unknown key is an error that names it."""
+    def from_record(cls, record: object, *, lines: Mapping[Place, int] | None = None) -> Schema:
+        """Read the JSON form, or what a TOML reader returns: all faults at once; ``lines`` says where each part is."""
+        faults = Faults("Schema", lines)
         table = checked_table(
             record,
             where="the schema",
             required=("id", "adjacency", "attribute"),
             optional=("format", "max_rows", "person", "records", "margin", "impossible", "within"),
+            faults=faults,
         )
         if table.get("format", FORMAT) != FORMAT:
             raise SchemaError(f"Schema: expected format = {FORMAT}, got {table['format']!r}. Upgrade dpbayes.")
-        try:
-            unit = PrivacyUnit.from_record({"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}})
-        except InvalidArgument as error:
-            raise SchemaError(str(error).replace("PrivacyUnit", "Schema", 1)) from None
-        return cls(
-            id=table["id"],  # type: ignore[arg-type]
-            unit=unit,
-            person=table.get("person"),  # type: ignore[arg-type]
-            records=table.get("records"),  # type: ignore[arg-type]
-            attributes=tuple(_attribute(entry) for entry in _entries(table, "attribute")),
-            margins=tuple(_margin(entry) for entry in _entries(table, "margin")),
-            impossible=tuple(Impossible.read(entry) for entry in _entries(table, "impossible")),
-            within=tuple(Within.read(entry) for entry in _entries(table, "within")),
-        )
+        attributes = sections(table, "attribute", _attribute, faults)
+        unit, margins = _unit(table, faults), sections(table, "margin", _margin, faults)
+        impossible = sections(table, "impossible", lambda entry, _: Impossible.read(entry), faults)
+        within = sections(table, "within", lambda entry, _: Within.read(entry), faults)
+        made = None
+        with faults.at():
+            made = cls(
+                id=table.get("id", "unnamed"),  # type: ignore[arg-type]
+                unit=unit,
+                person=table.get("person"),  # type: ignore[arg-type]
+                records=table.get("records"),  # type: ignore[arg-type]
+                attributes=attributes or _STAND_IN if faults.found else attributes,
+                margins=() if faults.found else margins,
+                impossible=() if faults.found else impossible,
+                within=() if faults.found else within,
+            )
+        faults.raise_all(SchemaError)
+        assert made is not None
+        return made
 
     def to_toml(self) -> str:
         """The text of a schema file."""
@@ -206,8 +221,8 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
-        """Read the text of a schema file."""
-        return cls.from_record(toml.loads(text))
+        """Read the text of a schema file; all that is wrong with it is said at once, each with its line."""
+        return cls.from_record(toml.loads(text), lines=toml.places(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -257,7 +272,13 @@ class Schema:
         )
         return cls(id=id, unit=unit, attributes=attributes)
 
+    def _check_id(self) -> None:
+        if not isinstance(self.id, str) or not self.id.strip() or not self.id.isprintable():
+            raise SchemaError(f"Schema: expected id to be one line of text, got {self.id!r}.")
+
     def _check_names(self) -> None:
+        if not self.attributes:
+            raise SchemaError("Schema: expected one attribute or more. Add an [[attribute]] with a name.")
         seen: dict[str, str] = {}
         for name in self.names:
             other = seen.get(name.casefold())
@@ -333,34 +354,44 @@ def _summed(totals: np.ndarray, names: tuple[str, ...], kept: list[str]) -> np.n
 
 
 def _finite(table: dict[str, object]) -> dict[str, object]:
-    edges = table.get("edges")
-    if not isinstance(edges, list):
-        return table
-    return {**table, "edges": [edge if math.isfinite(edge) else str(edge) for edge in edges]}
+    written = dict(table)
+    for key, form in (("edges", lambda edge: edge if math.isfinite(edge) else str(edge)), ("dates", str)):
+        values = table.get(key)
+        if isinstance(values, list):
+            written[key] = [form(value) for value in values]
+    return written
 
 
-def _entries(table: Mapping[str, object], key: str) -> list[object]:
-    entries = table.get(key, [])
-    if not isinstance(entries, list):
-        raise SchemaError(f"Schema: write each {key} as its own [[{key}]] section.")
-    return entries
+def _unit(table: Mapping[str, object], faults: Faults) -> PrivacyUnit:
+    """The unit that is declared, or else any."""
+    if "adjacency" in table:
+        try:
+            return PrivacyUnit.from_record({"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}})
+        except InvalidArgument as error:
+            key = "max_rows" if "max_rows" in str(error) else "adjacency"
+            faults.add(str(error).replace("PrivacyUnit", "Schema", 1), key)
+    return PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 
 
-def _attribute(entry: object) -> Attribute:
+def _attribute(entry: object, faults: Faults) -> Attribute:
     table = checked_table(
         entry,
         where="an [[attribute]]",
         required=("name",),
-        optional=("categories", "edges", "unknown", "missing"),
+        optional=tuple(field.name for field in fields(Attribute) if field.name != "name"),
+        faults=faults,
     )
-    for key in ("categories", "edges"):
-        if key in table and not isinstance(table[key], list):
-            raise SchemaError(f"Schema: attribute {table['name']!r} needs {key} as a list in brackets.")
-    return Attribute(**table)  # type: ignore[arg-type]
+    made = None
+    with faults.at():
+        made = Attribute(**{"name": "unnamed", **table})  # type: ignore[arg-type]
+    faults.raise_all(SchemaError)
+    assert made is not None
+    return made
 
 
-def _margin(entry: object) -> Margin:
-    table = checked_table(entry, where="a [[margin]]", required=("of", "totals"))
+def _margin(entry: object, faults: Faults) -> Margin:
+    table = checked_table(entry, where="a [[margin]]", required=("of", "totals"), faults=faults)
+    faults.raise_all(SchemaError)
     if not isinstance(table["totals"], list):
         raise SchemaError("Schema: a margin needs totals as a list in brackets.")
     return Margin(of=text_list(table["of"], "of in a [[margin]]"), totals=tuple(table["totals"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dpbayes.release.posterior import Posterior
     from dpbayes.release.table import TableView
     from dpbayes.release.verify import Verification
+    from dpbayes.report.folder import Companion
 
 FORMAT = "dpbayes-release"
 VERSION = 2
@@ -290,11 +291,16 @@ class Release:
 
         return verify(self, ledger=ledger)
 
-    def save(self, folder: str | Path, *, numbers: Literal["csv", "parquet"] = "csv") -> tuple[Path, ...]:
-        """Write ``release.json``, the numbers and ``report.html`` into a new folder, all at once."""
+    def save(
+        self, folder: str | Path, *, numbers: Literal["csv", "parquet"] = "csv", also: Iterable[Companion] = ()
+    ) -> tuple[Path, ...]:
+        """Write ``release.json``, the numbers and ``report.html`` into a new folder, all at once.
+
+        ``also`` adds a workbook (``xlsx``) and a privacy ``sheet``.
+        """
         from dpbayes.report.folder import save
 
-        return save(self, folder, numbers=numbers)
+        return save(self, folder, numbers=numbers, also=also)
 
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""

@@ -71,7 +71,8 @@ def _number(view: View, product: Product, cell: int, step: float, scale: float =
         if view.given:
             return SWALLOWED, ""
         return f"< {text_of(math.ceil(upper / step - 1e-9) * step, step)}{SWALLOWED}", ""
-    return text_of(value, step), spread_text(value, lower, upper, step)
+    top = 100.0 if scale > 1 else math.inf
+    return text_of(value, step), spread_text(value, lower, upper, step, top)
 
 
 def _list(view: View) -> Html:

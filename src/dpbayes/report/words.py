@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from dpbayes.domain.display import plural
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Spending
 from dpbayes.privacy.adaptive import AdaptiveDP
@@ -58,6 +57,25 @@ def title(table: Table) -> str:
     return f"{of} for each {' × '.join(asked.given)}" if asked.given else of
 
 
+def plural(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "cell"), plural(1200, "cell"), plural(2, "entry")
+    ('1 cell', '1,200 cells', '2 entries')
+    """
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
+def times(number: int) -> str:
+    """How often.
+
+    >>> times(1), times(2), times(10)
+    ('once', 'twice', '10 times')
+    """
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
 def listed_and(items: Iterable[str], most: int = 8) -> str:
     """A list in a sentence.
 
@@ -73,7 +91,7 @@ def listed_and(items: Iterable[str], most: int = 8) -> str:
 def summary(release: Release, views: Sequence[View]) -> str:
     """One paragraph for readers who read no further: what, about whom, how exact, and how private."""
     about = f"the {release.records:,} records" if release.records is not None else "the records"
-    tables = "no table" if not release.asked else plural(len(release.asked), "table")
+    tables = "no table" if not release.tables else plural(len(release.tables), "table")
     said = [f"This release publishes {tables} about {about} of {release.dataset}."]
     estimated = [view for view in views if view.halves.size]
     if common := [each for view in views if (each := _most_common(view))][:3]:
@@ -197,7 +215,7 @@ def limits(release: Release) -> list[str]:
 
 def reading(release: Release) -> list[str]:
     """How to read estimates and their intervals, a point each; none without intervals, or for a file of 0.1.0."""
-    if release.legacy or not any("counts" in table.products for table in release.asked):
+    if release.legacy or not any("counts" in table.products for table in release.tables):
         return []
     level = f"{100 * release.level:g}"
     return [
