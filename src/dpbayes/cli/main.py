@@ -29,6 +29,7 @@ COMMANDS = (
     "posterior",
     "predict",
     "release",
+    "risk",
     "schema",
     "show",
     "studio",
