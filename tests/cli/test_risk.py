@@ -19,7 +19,7 @@ def test_a_guarantee_is_said_in_odds_guesses_and_a_chart(tmp_path: Path) -> None
     assert "at most 73.2 %" in said
     assert "Caution" not in said
     drawing = ET.fromstring((tmp_path / "risk.svg").read_text(encoding="utf-8"))
-    curve = [line for line in drawing.iter("{http://www.w3.org/2000/svg}polyline")][-1].attrib["points"]
+    curve = list(drawing.iter("{http://www.w3.org/2000/svg}polyline"))[-1].attrib["points"]
     assert len(curve.split()) == 101
 
 

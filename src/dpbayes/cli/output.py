@@ -122,7 +122,7 @@ def _cell(text: str) -> str:
 
 def show_release(made: Release, out: Path | None) -> None:
     """A release for people: its tables, its promise, and where it stands in the ledger."""
-    for table in made.tables:
+    for table in made.asked:
         wanted = ("draw", "empirical") if made.job.get("product") == "draw" else ("empirical", "draw")
         name = next((each for each in wanted if each in table.products), None)
         shown: dict[str, list[str]] = {table.kind: [f"{value:g}" for value in table.values[:SHOWN_CELLS]]}
@@ -136,7 +136,7 @@ def show_release(made: Release, out: Path | None) -> None:
             }
         cells = itertools.product(*(axis.levels for axis in made.axes(table)))
         rows = [(" · ".join(cell), *numbers) for cell, *numbers in zip(cells, *shown.values(), strict=False)]
-        hidden = len(table.values) - len(rows)
+        hidden = table.marginal.size(made.schema) - len(rows)
         print_table(
             f"{table.marginal}",
             (str(table.marginal), *shown),
@@ -162,13 +162,16 @@ def show_release(made: Release, out: Path | None) -> None:
 
 def show_preview(found: Mapping[str, Any]) -> None:
     """A dry run for people."""
-    rows = [
-        (table["table"], table["cells"], table["mechanism"]["mechanism"], table["standard_deviation"])
-        for table in found["tables"]
-    ]
+    rows = []
+    for table in found["tables"]:
+        error = table.get("plus_minus_records")
+        drawn = (
+            table["mechanism"]["mechanism"] if table["mechanism"] else f"from {table['derived_from'] or 'the schema'}"
+        )
+        rows.append((table["table"], table["cells"], drawn, "" if error is None else f"± {error:.3g}"))
     notes = (
         f"Why: {found['choice']}",
         f"Cost: {found['cost']}, within {found['target']}.",
         f"Columns that a release would read: {', '.join(found['columns'])}.",
     )
-    print_table("Dry run: no rows were read", ("table", "cells", "mechanism", "± records (one sd)"), rows, notes=notes)
+    print_table("Dry run: no rows were read", ("table", "cells", "mechanism", "records (95 %)"), rows, notes=notes)

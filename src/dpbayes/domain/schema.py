@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from dpbayes.domain import codec, display, toml
+import numpy as np
+
+from dpbayes.domain import codec, display, structure, toml
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.faults import Faults, Place
 from dpbayes.domain.keys import checked_table, sections, text_list
+from dpbayes.domain.structure import Bools, Impossible, Structure, Within
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import is_missing, plain, text_of
 from dpbayes.errors import InvalidArgument, SchemaError
@@ -62,21 +65,33 @@ class Schema:
     person: str | None = None
     records: int | None = None
     margins: tuple[Margin, ...] = ()
+    impossible: tuple[Impossible, ...] = ()
+    within: tuple[Within, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", tuple(self.attributes))
-        object.__setattr__(self, "margins", tuple(self.margins))
+        for key in ("attributes", "margins", "impossible", "within"):
+            object.__setattr__(self, key, tuple(getattr(self, key)))
         faults = Faults("Schema")
         checks = {
             "id": self._check_id,
             "attribute": self._check_names,
             "person": self._check_person,
+            "impossible": lambda: structure.check(self.structure, self._by_name),
             "margin": self._check_public_totals,
         }
         for key, check in checks.items():
             with faults.at(key):
                 check()
         faults.raise_all(SchemaError)
+
+    @property
+    def structure(self) -> tuple[Structure, ...]:
+        """All that is declared about what cannot occur."""
+        return (*self.impossible, *self.within)
+
+    @property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {attribute.name: attribute for attribute in self.attributes}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,6 +119,21 @@ class Schema:
                 return attribute
         raise SchemaError(f"Schema: there is no attribute {name!r}. It has {', '.join(self.names)}.")
 
+    def zeros(self, names: Iterable[str]) -> Bools | None:
+        """Which cells of the table on these attributes cannot be filled, with their axes; None if all can.
+
+        >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"),
+        ...                 attributes=(Attribute(name="age", categories=("child", "other")),
+        ...                             Attribute(name="married", categories=("no", "yes", "other"))),
+        ...                 impossible=(Impossible(levels={"age": ("child",), "married": ("yes",)}),))
+        >>> schema.zeros(["married", "age"]).astype(int).tolist()
+        [[0, 0], [1, 0], [0, 0]]
+        """
+        axes = tuple(names)
+        for name in axes:
+            self[name]
+        return structure.mask(self.structure, self._by_name, axes)
+
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         size = f", {self.records:,} records" if self.records is not None else ""
         levels = [(each.name, display.listed(each.levels)) for each in self.attributes]
@@ -116,11 +146,17 @@ class Schema:
         return display.as_html(*self._facts())
 
     def project(self, names: Iterable[str]) -> Schema:
-        """The same data set seen through these attributes, in this order; other margins are left out."""
-        chosen = tuple(self[name] for name in names)
-        visible = {attribute.name for attribute in chosen}
-        margins = tuple(margin for margin in self.margins if visible.issuperset(margin.of))
-        return replace(self, attributes=chosen, margins=margins)
+        """The same data set seen through these attributes, in this order; what is known about others is left out."""
+        return self.with_attributes(self[name] for name in names)
+
+    def with_attributes(self, attributes: Iterable[Attribute]) -> Schema:
+        """The same data set with other attributes; what is known about those that are gone or differ is left out."""
+        chosen = tuple(attributes)
+        same = {each.name for each in chosen if each in self.attributes}
+        margins = tuple(each for each in self.margins if same.issuperset(each.of))
+        impossible = tuple(each for each in self.impossible if same.issuperset(each.names))
+        within = tuple(each for each in self.within if same.issuperset(each.names))
+        return replace(self, attributes=chosen, margins=margins, impossible=impossible, within=within)
 
     def table(self) -> dict[str, object]:
         """The schema as plain values, with the keys of the TOML file."""
@@ -131,7 +167,15 @@ class Schema:
             **self.unit.record(),
             **{key: value for key, value in optional.items() if value is not None},
             "attribute": [attribute.table() for attribute in self.attributes],
-            **({"margin": [margin.table() for margin in self.margins]} if self.margins else {}),
+            **{
+                key: [each.table() for each in declared]
+                for key, declared in (
+                    ("margin", self.margins),
+                    ("impossible", self.impossible),
+                    ("within", self.within),
+                )
+                if declared
+            },
         }
 
     def record(self) -> dict[str, object]:
@@ -146,13 +190,15 @@ class Schema:
             record,
             where="the schema",
             required=("id", "adjacency", "attribute"),
-            optional=("format", "max_rows", "person", "records", "margin"),
+            optional=("format", "max_rows", "person", "records", "margin", "impossible", "within"),
             faults=faults,
         )
         if table.get("format", FORMAT) != FORMAT:
             raise SchemaError(f"Schema: expected format = {FORMAT}, got {table['format']!r}. Upgrade dpbayes.")
         attributes = sections(table, "attribute", _attribute, faults)
         unit, margins = _unit(table, faults), sections(table, "margin", _margin, faults)
+        impossible = sections(table, "impossible", lambda entry, _: Impossible.read(entry), faults)
+        within = sections(table, "within", lambda entry, _: Within.read(entry), faults)
         made = None
         with faults.at():
             made = cls(
@@ -162,6 +208,8 @@ class Schema:
                 records=table.get("records"),  # type: ignore[arg-type]
                 attributes=attributes or _STAND_IN if faults.found else attributes,
                 margins=() if faults.found else margins,
+                impossible=() if faults.found else impossible,
+                within=() if faults.found else within,
             )
         faults.raise_all(SchemaError)
         assert made is not None
@@ -276,6 +324,33 @@ class Schema:
                 )
             if self.records is not None and sum(margin.totals) != self.records:
                 raise SchemaError(f"Schema: the margin of {', '.join(margin.of)} does not add up to records.")
+            totals = np.reshape(margin.totals, [len(self[name].levels) for name in margin.of])
+            zeros = self.zeros(margin.of)
+            if zeros is not None and totals[zeros].any():
+                raise SchemaError(
+                    f"Schema: the margin of {', '.join(margin.of)} has people in a combination that the schema calls "
+                    "impossible. Correct one of them."
+                )
+            self._check_agreement(margin, totals)
+
+    def _check_agreement(self, margin: Margin, totals: np.ndarray) -> None:
+        """Margins that share attributes have the same totals of them."""
+        for other in self.margins[: self.margins.index(margin)]:
+            shared = [name for name in margin.of if name in other.of]
+            theirs = np.reshape(other.totals, [len(self[name].levels) for name in other.of])
+            if not np.array_equal(_summed(totals, margin.of, shared), _summed(theirs, other.of, shared)):
+                about = f"the totals of {', '.join(shared)}" if shared else "the number of records"
+                raise SchemaError(
+                    f"Schema: the margins of {', '.join(other.of)} and of {', '.join(margin.of)} contradict each other "
+                    f"in {about}. Correct one of them."
+                )
+
+
+def _summed(totals: np.ndarray, names: tuple[str, ...], kept: list[str]) -> np.ndarray:
+    """Totals of some of the attributes, in the order of ``kept``."""
+    left = [name for name in names if name in kept]
+    summed = totals.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in kept))
+    return np.asarray(summed).transpose([left.index(name) for name in kept])
 
 
 def _finite(table: dict[str, object]) -> dict[str, object]:

@@ -38,7 +38,7 @@ def dumps(table: Mapping[str, object]) -> str:
     lines = [f"{key} = {value_text(value)}" for key, value in table.items() if key not in sections]
     for key, entries in sections.items():
         for entry in entries:  # type: ignore[attr-defined]
-            lines += ["", f"[[{key}]]", *(f"{name} = {value_text(value)}" for name, value in entry.items())]
+            lines += ["", f"[[{key}]]", *(f"{_key_text(name)} = {value_text(value)}" for name, value in entry.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -109,6 +109,10 @@ def _keys(statement: str) -> Place:
         (name, table), *_ = table.items()
         names.append(name)
     return tuple(names)
+
+
+def _key_text(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
 
 
 def _text(text: str) -> str:

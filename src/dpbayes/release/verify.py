@@ -34,6 +34,7 @@ MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "noisy-counts": (Gaussian, Laplace),
     "pseudo-records": (PseudoRecords, UnroundedDirichlet),  # 0.1.0 wrote the draw that they are taken from
     "shares": (Dirichlet,),
+    "derived": (),  # never drawn
 }
 
 
@@ -74,12 +75,16 @@ class _Failed(Exception):  # noqa: N818 - never leaves this module
 
 
 def verify(
-    release: Release, *, ledger: Ledger | str | Path | None = None, folder: str | Path | None = None
+    release: Release,
+    *,
+    ledger: Ledger | str | Path | None = None,
+    folder: str | Path | None = None,
+    key: str | Path | None = None,
 ) -> Verification:
     """Check what a release of any kind promises; with its ledger, also that it was charged; with its folder, its files.
 
-    A check that cannot be carried out has failed: nothing is raised. The checks show that the file keeps its promise
-    and agrees with itself, not who wrote it.
+    With the public ``key`` of its publisher, also that it was signed: without, the checks show that the file keeps its
+    promise and agrees with itself, not who wrote it. A check that cannot be carried out has failed: nothing is raised.
     """
     checks: dict[str, Callable[[], str]] = {
         "randomness": lambda: _randomness(release),
@@ -93,6 +98,8 @@ def verify(
     }
     if folder is not None:
         checks["files"] = lambda: _files(release, Path(folder))
+    if key is not None:
+        checks["signature"] = lambda: _signature(release, folder, key)
     if ledger is not None:
         checks["ledger"] = lambda: _ledger(release, ledger)
     return Verification(checks=tuple(_checked(name, check) for name, check in checks.items()))
@@ -128,8 +135,10 @@ def _seal(release: Release) -> str:
 
 
 def _drawn(release: Release) -> Iterator[tuple[str, Table, Priced]]:
-    """Each table with its name and its mechanism."""
+    """Each table that was drawn, with its name and its mechanism."""
     for table in release.tables:
+        if table.kind == "derived":
+            continue
         mechanism = release.paid[table.by].mechanism
         if not isinstance(mechanism, MADE_BY[table.kind]):
             raise _Failed(f"{table.marginal}: {table.kind} are not drawn by {mechanism.record()['mechanism']}")
@@ -287,6 +296,17 @@ def _files(release: Release, folder: Path) -> str:
         if found != expected:
             raise _Failed(f"{name} was changed after it was written")
     return f"{len(release.files)} files beside it, all as they were written"
+
+
+def _signature(release: Release, folder: str | Path | None, key: str | Path) -> str:
+    from dpbayes.release.signature import signed
+
+    if folder is None:
+        raise _Failed("a signature is beside the release: verify its folder")
+    found = signed(folder, key)
+    if Release.load(folder).record() != release.record():
+        raise _Failed("the signature is for another release")
+    return f"signed with the key {found.key}: {found.comment}"
 
 
 def _ledger(release: Release, where: Ledger | str | Path) -> str:

@@ -34,6 +34,8 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
 
 def caption(view: View) -> str:
     """What the numbers of a table are."""
+    if view.shares is None and view.source.kind == "derived":
+        return "This table follows from the others and carries no estimate yet."
     if view.shares is None:
         return words.VALUES[view.source.kind].capitalize() + ". This table carries no estimate."
     if view.drawn_only:
@@ -69,13 +71,15 @@ def _number(view: View, product: Product, cell: int, step: float, scale: float =
         if view.given:
             return SWALLOWED, ""
         return f"< {text_of(math.ceil(upper / step - 1e-9) * step, step)}{SWALLOWED}", ""
-    return text_of(value, step), spread_text(value, lower, upper, step)
+    top = 100.0 if scale > 1 else math.inf
+    return text_of(value, step), spread_text(value, lower, upper, step, top)
 
 
 def _list(view: View) -> Html:
     cells = view.listed
     if view.shares is None:
-        bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{view.source.values[cell]:,.6g}",)) for cell in cells]
+        drawn = view.size
+        bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{drawn[cell]:,.6g}",)) for cell in cells]
         return tag("div", bar_chart(caption(view), view.source.marginal.names, ("value",), bars, Scale(0.25, 4)))
     bars, columns = [], ["%", "±"] if view.halves.size else ["%"]
     step = _step(view, view.shares, cells, 100.0)
@@ -122,7 +126,7 @@ def _bodies(view: View, down: list[int], width: int, totals: bool) -> list[Html]
     """Rows; with several attributes down the page, grouped by the first."""
     product = view.shares
     scale = 1.0 if product is None else 100.0
-    shown = Product(values=view.source.values) if product is None else product
+    shown = Product(values=view.size) if product is None else product
     step = 1e-3 if product is None and view.source.kind == "gammas" else _step(view, shown, view.shown, scale)
     told = [float(shown.values[cell]) for cell in view.shown if not view.swallowed[cell]]
     largest = max(told, default=0.0)
@@ -168,7 +172,7 @@ def _footnotes(view: View) -> list[str]:
         bound = "" if view.given else " The true one is probably below the figure shown."
         said.append(f"{SWALLOWED} Too few to say: noise alone could explain this {what}.{bound}")
     if view.impossible[shown].any():
-        said.append(f"{IMPOSSIBLE} None: public totals rule it out.")
+        said.append(f"{IMPOSSIBLE} None: what is public rules it out.")
     folded = [
         f"{axis.name} “{words_of[level]}”"
         for axis, words_of, levels in zip(view.axes, view.labels, view.folded, strict=True)
