@@ -90,7 +90,7 @@ def counting(rows: int, tables: int, against: str) -> Callable[[Path], Actions]:
         pairs = [Marginal(pair) for pair in itertools.islice(itertools.combinations(names, 2), tables)]
         columns = sorted({name for marginal in pairs for name in marginal.names})
         path, schema = folder / "rows.parquet", bench.schema()
-        bench.write_table(path, rows)
+        bench.write_table(path, rows, columns)
         lengths = ", ".join(f"sum(length({name}))" for name in columns)
 
         def scan() -> None:
