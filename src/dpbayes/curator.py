@@ -26,9 +26,9 @@ from dpbayes.jobs.request import Request
 from dpbayes.ledger.entry import LONGEST_TEXT
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.about import checked
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
+from dpbayes.release.words import checked
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.sources import open_table, public_address
 
