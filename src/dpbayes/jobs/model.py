@@ -17,7 +17,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, selection_for
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
+from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, by_cells, calibrated, merged, spread
 from dpbayes.jobs.temperature import choose_temperature
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
@@ -71,6 +71,7 @@ class Fit:
             target=target,
             unit=schema.unit,
             cells=tuple(marginal.size(planned) for marginal in marginals),
+            rows=tuple(marginal.rows(planned) for marginal in marginals),
             records=schema.records or self.expected_records,
             wish=self._wish(),
             purpose="draw" if self.model.draws else "estimate",
@@ -78,8 +79,9 @@ class Fit:
             alongside=alongside,
         )
         parts = None
-        if self.split == "optimal" and need.wish != "dirichlet":
-            parts = self.model.shares(planned, alone(need), need.known)
+        if self.split == "optimal":
+            draws = need.wish == "dirichlet"
+            parts = by_cells(need.cells) if draws else self.model.shares(planned, alone(need), need.known)
         mechanisms, choice = calibrated(need, parts)
         self._warn(need, mechanisms)
         paid, places = merged((*mechanisms, *alongside))
@@ -113,7 +115,7 @@ class Fit:
         attributes = tuple(
             self.edges[each.name].provisional(each) if each.name in self.edges else each for each in schema.attributes
         )
-        return replace(schema, attributes=attributes)
+        return schema.with_attributes(attributes)
 
     def _alongside(self, schema: Schema, target: Guarantee) -> tuple[Selection, ...]:
         bought = sum(wish.selections for wish in self.edges.values())
@@ -177,7 +179,7 @@ class Fit:
             attributes[name] = replace(plan.schema[name], categories=(), edges=edges)
             answers.append(Answer(name=f"edges of {name}", by=by, values=edges))
         kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
-        return replace(plan.schema, attributes=kept), tuple(answers)
+        return plan.schema.with_attributes(kept), tuple(answers)
 
     def record(self) -> Record:
         """JSON form."""

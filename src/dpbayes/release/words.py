@@ -64,6 +64,15 @@ def chance(probability: float) -> str:
     return words.get(probability, rounded_up(probability))
 
 
+def times(number: int) -> str:
+    """How often.
+
+    >>> times(1), times(2), times(10)
+    ('once', 'twice', '10 times')
+    """
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
 ABOUT = ("title", "author", "contact", "purpose", "supersedes")
 """A line each, but for the purpose; ``supersedes`` is the id of an earlier release that this one replaces."""
 
