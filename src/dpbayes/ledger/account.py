@@ -14,7 +14,7 @@ from dpbayes.errors import BudgetExceeded
 from dpbayes.ledger.entry import Entry
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, rounded_down, rounded_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +131,16 @@ class Account:
         notions costs add, and it is the limit minus what is spent.
         """
         return self.budget.left(list(self.costs.values()))
+
+    def rest(self) -> Guarantee:
+        """What is left, as a guarantee: the most that one more release may promise."""
+        left, delta = self.left(), getattr(self.budget, "delta", None)
+        if not left > 0:
+            raise BudgetExceeded(f"Ledger: nothing is left of {self.budget}. Ask the data owner to raise the limit.")
+        if delta is not None:
+            return ApproxDP(epsilon=left, delta=delta)
+        name = "rho" if hasattr(self.budget, "rho") else "epsilon"
+        return replace(self.budget, **{name: left})  # type: ignore[type-var]  # every limit is a dataclass
 
     def priced(self, target: Guarantee) -> Guarantee:
         """A target as this ledger prices it: what is calibrated to it and is not above what is left, fits."""
