@@ -93,6 +93,8 @@ class Curator:
         said = checked(said)
         self._say("calibrating")
         asked = as_job(job)
+        if (suiting := getattr(asked, "suiting", None)) is not None:
+            asked = suiting(self._engine)
         rule = target if self._ledger is None else self._ledger.priced(self.schema.id, target)
         plan = asked.plan(self.schema, rule)
         asked.check(self._engine, plan)
