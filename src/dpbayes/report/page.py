@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpbayes.domain.display import plural
 from dpbayes.domain.markup import Html, joined, tag
 from dpbayes.release.format import Answer, Release
 from dpbayes.report import appendix, tables, words
@@ -48,8 +49,7 @@ def page(name: str, body: Html) -> str:
 
 def about(release: Release) -> dict[str, str]:
     """What the authors say of it: title, author, contact, purpose, and what it supersedes."""
-    said = getattr(release, "about", None) or {}
-    return {key: str(text) for key, text in said.items()}
+    return release.about
 
 
 def title(release: Release) -> str:
@@ -126,7 +126,7 @@ def fragment(release: Release) -> str:
     few = release.tables[:NOTEBOOK_TABLES]
     shown = [tables.section(number, release, source) for number, source in enumerate(few, start=1)]
     left = len(release.tables) - len(few)
-    more = [tag("p", f"{words.plural(left, 'more table')}.")] if left else []
+    more = [tag("p", f"{plural(left, 'more table')}.")] if left else []
     answers = [_answer(answer) for answer in release.answers]
     promise = words.NOT_PRIVATE if release.seeded else release.statement()
     head = [tag("p", tag("strong", repr(release))), tag("p", promise)]
