@@ -98,6 +98,8 @@ class Curator:
         _check_target(target)
         said = checked(said)
         self._say("calibrating")
+        if (suiting := getattr(asked, "suiting", None)) is not None:
+            asked = suiting(self._engine)
         if wants:
             target = cast(Tables, asked).least(self.schema, target, self._priced)
         plan = asked.plan(self.schema, self._priced(target))
