@@ -7,11 +7,12 @@ module of this package whose ``JOB`` is its class; the module's name, with dashe
 
 from __future__ import annotations
 
+import math
 import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -27,8 +28,25 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Table
 from dpbayes.tables.engine import Engine, check_schema
 
-HELPERS = ("base", "design", "forecast", "mechanisms", "planner", "preview", "request", "temperature", "wanted")
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger
+
+HELPERS = (
+    "answers",
+    "base",
+    "design",
+    "forecast",
+    "mechanisms",
+    "planner",
+    "preview",
+    "request",
+    "temperature",
+    "wanted",
+)
 """Modules of this package that are no jobs."""
+
+LOOSEST = 1e6
+"""The largest ε or ρ that may be asked for; beyond it there is no noise left to compute with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -136,6 +154,17 @@ def as_job(asked: object) -> Job:
 
         return Fit(model=cast("ModelSpec[Model]", asked))
     raise InvalidArgument(f"Curator: expected a job such as Tables or NaiveBayes, got a {type(asked).__name__}.")
+
+
+def planned(job: Job, schema: Schema, target: Guarantee, *, ledger: Ledger | None = None) -> Plan:
+    """A job calibrated to a target as its ledger prices it. Looks at public things only."""
+    if target.size > LOOSEST:
+        raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
+    for name in ("order", "omega"):
+        if math.isinf(getattr(target, name, None) or 1.0):
+            raise InvalidArgument(f"Curator: expected a finite {name}; ask for pure DP or zCDP instead.")
+    rule = target if ledger is None else ledger.priced(schema.id, target)
+    return replace(job.plan(schema, rule), target=target)
 
 
 def plan_record(plan: Plan) -> Record:
