@@ -17,7 +17,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, selection_for
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
+from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, by_cells, calibrated, merged, spread
 from dpbayes.jobs.temperature import choose_temperature
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
@@ -71,6 +71,7 @@ class Fit:
             target=target,
             unit=schema.unit,
             cells=tuple(marginal.size(planned) for marginal in marginals),
+            rows=tuple(marginal.rows(planned) for marginal in marginals),
             records=schema.records or self.expected_records,
             wish=self._wish(),
             purpose="draw" if self.model.draws else "estimate",
@@ -78,8 +79,9 @@ class Fit:
             alongside=alongside,
         )
         parts = None
-        if self.split == "optimal" and need.wish != "dirichlet":
-            parts = self.model.shares(planned, alone(need), need.known)
+        if self.split == "optimal":
+            draws = need.wish == "dirichlet"
+            parts = by_cells(need.cells) if draws else self.model.shares(planned, alone(need), need.known)
         mechanisms, choice = calibrated(need, parts)
         self._warn(need, mechanisms)
         paid, places = merged((*mechanisms, *alongside))

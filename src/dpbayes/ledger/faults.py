@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,5 +66,15 @@ def _reason(original: Exception) -> str:
     if isinstance(original, sqlite3.Error):
         table, code, otherwise = SQLITE, getattr(original, "sqlite_errorname", ""), DAMAGED
     else:
-        table, code, otherwise = POSTGRESQL, getattr(original, "sqlstate", None) or "", UNREACHABLE
+        table, code, otherwise = POSTGRESQL, _state(original), UNREACHABLE
     return next((text for start, text in table.items() if code.startswith(start)), otherwise)
+
+
+def _state(original: Exception) -> str:
+    """The SQLSTATE; of a connection that a server refuses there is none, only the server's line."""
+    said = str(original)
+    if known := getattr(original, "sqlstate", None):
+        return str(known)
+    if re.search(r'FATAL: +database ".*" does not exist', said):
+        return "3D000"
+    return "28000" if re.search("FATAL: .*(authentication|pg_hba|role|permission)", said) else ""

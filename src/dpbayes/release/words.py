@@ -56,3 +56,12 @@ def chance(probability: float) -> str:
     """
     words = {1e-3: "one in a thousand", 1e-6: "one in a million", 1e-9: "one in a billion", 1e-12: "one in a trillion"}
     return words.get(probability, rounded_up(probability))
+
+
+def times(number: int) -> str:
+    """How often.
+
+    >>> times(1), times(2), times(10)
+    ('once', 'twice', '10 times')
+    """
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
 from dpbayes.release.format import Release
+from dpbayes.release.words import times
 from dpbayes.report import words
 
 VARIANTS: dict[type, str] = {
@@ -94,7 +95,7 @@ def mechanisms(release: Release) -> list[str]:
         numbers = ", ".join(
             f"{words.PARAMETERS.get(key, key)} {words.parameter(value)}" for key, value in named.items()
         )
-        said.append(f"{record.get('mechanism')} with {numbers}, drawn {words.times(paid.times)}.")
+        said.append(f"{record.get('mechanism')} with {numbers}, drawn {times(paid.times)}.")
     return said
 
 

@@ -138,7 +138,8 @@ class View:
         empty, found = self.empty.reshape(self.shape), []
         for at, axis in enumerate(self.axes):
             extra = range(len(axis.declared), len(axis.levels))
-            found.append(tuple(level for level in extra if empty.take(level, axis=at).all()))
+            gone = (level for level in extra if not self.drawn_only and empty.take(level, axis=at).all())
+            found.append(tuple(gone))
         return tuple(found)
 
     @cached_property

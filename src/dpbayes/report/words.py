@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from dpbayes.domain.display import plural
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Spending
 from dpbayes.privacy.adaptive import AdaptiveDP
@@ -55,25 +56,6 @@ def title(table: Table) -> str:
     asked = table.marginal
     of = " × ".join(asked.of)
     return f"{of} for each {' × '.join(asked.given)}" if asked.given else of
-
-
-def plural(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> plural(1, "cell"), plural(1200, "cell"), plural(2, "entry")
-    ('1 cell', '1,200 cells', '2 entries')
-    """
-    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {noun if number == 1 else many}"
-
-
-def times(number: int) -> str:
-    """How often.
-
-    >>> times(1), times(2), times(10)
-    ('once', 'twice', '10 times')
-    """
-    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def listed_and(items: Iterable[str], most: int = 8) -> str:
