@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import inspect
 import json
 import re
 import textwrap
+import tomllib
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -286,57 +288,111 @@ def _choices(kind: object) -> Sequence[object]:
     return next((found for each in get_args(kind) if (found := _choices(each))), ())
 
 
+ROOMS = {"dpbayes": "dp", "dpbayes.sklearn": "dpbayes.sklearn", "dpbayes.bridges": "dpbayes.bridges"}
+"""Modules whose public names have a reference, and how their names are written."""
+
+
 def python_page() -> str:
     """Every public name: how it is made, what it says of itself, what it can do."""
-    import dpbayes
-
     lines = [
         "# Python",
         "",
-        "What `import dpbayes as dp` offers. Everything but `Curator` and `Ledger` is immutable. Examples are in the",
-        "[tutorials](../tutorials/first-release.md) and the how-to pages. Written by `docs/build_reference.py`.",
+        "What `import dpbayes as dp` offers, then `dpbayes.sklearn` and `dpbayes.bridges`. Everything but `Curator`,",
+        "`Ledger` and the estimator is immutable, and arguments have to be named unless the signature says otherwise.",
+        "Examples are in the [tutorials](../tutorials/first-release.md) and the how-to pages. Written by",
+        "`docs/build_reference.py`.",
         "",
     ]
-    for name in sorted(dpbayes.__all__, key=str.lower):
-        value = getattr(dpbayes, name)
-        lines += [f"## `{name}`", ""]
-        if dataclasses.is_dataclass(value):
-            lines += ["```text", f"{name}({', '.join(_fields(value))})", "```", ""]
-        elif inspect.isfunction(value) or name in ("Curator", "Ledger"):
-            lines += ["```text", f"{name}{_signature(value)}", "```", ""]
-        lines += [*_described(value), ""]
-        members = [(m, v) for m, v in vars(value).items() if not m.startswith("_")] if inspect.isclass(value) else []
-        documented = [f"| `{m}` | {_cell(_summary(v, first_line=True))} |" for m, v in members if _summary(v)]
-        if documented:
-            lines += ["| Member | Meaning |", "| --- | --- |", *documented, ""]
+    for room, prefix in ROOMS.items():
+        module = importlib.import_module(room)
+        for name in sorted(module.__all__, key=str.lower):
+            lines += _entry(f"{prefix}.{name}", getattr(module, name))
     return "\n".join(lines)
 
 
-def _signature(value: Callable[..., object]) -> str:
-    """Names and defaults; types are in the text."""
-    asked = inspect.signature(value)
-    bare = [each.replace(annotation=inspect.Parameter.empty) for each in asked.parameters.values()]
-    return str(asked.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-
-
-def _described(value: object) -> Iterator[str]:
-    """The docstring, its arguments as a list."""
-    doc = inspect.cleandoc(getattr(value, "__doc__", None) or "")
-    about, _, arguments = re.split(r"^(?:Symbols|Source|Adjacency):|^>>>", doc, maxsplit=1, flags=re.MULTILINE)[
-        0
-    ].partition("Args:\n")
-    yield _cell(" ".join(about.split())).replace("\\|", "|")
-    listed = re.split(r"\n(?=    \w)(?!        )", "\n" + arguments.rstrip()) if arguments else []
-    if listed:
+def _entry(name: str, value: object) -> Iterator[str]:
+    yield from (f"## `{name.removeprefix('dp.')}`", "")
+    about, meanings = _described(value)
+    parameters = _parameters(value)
+    if parameters:
+        listed = ", ".join(_written(each) for each in parameters)
+        yield from ("```text", f"{name}({listed})", "```", "")
+    elif isinstance(value, str):
+        yield from (f"The text `{value}`.", "")
+    yield from (about, "")
+    if parameters:
+        yield from ("| Parameter | Type | Default | Meaning |", "| --- | --- | --- | --- |")
+        for each in parameters:
+            default = "required" if each.default is each.empty else f"`{_shown(each.default)}`"
+            kind = _type(each.annotation).replace("|", "\\|")
+            said = meanings.get(each.name) or _glossary(name, each.name)
+            yield f"| `{each.name}` | {f'`{kind}`' if kind else ''} | {default} | {_cell(said)} |"
         yield ""
+    members = [(m, v) for m, v in vars(value).items() if not m.startswith("_")] if inspect.isclass(value) else []
+    documented = [(m, v, _summary(v, first_line=True)) for m, v in members]
+    if any(said for _, _, said in documented):
+        yield from ("| Member | Meaning |", "| --- | --- |")
+        for member, held, said in documented:
+            if said:
+                yield f"| `{member}{_call(held)}` | {_cell(said)} |"
+        yield ""
+
+
+def _parameters(value: object) -> list[inspect.Parameter]:
+    """What it is made with, or called with; nothing for types that are not made by hand."""
+    if not callable(value) or (inspect.isclass(value) and issubclass(value, (Enum, Warning))):
+        return []
+    return [each for each in inspect.signature(value).parameters.values() if each.name != "self"]
+
+
+def _written(each: inspect.Parameter) -> str:
+    stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+    return f"{stars}{each.name}" + ("" if each.default is each.empty else f"={_shown(each.default)}")
+
+
+def _call(held: object) -> str:
+    """The arguments of a method, by name."""
+    inner = getattr(held, "__func__", held)
+    if isinstance(held, property) or not inspect.isfunction(inner):
+        return ""
+    names = [each for each in inspect.signature(inner).parameters.values() if each.name not in ("self", "cls")]
+    return f"({', '.join(_written(each) for each in names)})"
+
+
+def _shown(default: object) -> str:
+    return "{}" if "factory" in repr(default) else repr(default)
+
+
+def _glossary(owner: str, name: str) -> str:
+    words = _words_shared()
+    return str(words.get(owner.rpartition(".")[2], {}).get(name) or words.get(name, ""))
+
+
+@cache
+def _words_shared() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "docs" / "parameters.toml").read_text(encoding="utf-8"))
+
+
+def _type(annotation: object) -> str:
+    if annotation is inspect.Parameter.empty:
+        return ""
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def _described(value: object) -> tuple[str, dict[str, str]]:
+    """The docstring without its arguments, and what each argument or field means."""
+    if isinstance(value, str):
+        return "", {}
+    doc = inspect.cleandoc(getattr(value, "__doc__", None) or "")
+    text = re.split(r"^(?:Symbols|Source|Adjacency):|^>>>", doc, maxsplit=1, flags=re.MULTILINE)[0]
+    about, _, arguments = text.partition("Args:\n")
+    meanings = _field_docs(value) if dataclasses.is_dataclass(value) else {}
+    listed = re.split(r"\n(?=    \w)(?!        )", "\n" + arguments.rstrip()) if arguments else []
     for entry in filter(str.strip, listed):
         name, _, meaning = entry.partition(":")
-        yield f"- `{name.strip()}`: {_cell(' '.join(meaning.split()))}".replace("\\|", "|")
-
-
-def _fields(value: type) -> Iterator[str]:
-    for field in dataclasses.fields(value):
-        yield f"{field.name}={field.default}" if field.default is not dataclasses.MISSING else field.name
+        meanings[name.strip()] = meaning
+    plain = {name: " ".join(meaning.split()) for name, meaning in meanings.items()}
+    return _cell(" ".join(about.split())).replace("\\|", "|"), plain
 
 
 def _summary(value: object, *, first_line: bool = False) -> str:

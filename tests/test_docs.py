@@ -260,3 +260,31 @@ def test_the_changelog_puts_privacy_first() -> None:
     for version in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         headings = re.findall(r"^### (.+)$", version, re.MULTILINE)
         assert headings[0] == "Privacy"
+
+
+def test_every_parameter_in_the_python_reference_has_a_meaning() -> None:
+    empty = [line for line in reference.python_page().splitlines() if re.match(r"\| `.*\|  \|$", line)]
+    assert not empty
+
+
+GONE = (
+    "but for a chance of",
+    "factor of 2.72, but",
+    r"\bat most 1 rows",
+    r"row\(s\)",
+    r"release\(s\)",
+    r"Who wants",
+    "without betraying",
+    "as good as none",
+    "almost as likely",
+    r"at most \d+ rows a person",
+    r"\bmechanisms cost \S+ of the",
+)
+"""Phrases that read like a translation. They were taken out, and must not come back."""
+
+
+@pytest.mark.parametrize("phrase", GONE)
+def test_phrases_that_were_taken_out_stay_out(phrase: str) -> None:
+    texts = [*PAGES, *sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "src").rglob("*.html"))]
+    found = [_name(path) for path in texts if re.search(phrase, path.read_text(encoding="utf-8"))]
+    assert not found

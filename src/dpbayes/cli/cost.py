@@ -13,6 +13,7 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table
+from dpbayes.domain.display import plural
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -106,7 +107,8 @@ def cost_command(
         print_json(result)
         return
     notes = [
-        f"Unit: {cost.unit.adjacency}, at most {cost.unit.max_rows} row(s) per person; {cost.releases} release(s).",
+        f"Unit: {cost.unit.adjacency}, at most {plural(cost.unit.max_rows, 'row')} per person; "
+        f"{plural(cost.releases, 'release')}.",
         f"Tightest at δ={delta:g}: ε={min(epsilons.values()):.6g} ({result['tightest']}).",
     ]
     rows: list[tuple[object, ...]] = [(f"ε at δ={delta:g}, {name}", value) for name, value in epsilons.items()]

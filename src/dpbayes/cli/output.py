@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dpbayes.domain.display import plural
 from dpbayes.privacy.guarantee import rounded_down, rounded_up
 from dpbayes.release.format import Release
-from dpbayes.release.words import plural
 from dpbayes.report.tables import footnotes, lines
 from dpbayes.report.view import View
 from dpbayes.report.words import title
@@ -125,7 +125,7 @@ def _cell(text: str) -> str:
 
 def show_release(made: Release, out: Path | None) -> None:
     """A release for people: its tables, its promise, and where it stands in the ledger."""
-    for table in made.tables:
+    for table in made.asked:
         view = View(made, table)
         columns, rows = lines(view, SHOWN_CELLS)
         hidden = math.prod(len(levels) for levels in view.kept) - len(rows)
@@ -150,13 +150,16 @@ def show_release(made: Release, out: Path | None) -> None:
 
 def show_preview(found: Mapping[str, Any]) -> None:
     """A dry run for people."""
-    rows = [
-        (table["table"], table["cells"], table["mechanism"]["mechanism"], table["standard_deviation"])
-        for table in found["tables"]
-    ]
+    rows = []
+    for table in found["tables"]:
+        error = table.get("plus_minus_records")
+        drawn = (
+            table["mechanism"]["mechanism"] if table["mechanism"] else f"from {table['derived_from'] or 'the schema'}"
+        )
+        rows.append((table["table"], table["cells"], drawn, "" if error is None else f"± {error:.3g}"))
     notes = (
         f"Why: {found['choice']}",
         f"Cost: {found['cost']}, within {found['target']}.",
         f"Columns that a release would read: {', '.join(found['columns'])}.",
     )
-    print_table("Dry run: no rows were read", ("table", "cells", "mechanism", "± records (one sd)"), rows, notes=notes)
+    print_table("Dry run: no rows were read", ("table", "cells", "mechanism", "records (95 %)"), rows, notes=notes)

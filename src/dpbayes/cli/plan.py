@@ -10,6 +10,7 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, say, tell_people, working
+from dpbayes.domain.display import plural
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.jobs.planner import Measure, Plan, Question, plan
 from dpbayes.privacy.guarantee import Guarantee
@@ -115,7 +116,7 @@ def _print(made: Plan, error: float | None) -> None:
             row.append("> 10¹²" if p.records_needed is None else f"{p.records_needed:,}")
     print_table(
         f"{NAMES[question.measure]} at {question.target}: {question.cells} cells, {question.records:,} records, "
-        f"{question.releases} release(s), {question.unit.adjacency}",
+        f"{plural(question.releases, 'release')}, {question.unit.adjacency}",
         columns,
         rows,
     )

@@ -9,6 +9,7 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell
+from dpbayes.domain.display import plural
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import SchemaError
 
@@ -109,4 +110,6 @@ def _drop_note(schema: Schema) -> tuple[str, ...]:
 def _unit_note(schema: Schema) -> str:
     enforced = "promised by the owner" if schema.person is None else f"enforced by column {schema.person}"
     records = f" Records: {schema.records:,} (public)." if schema.records is not None else ""
-    return f"Unit: {schema.unit.adjacency}, at most {schema.unit.max_rows} row(s) per person, {enforced}.{records}"
+    return (
+        f"Unit: {schema.unit.adjacency}, at most {plural(schema.unit.max_rows, 'row')} per person, {enforced}.{records}"
+    )

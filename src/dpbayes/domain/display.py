@@ -41,6 +41,16 @@ def listed(items: Iterable[object], most: int = MOST) -> str:
     return ", ".join(found[:most]) + more
 
 
+def plural(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "cell"), plural(1200, "cell"), plural(2, "entry")
+    ('1 cell', '1,200 cells', '2 entries')
+    """
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
 def shortened(text: str, most: int = WIDTH) -> str:
     """At most this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -13,7 +13,6 @@ from dpbayes import _checks
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.planner import Question, plan, smaller
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -37,9 +36,6 @@ Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
 WISHES: tuple[Wish, ...] = ("auto", "dirichlet", "gaussian", "laplace")
 
 TableMechanism = Dirichlet | Gaussian | Laplace | PseudoRecords
-
-QUICK = 24
-"""Simulated tables on which ``auto`` compares the mechanisms."""
 
 POWER = {"gaussian": 1 / 2, "laplace": 2 / 3}
 """How noise falls with a part of the budget: 1/σ² of Gaussian noise add up, and 1/scale of Laplace noise."""
@@ -79,15 +75,6 @@ class Need:
     def known(self) -> int:
         """The number of records to plan for."""
         return self.records or REFERENCE_RECORDS
-
-
-def simulated(need: Need) -> tuple[tuple[TableMechanism, ...], str]:
-    """The mechanism with the smallest error on simulated tables of the largest size, the same for every table."""
-    question = Question(
-        cells=max(*need.cells, 2), records=need.known, target=need.target, unit=need.unit, releases=len(need.cells)
-    )
-    made = plan(smaller(question), products=("estimate",), repetitions=QUICK)
-    return (made.choice.mechanism,) * len(need.cells), made.why
 
 
 def calibrated(need: Need, parts: Sequence[float] | None = None) -> tuple[tuple[TableMechanism, ...], str]:

@@ -113,7 +113,7 @@ class Fit:
         attributes = tuple(
             self.edges[each.name].provisional(each) if each.name in self.edges else each for each in schema.attributes
         )
-        return replace(schema, attributes=attributes)
+        return schema.with_attributes(attributes)
 
     def _alongside(self, schema: Schema, target: Guarantee) -> tuple[Selection, ...]:
         bought = sum(wish.selections for wish in self.edges.values())
@@ -177,7 +177,7 @@ class Fit:
             attributes[name] = replace(plan.schema[name], categories=(), edges=edges)
             answers.append(Answer(name=f"edges of {name}", by=by, values=edges))
         kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
-        return replace(plan.schema, attributes=kept), tuple(answers)
+        return plan.schema.with_attributes(kept), tuple(answers)
 
     def record(self) -> Record:
         """JSON form."""

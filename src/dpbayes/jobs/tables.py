@@ -15,7 +15,8 @@ from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged, simulated
+from dpbayes.jobs.design import designed
+from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -28,7 +29,7 @@ class Tables:
 
     Args:
         marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
-        mechanism: ``auto`` lets the planner choose.
+        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget.
         product: what the release is tuned for: an ``estimate``, one posterior ``draw``, or pseudo-``records``.
         accounting: ``exact``, or ``published`` for the papers' parameters.
         expected_records: a public guess at the number of records, where the schema declares none.
@@ -94,7 +95,7 @@ class Tables:
             for prior in self.priors:
                 if prior.serves(marginal):
                     prior.shape(marginal, schema)
-        mechanisms, choice = self._mechanisms(schema, target)
+        tables, mechanisms, choice = self._mechanisms(schema, target)
         paid, places = merged(mechanisms)
         return Plan(
             job=self,
@@ -102,18 +103,23 @@ class Tables:
             target=target,
             paid=paid,
             places=places,
-            tables=self.marginals,
+            tables=tables,
+            asked=() if tables == self.marginals else self.marginals,
             choice=choice,
             about="; ".join(str(marginal) for marginal in self.marginals),
             columns=tuple(attribute.name for attribute in needed(schema, self.marginals)),
         )
 
-    def _mechanisms(self, schema: Schema, target: Guarantee) -> tuple[tuple[TableMechanism, ...], str]:
+    def _mechanisms(
+        self, schema: Schema, target: Guarantee
+    ) -> tuple[tuple[Marginal, ...], tuple[TableMechanism, ...], str]:
+        """What to measure, with which mechanisms, and why."""
         cells = tuple(marginal.size(schema) for marginal in self.marginals)
         records = schema.records or self.expected_records
         if self.product == "records":
             many = self.pseudo_records or schema.records or REFERENCE_RECORDS
-            return _pseudo_records(target, schema, many, cells, records or REFERENCE_RECORDS, self.accounting)
+            known = records or REFERENCE_RECORDS
+            return self.marginals, *_pseudo_records(target, schema, many, cells, known, self.accounting)
         need = Need(
             target=target,
             unit=schema.unit,
@@ -123,7 +129,9 @@ class Tables:
             purpose="draw" if self.product == "draw" else "estimate",
             accounting=self.accounting,
         )
-        return simulated(need) if need.wish == "auto" else calibrated(need)
+        if need.wish == "dirichlet":
+            return self.marginals, *calibrated(need)
+        return designed(schema, self.marginals, need)
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column."""
@@ -131,7 +139,7 @@ class Tables:
 
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Count in one scan, then draw."""
-        return count_and_draw(table, plan.schema, self.marginals, plan, rng)
+        return count_and_draw(table, plan.schema, plan.tables, plan, rng)
 
     def record(self) -> Record:
         """JSON form."""

@@ -168,7 +168,7 @@ class Account:
         )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2**16)
 def mechanism(record: str) -> Priced:
     """The mechanism of a canonical record."""
     return from_record(json.loads(record))

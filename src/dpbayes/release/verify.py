@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbayes.domain.codec import canonical, digest
+from dpbayes.domain.display import plural
 from dpbayes.errors import DpbayesError
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
@@ -21,7 +22,7 @@ from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import Product, Release, Table, TableKind
 from dpbayes.release.products import completed
-from dpbayes.release.words import plural, rows, times
+from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -34,6 +35,7 @@ MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "noisy-counts": (Gaussian, Laplace),
     "pseudo-records": (PseudoRecords, UnroundedDirichlet),  # 0.1.0 wrote the draw that they are taken from
     "shares": (Dirichlet,),
+    "derived": (),  # never drawn
 }
 
 
@@ -134,8 +136,10 @@ def _seal(release: Release) -> str:
 
 
 def _drawn(release: Release) -> Iterator[tuple[str, Table, Priced]]:
-    """Each table with its name and its mechanism."""
+    """Each table that was drawn, with its name and its mechanism."""
     for table in release.tables:
+        if table.kind == "derived":
+            continue
         mechanism = release.paid[table.by].mechanism
         if not isinstance(mechanism, MADE_BY[table.kind]):
             raise _Failed(f"{table.marginal}: {table.kind} are not drawn by {mechanism.record()['mechanism']}")

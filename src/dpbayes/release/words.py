@@ -58,16 +58,6 @@ def chance(probability: float) -> str:
     return words.get(probability, rounded_up(probability))
 
 
-def plural(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> plural(1, "cell"), plural(1200, "cell"), plural(2, "entry")
-    ('1 cell', '1,200 cells', '2 entries')
-    """
-    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {noun if number == 1 else many}"
-
-
 def times(number: int) -> str:
     """How often.
 

@@ -7,9 +7,9 @@ from itertools import groupby
 
 import numpy as np
 
+from dpbayes.domain.display import plural
 from dpbayes.domain.markup import Html, tag
 from dpbayes.release.format import Product, Release, Table
-from dpbayes.release.words import plural
 from dpbayes.report import words
 from dpbayes.report.figures import Bar, Scale, bar_chart, shade
 from dpbayes.report.rounding import spread_text, step_of, text_of
@@ -24,6 +24,9 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
     view = View(release, source)
     parts = [tag("h2", f"Table {number}. {words.title(source)}", dir="auto")]
     parts += [tag("p", note, class_="warning") for note in source.notes]
+    if view.shares is None and not len(source.values):
+        parts.append(tag("p", caption(view), class_="note"))
+        return tag("section", *parts, id=f"table-{number}", class_="table")
     parts.append(_list(view) if view.column_axis is None else _cross(view, view.column_axis))
     notes = [*footnotes(view), *_left_out(view, file)]
     if notes:
@@ -34,6 +37,8 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
 
 def caption(view: View) -> str:
     """What the numbers of a table are."""
+    if view.shares is None and view.source.kind == "derived":
+        return "This table follows from the others and carries no estimate yet."
     if view.shares is None:
         return words.VALUES[view.source.kind].capitalize() + ". This table carries no estimate."
     if view.drawn_only:
@@ -77,6 +82,8 @@ def lines(view: View, most: int) -> tuple[list[str], list[tuple[str, ...]]]:
     """The columns and the first rows of a table as texts, for terminals: labels, percent, uncertainty."""
     shares, cells = view.shares, view.cells(view.kept)[:most]
     names = [" · ".join(view.names(cell)) for cell in cells]
+    if shares is None and not len(view.source.values):
+        return [], [(name,) for name in names]
     if shares is None:
         return ["released"], [(name, f"{view.source.values[cell]:g}") for name, cell in zip(names, cells, strict=True)]
     step = _step(view, shares, cells, 100.0)
@@ -93,7 +100,8 @@ def lines(view: View, most: int) -> tuple[list[str], list[tuple[str, ...]]]:
 def _list(view: View) -> Html:
     cells = view.listed
     if view.shares is None:
-        bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{view.source.values[cell]:,.6g}",)) for cell in cells]
+        drawn = view.size
+        bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{drawn[cell]:,.6g}",)) for cell in cells]
         return tag("div", bar_chart(caption(view), view.source.marginal.names, ("value",), bars, Scale(0.25, 4)))
     bars, columns = [], ["%", "±"] if view.halves.size else ["%"]
     step = _step(view, view.shares, cells, 100.0)
@@ -140,7 +148,7 @@ def _bodies(view: View, down: list[int], width: int, totals: bool) -> list[Html]
     """Rows; with several attributes down the page, grouped by the first."""
     product = view.shares
     scale = 1.0 if product is None else 100.0
-    shown = Product(values=view.source.values) if product is None else product
+    shown = Product(values=view.size) if product is None else product
     step = 1e-3 if product is None and view.source.kind == "gammas" else _step(view, shown, view.shown, scale)
     told = [float(shown.values[cell]) for cell in view.shown if not view.swallowed[cell]]
     largest = max(told, default=0.0)
@@ -186,7 +194,7 @@ def footnotes(view: View) -> list[str]:
         bound = "" if view.given else " The true one is probably below the figure shown."
         said.append(f"{SWALLOWED} Too few to say: noise alone could explain this {what}.{bound}")
     if view.impossible[shown].any():
-        said.append(f"{IMPOSSIBLE} None: public totals rule it out.")
+        said.append(f"{IMPOSSIBLE} None: what is public rules it out.")
     folded = [
         f"{axis.name} “{words_of[level]}”"
         for axis, words_of, levels in zip(view.axes, view.labels, view.folded, strict=True)

@@ -87,6 +87,8 @@ class View:
     def size(self) -> Floats:
         """What cells are ranked by: in a conditional table by records, since shares are within groups."""
         ranked = self.counts if self.given and self.counts is not None else self.shares
+        if ranked is None and self.source.kind == "derived":
+            return np.zeros(prod(self.shape))
         return np.asarray(self.source.values if ranked is None else ranked.values, dtype=np.float64)
 
     @cached_property

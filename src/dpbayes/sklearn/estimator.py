@@ -75,9 +75,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tempered: spend a tenth of the budget on how far the model may trust itself (``dpbayes.temperature``).
         ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
         dataset: the data set's name in the ledger.
-        private: False fits the same model without noise, to compare with. It is **not private**, charges nothing, and
+        private: False fits the same model without noise, to compare with. It is not private, charges nothing, and
             ``guarantee_`` is None.
-        random_state: a seed makes the fit repeatable and **not private**: ``guarantee_`` is then None.
+        random_state: a seed makes the fit repeatable and not private: ``guarantee_`` is then None.
 
     Source: [RDP] section 5.1; docs/explanation/models.md.
 
