@@ -23,7 +23,7 @@ TYPES = {"text": "string", "integer": "integer", "number": "double"}
 def csvw(release: Release) -> Record:
     """The metadata of all CSV files of a release."""
     said = about(release)
-    listed = zip(file_names(release, ".csv"), release.tables, strict=True)
+    listed = zip(file_names(release, ".csv"), release.asked, strict=True)
     found: Record = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "dc:title": title(release),

@@ -78,9 +78,9 @@ def save(
 def _writers(release: Release, numbers: Numbers) -> dict[str, Writer]:
     """What every folder holds: the report, the numbers and what they mean."""
     writers: dict[str, Writer] = {"report.html": lambda path: _text(path, report_html(release))}
-    for name, table in zip(file_names(release, f".{numbers}"), release.tables, strict=True):
+    for name, table in zip(file_names(release, f".{numbers}"), release.asked, strict=True):
         writers[name] = lambda path, table=table: write_numbers(release, table, path, numbers)  # type: ignore[misc]
-    if numbers == "csv" and release.tables:
+    if numbers == "csv" and release.asked:
         writers[csvw.FILE] = lambda path: _text(path, json.dumps(csvw.csvw(release), indent=1, ensure_ascii=False))
     return writers
 
