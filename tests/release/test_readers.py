@@ -176,7 +176,7 @@ def read_or_refused(name: str, text: str) -> object:
         assert name == "plan in a draft"  # read by ``kept``, which has its own sentence for it
         return None
     assert said
-    assert "\n" not in said or name in ("ledger export", "request") or " faults:\n" in str(problem)
+    assert "\n" not in said or name in ("ledger export", "request") or " faults:\n" in said
     return None
 
 

@@ -72,11 +72,16 @@ def _method(release: Release) -> list[Html]:
         facts.append(("more mechanisms", f"{len(release.paid) - MOST_RECORDS}, in release.json"))
     used = {name for each in release.asked for name in each.marginal.names}
     facts += [
-        (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}")
+        (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}{_source(axis.source)}")
         for axis in release.schema.attributes
         if axis.name in used
     ]
     return [table("The release and its public parameters", ("what", "value"), facts, class_="facts")]
+
+
+def _source(source: str) -> str:
+    """Where a list of levels comes from."""
+    return f". Source: {source.rstrip('.')}." if source else ""
 
 
 def _parameters(release: Release, place: int, paid: Paid) -> list[tuple[str, str]]:
