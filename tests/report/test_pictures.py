@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tests.releases import PEOPLE, REPLACE, a_release, people
+from tests.releases import ADD, PEOPLE, REPLACE, a_release, people
 
 from dpbayes import ApproxDP, BayesNet, Cost, Curator, Fit, Gaussian, Laplace
 from dpbayes.errors import InvalidArgument
@@ -108,6 +108,38 @@ def test_the_profile_passes_through_the_epsilon_of_the_cost(pictures: dict[str, 
     (curve,) = (shape for shape in pictures["profile"].shapes if shape.kind == "line")
     heights = [y for _, y in curve.points]
     assert heights == sorted(heights)
+
+
+POINTS = np.arange(-400, 401)
+
+
+def best_tests(weights: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    """How often the best test of a law on the integers against itself moved by one misses, by Neyman and Pearson."""
+    p = weights / weights.sum()
+    q = np.roll(p, 1)
+    order = np.argsort(-(q / np.maximum(p, 1e-300)), kind="stable")
+    alarms, found = (np.concatenate([[0.0], np.cumsum(law[order])]) for law in (p, q))
+    return np.interp(alphas, alarms, 1.0 - found)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "weights"),
+    [
+        (Gaussian(sigma=1.0, unit=ADD), np.exp(-(POINTS**2) / 2)),
+        (Gaussian(sigma=7.0, unit=ADD), np.exp(-(POINTS**2) / 98)),
+        (Laplace(scale=2.0, unit=ADD), np.exp(-np.abs(POINTS) / 2)),
+    ],
+    ids=["gaussian 1", "gaussian 7", "laplace 2"],
+)
+def test_no_test_lies_below_the_trade_off_curve_and_the_best_lie_on_it(
+    mechanism: Gaussian, weights: np.ndarray
+) -> None:
+    (curve,) = (shape for shape in Cost.of(mechanism).plot("tradeoff").shapes if shape.kind == "line")
+    alphas = np.array([(x - 64) / 320 for x, _ in curve.points])
+    drawn = np.array([(350 - y) / 320 for _, y in curve.points])
+    truth = best_tests(weights, alphas)
+    assert (drawn <= truth + 1e-9)[1:].all()
+    assert (truth - drawn).max() < 1e-2
 
 
 def test_bars_are_as_long_as_their_shares(pictures: dict[str, Picture]) -> None:

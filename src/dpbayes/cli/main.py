@@ -30,6 +30,7 @@ COMMANDS = (
     "posterior",
     "predict",
     "release",
+    "risk",
     "schema",
     "show",
     "sign",

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-import numpy as np
-
 from dpbayes.domain import codec, display, structure, toml
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.faults import Faults, Place
-from dpbayes.domain.keys import checked_table, sections, text_list
+from dpbayes.domain.keys import checked_table, sections
+from dpbayes.domain.margin import Margin, check_margins, read_margin
 from dpbayes.domain.structure import Bools, Impossible, Structure, Within
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import is_missing, plain, text_of
@@ -24,24 +23,6 @@ _UNIT = ("adjacency", "max_rows")
 
 _STAND_IN = (Attribute(name="unnamed", categories=("unnamed",)),)
 """In place of attributes that are all faulty, while the rest of a schema is looked at."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Margin:
-    """A table of totals that is public knowledge, row-major over the levels of its attributes."""
-
-    of: tuple[str, ...]
-    totals: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "of", tuple(self.of))
-        object.__setattr__(self, "totals", tuple(self.totals))
-        if not all(type(total) is int and total >= 0 for total in self.totals):
-            raise SchemaError("Schema: expected the totals of a margin to be whole numbers, zero or above.")
-
-    def table(self) -> dict[str, object]:
-        """The declaration as plain values."""
-        return {"of": list(self.of), "totals": list(self.totals)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -196,7 +177,7 @@ class Schema:
         if table.get("format", FORMAT) != FORMAT:
             raise SchemaError(f"Schema: expected format = {FORMAT}, got {table['format']!r}. Upgrade dpbayes.")
         attributes = sections(table, "attribute", _attribute, faults)
-        unit, margins = _unit(table, faults), sections(table, "margin", _margin, faults)
+        unit, margins = _unit(table, faults), sections(table, "margin", read_margin, faults)
         impossible = sections(table, "impossible", lambda entry, _: Impossible.read(entry), faults)
         within = sections(table, "within", lambda entry, _: Within.read(entry), faults)
         made = None
@@ -315,42 +296,7 @@ class Schema:
             )
         if self.records is not None and (type(self.records) is not int or self.records < 0):
             raise SchemaError(f"Schema: expected records to be a whole number, got {self.records!r}.")
-        for margin in self.margins:
-            size = math.prod(len(self[name].levels) for name in margin.of)
-            if len(margin.totals) != size:
-                raise SchemaError(
-                    f"Schema: the margin of {', '.join(margin.of)} needs {size} totals, one for each "
-                    f"combination of levels, got {len(margin.totals)}. `dpbayes schema show` lists them."
-                )
-            if self.records is not None and sum(margin.totals) != self.records:
-                raise SchemaError(f"Schema: the margin of {', '.join(margin.of)} does not add up to records.")
-            totals = np.reshape(margin.totals, [len(self[name].levels) for name in margin.of])
-            zeros = self.zeros(margin.of)
-            if zeros is not None and totals[zeros].any():
-                raise SchemaError(
-                    f"Schema: the margin of {', '.join(margin.of)} has people in a combination that the schema calls "
-                    "impossible. Correct one of them."
-                )
-            self._check_agreement(margin, totals)
-
-    def _check_agreement(self, margin: Margin, totals: np.ndarray) -> None:
-        """Margins that share attributes have the same totals of them."""
-        for other in self.margins[: self.margins.index(margin)]:
-            shared = [name for name in margin.of if name in other.of]
-            theirs = np.reshape(other.totals, [len(self[name].levels) for name in other.of])
-            if not np.array_equal(_summed(totals, margin.of, shared), _summed(theirs, other.of, shared)):
-                about = f"the totals of {', '.join(shared)}" if shared else "the number of records"
-                raise SchemaError(
-                    f"Schema: the margins of {', '.join(other.of)} and of {', '.join(margin.of)} contradict each other "
-                    f"in {about}. Correct one of them."
-                )
-
-
-def _summed(totals: np.ndarray, names: tuple[str, ...], kept: list[str]) -> np.ndarray:
-    """Totals of some of the attributes, in the order of ``kept``."""
-    left = [name for name in names if name in kept]
-    summed = totals.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in kept))
-    return np.asarray(summed).transpose([left.index(name) for name in kept])
+        check_margins(self)
 
 
 def _finite(table: dict[str, object]) -> dict[str, object]:
@@ -387,11 +333,3 @@ def _attribute(entry: object, faults: Faults) -> Attribute:
     faults.raise_all(SchemaError)
     assert made is not None
     return made
-
-
-def _margin(entry: object, faults: Faults) -> Margin:
-    table = checked_table(entry, where="a [[margin]]", required=("of", "totals"), faults=faults)
-    faults.raise_all(SchemaError)
-    if not isinstance(table["totals"], list):
-        raise SchemaError("Schema: a margin needs totals as a list in brackets.")
-    return Margin(of=text_list(table["of"], "of in a [[margin]]"), totals=tuple(table["totals"]))

@@ -23,6 +23,17 @@ def distribution(owner: str, p: ArrayLike) -> Floats:
     return cells
 
 
+def zipf(cells: int) -> Floats:
+    """p_k ∝ 1/k: how the rows of a table are taken to look where nobody has said so.
+
+    >>> zipf(3).round(3).tolist()
+    [0.545, 0.273, 0.182]
+    """
+    shares: Floats = 1.0 / np.arange(1, max(cells, 2) + 1)
+    shares /= shares.sum()
+    return shares
+
+
 def expected_kl(p: ArrayLike, *, records: float, weight: float, concentration: float) -> float:
     """E[KL(p‖y)] = Σ p_k·[ln p_k − ψ(rNp_k + α)] + ψ(rN + dα)
 

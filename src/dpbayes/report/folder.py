@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +33,8 @@ def check_folder(folder: str | Path) -> Path:
         if where.exists() and not where.is_dir():
             raise ReleaseError(f"Release: {str(where)!r} is a file. Name a new folder.")
         nearest = next(parent for parent in where.absolute().parents if parent.exists())
-        attempt = _beside(nearest / where.name)
-        attempt.mkdir()
-        attempt.rmdir()
+        with durable.beside(nearest / where.name, folder=True):
+            pass
     except OSError as problem:
         raise _cannot_write(where, problem) from None
     return where
@@ -63,21 +60,18 @@ def save(
     if not any(table.products for table in release.tables):
         release = completed(release)
     writers = _writers(release, numbers) | _companions(release, tuple(also), deployment)
-    beside = _beside(where)
     try:
-        beside.mkdir(parents=True)
-        for name, write in writers.items():
-            write(beside / name)
-            durable.flush(beside / name)
-        files = {name: digest((beside / name).read_bytes()) for name in writers}
-        (beside / "release.json").write_text(replace(release, files=files).to_json(), encoding="utf-8")
-        durable.flush(beside / "release.json")
-        beside.rename(where)
-        durable.flush(where.absolute().parent)
+        with durable.beside(where, folder=True) as beside:
+            for name, write in writers.items():
+                write(beside / name)
+                durable.flush(beside / name)
+            files = {name: digest((beside / name).read_bytes()) for name in writers}
+            (beside / "release.json").write_text(replace(release, files=files).to_json(), encoding="utf-8")
+            durable.flush(beside / "release.json")
+            beside.rename(where)
+            durable.flush(where.absolute().parent)
     except OSError as problem:
         raise _cannot_write(where, problem) from None
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return (where / "release.json", *(where / name for name in writers))
 
 
@@ -113,12 +107,6 @@ def _companions(release: Release, also: tuple[Companion, ...], deployment: Deplo
 
 def _text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-
-
-def _beside(where: Path) -> Path:
-    """A new name in the same folder, so that the rename stays within one file system."""
-    absolute = where.absolute()
-    return absolute.with_name(f".{absolute.name[:100]}.{secrets.token_hex(8)}")
 
 
 def _cannot_write(where: Path, problem: OSError) -> ReleaseError:

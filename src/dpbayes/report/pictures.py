@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpbayes._checks import Floats
 from dpbayes.domain.display import plural
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.planner import Plan
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.tradeoff import profile, tradeoff
+from dpbayes.privacy.risk import Profile, success
 from dpbayes.release.table import TableView
 from dpbayes.report import words
 from dpbayes.report.canvas import Picture, Shape, box, cut, dot, line, text, widest
@@ -21,6 +22,9 @@ from dpbayes.report.tables import caption
 from dpbayes.report.view import View
 
 WIDTH, LINE, TOP = 720, 24, 14
+
+LEAST_DELTA, STEPS = 1e-12, 96
+"""A profile is followed down to this δ, at this many ε."""
 
 MEASURES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation distance"}
 
@@ -115,9 +119,23 @@ def _steps(end: float, start: float = 0.0) -> list[float]:
     return [start + mark for mark in scale.marks if start + mark <= end * (1 + 1e-9)]
 
 
+def followed(cost: Cost) -> tuple[Floats, Floats]:
+    """ε from zero to where δ is next to nothing, and δ(ε) there."""
+    end = min(float(cost.renyi(math.inf)), float(cost.epsilon(LEAST_DELTA)))
+    epsilons = np.linspace(0.0, end if math.isfinite(end) and end > 0 else 1.0, STEPS)
+    return epsilons, np.array([float(cost.delta(float(epsilon))) for epsilon in epsilons])
+
+
+def interpolated(cost: Cost) -> Profile:
+    """The profile from few points, never below the truth: δ is convex in e^ε, so chords lie above it."""
+    epsilons, deltas = followed(cost)
+    factors = np.exp(epsilons)
+    return lambda epsilon: float(np.interp(math.exp(min(epsilon, 700.0)), factors, deltas))
+
+
 def profile_picture(cost: Cost) -> Picture:
     """δ as a function of ε: every (ε, δ) on the line is kept by the same releases."""
-    epsilons, deltas = profile(cost)
+    epsilons, deltas = followed(cost)
     seen = deltas > 0
     least = 10.0 ** math.floor(math.log10(max(float(deltas[seen].min()), 1e-12))) if seen.any() else 1e-12
     frame = Frame(64, 30, WIDTH - 20, 330, (0.0, float(epsilons[-1])), (least, 1.0), log_y=True)
@@ -144,8 +162,9 @@ def _releases(cost: Cost) -> str:
 
 def tradeoff_picture(cost: Cost) -> Picture:
     """What the best attacker can do: false alarms against misses. The dashed line is guessing."""
-    alphas = np.linspace(0.0, 1.0, 201)
-    misses = tradeoff(cost, alphas)
+    alphas = np.linspace(0.0, 1.0, 101)
+    profile = interpolated(cost)
+    misses = [1.0, *(1.0 - success(profile, float(alpha)) for alpha in alphas[1:-1]), 0.0]
     frame = Frame(64, 30, 384, 350, (0.0, 1.0), (0.0, 1.0))
     marks = [0.0, 0.25, 0.5, 0.75, 1.0]
     shapes = frame.axes(marks, marks, "false alarms", "misses")
