@@ -32,6 +32,15 @@ def test_a_page_that_is_not_there(visitor):
         assert visitor.get(path).status_code in (400, 404)
 
 
+def test_a_draft_is_forgotten_and_its_files_stay(visitor, tmp_path):
+    name = ready(visitor)
+    assert visitor.post(f"/d/{name}/forget").headers["location"] == "/"
+    assert visitor.get(f"/d/{name}/ask").status_code == 400
+    assert "In progress" not in text_of(visitor.get("/"))
+    assert (tmp_path / f"{name}.request.toml").is_file()
+    assert (tmp_path / "survey.ledger").is_file()
+
+
 # -- Table and people ------------------------------------------------------------------------------------------
 
 

@@ -221,6 +221,11 @@ class Drafts:
             name = f"{stem}-{number}"
         return self.save(Draft(name=name, **said))  # type: ignore[arg-type]
 
+    def forget(self, draft: Draft) -> None:
+        """Take a draft off the list."""
+        with _writable():
+            (self.state / f"{draft.name}.json").unlink(missing_ok=True)
+
     def schema(self, draft: Draft) -> Schema:
         """The schema file of a draft, which must have been written by now."""
         if not draft.schema:
