@@ -29,9 +29,8 @@ from dpbayes.ledger.account import Spending
 from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.about import ID_LENGTH
-from dpbayes.release.about import checked as checked_about
-from dpbayes.release.words import statement
+from dpbayes.release.words import ID_LENGTH, statement
+from dpbayes.release.words import checked as checked_about
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
