@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dpbayes.jobs.edges import Edges, Quantiles
     from dpbayes.jobs.model import Fit
     from dpbayes.jobs.posterior import DirichletPosterior
-    from dpbayes.jobs.synthetic import Synthetic
     from dpbayes.jobs.request import Request
+    from dpbayes.jobs.synthetic import Synthetic
     from dpbayes.jobs.tables import Tables
     from dpbayes.jobs.vector import Vector
     from dpbayes.jobs.wide import Wide, WideDistribution
