@@ -11,6 +11,7 @@ import pytest
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.law import LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.residuals import even_covariance, even_noise
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2}
 
@@ -231,3 +232,20 @@ def test_draws_have_the_covariances_of_the_law():
     np.testing.assert_allclose(second.sum(axis=(1, 2)), truth.sum())
     np.testing.assert_allclose(first.var(axis=0), law.variance(("a", "b", "d")), rtol=0.07)
     np.testing.assert_allclose(second.mean(axis=0), law.mean(("b", "c")), atol=0.3)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("exact", [[], [()], [("a",)], [("a", "b"), ("c",)]])
+def test_variances_are_known_before_anything_is_drawn(workload, exact):
+    """Against dense algebra with made-up values: they do not depend on what is drawn."""
+    truth, found = released(np.random.default_rng(0), WORKLOADS[workload])
+    known = [(margin(axes), margin(axes) @ truth.ravel()) for axes in exact]
+    _, covariance = dense(found, known)
+    order = list(SIZES)
+    noise = even_noise(SIZES, [(tuple(sorted(axes, key=order.index)), sd**2) for axes, _, sd in found], exact)
+    for axes in (("a", "b"), ("a",), ("c",) if workload != "one four-way" else ("a", "c", "d"), ("b",)):
+        for inside in (axes, axes[:1], ()):
+            both = margin(axes) @ covariance @ margin(inside).T
+            cell = even_covariance(noise, SIZES, axes, inside)
+            rows = margin(axes) @ margin(inside).T > 0
+            np.testing.assert_allclose(both[rows], cell, rtol=1e-8, atol=1e-9)

@@ -76,7 +76,8 @@ def _found(path: Path) -> list[Path]:
 
 
 def _published(posterior: Posterior) -> list[str]:
-    tables = (table for release in posterior.releases for table in release.tables if table.kind in NOISY)
+    tables = (table for release in posterior.releases for table in release.tables)
+    tables = (table for table in tables if table.asked and table.kind in (*NOISY, "derived"))
     return list(dict.fromkeys(str(table.marginal) for table in tables))
 
 

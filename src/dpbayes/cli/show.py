@@ -82,6 +82,7 @@ def _summary(model: Model, scored: Scores | None) -> dict[str, Any]:
                 "mechanism": release.paid[table.by].mechanism.record(),
             }
             for table in release.tables
+            if table.kind != "derived"
         ],
         "answers": {answer.name: list(answer.values) for answer in release.answers},
     }

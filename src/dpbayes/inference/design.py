@@ -7,7 +7,7 @@ relative; the guarantee of the whole plan is priced elsewhere, by scaling all no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,6 +28,9 @@ GAP = 1e-5
 
 MOST_STEPS = 20_000
 
+LEAST_GAIN = 0.01
+"""A table that nobody asked for is measured only if standard errors would grow by more than this without it."""
+
 LEAST_SHARE = 1e-4
 """A table with a smaller share of the budget is not measured at all."""
 
@@ -46,7 +49,7 @@ class Split:
     optimum: float
     """The least objective of any Gaussian mechanism that measures linear functions of the table."""
     redundant: dict[Axes, Axes]
-    """Wanted tables that are not measured, because another measured table contains them."""
+    """Wanted tables that are not measured, because a measured table contains them, or () if they are public."""
     added: tuple[Axes, ...]
     """Tables that nobody asked for and that pay nevertheless."""
 
@@ -57,15 +60,16 @@ def best_split(
     *,
     weights: Sequence[float] | None = None,
     errors: Sequence[float] | None = None,
+    groups: Sequence[Axes] | None = None,
     kind: Kind = "gaussian",
-    public_records: bool = True,
+    exact: Sequence[Axes] = ((),),
 ) -> Split:
     """The split over the wanted tables and their margins with the least weighted mean of cell variances.
 
     minimise Σ_C a_C/τ_C,   τ_C = Σ_{B⊇C} p_B/n_{B∖C},   Σ p_B = 1;   p_B ← p_B·√g_B, g_B = Σ_{C⊆B} a_C/(τ_C²·n_{B∖C})
     Symbols: p_B precision of table B, a_C = Σ_A w_A·Π_{i∈C}(1 − 1/n_i)/n_{A∖C}², w_A weight of the wanted table A.
     Source: docs/explanation/proofs/residual-basis.md, the best split.
-    Adjacency: with ``public_records`` (replace-one) the number of records costs nothing and has no error.
+    Adjacency: under replace-one the number of records, the table (), is ``exact``: it costs nothing and has no error.
 
     Args:
         sizes: Levels of each attribute.
@@ -73,8 +77,10 @@ def best_split(
         weights: Of the wanted tables; alike by default. Numbers of cells make all cells weigh alike.
         errors: Wanted standard errors instead of weights: then the objective is the whole precision 1/σ² (the whole
             1/scale², for Laplace noise) that is needed, in the units of the errors.
+        groups: With errors, for each table the attributes within whose combinations shares are taken, or (): then the
+            error is that of c − n/2, for a cell c of a group n, which is n times that of a share of one half.
         kind: Gaussian noise, whose precisions add up to the budget, or Laplace noise, whose 1/scale do.
-        public_records: Whether the number of records is public.
+        exact: Tables that are public already: (), the number of records, unless it is private, and public margins.
 
     >>> split = best_split({"a": 2, "b": 5}, [("a", "b"), ("a",)])
     >>> {axes: round(share, 2) for axes, share in split.shares.items()}
@@ -83,56 +89,75 @@ def best_split(
     _checks.one_of(OWNER, ("gaussian", "laplace"), kind=kind)
     tables = [tuple(name for name in sizes if name in axes) for axes in wanted]
     _check(sizes, wanted, tables, weights, errors)
-    problem = _Problem(sizes, list(dict.fromkeys(tables)), kind, public_records)
     if errors is not None:
-        targets: dict[Axes, float] = {}
-        for axes, error in zip(tables, errors, strict=True):
-            targets[axes] = min(targets.get(axes, math.inf), error)
-        return problem.reaching(np.array([targets[axes] for axes in problem.wanted]))
+        within = [tuple(name for name in sizes if name in each) for each in groups or [()] * len(tables)]
+        return _Problem(sizes, tables, kind, exact, within).reaching(np.array(errors, dtype=np.float64))
+    problem = _Problem(sizes, list(dict.fromkeys(tables)), kind, exact)
     given = np.zeros(len(problem.wanted))
     for axes, weight in zip(tables, weights if weights is not None else [1.0] * len(tables), strict=True):
         given[problem.wanted.index(axes)] += weight
     return problem.split(given / given.sum())
 
 
+def optimum(sizes: Sizes, wanted: Sequence[Axes], *, exact: Sequence[Axes] = ((),)) -> float:
+    """The least mean variance, over wanted tables that weigh alike, of any Gaussian mechanism of total precision one.
+
+    >>> round(optimum({"a": 2, "b": 5}, [("a", "b"), ("a",)]), 3)
+    0.858
+    """
+    tables = list(dict.fromkeys(tuple(name for name in sizes if name in axes) for axes in wanted))
+    return _Problem(sizes, tables, "gaussian", exact)._least(np.full(len(tables), 1 / len(tables)))
+
+
 class _Problem:
     """The wanted tables, the tables that may be measured, and how each residual matters to each of them."""
 
-    def __init__(self, sizes: Sizes, wanted: list[Axes], kind: Kind, public: bool) -> None:
+    def __init__(
+        self, sizes: Sizes, wanted: list[Axes], kind: Kind, exact: Sequence[Axes], groups: Sequence[Axes] = ()
+    ) -> None:
         self.sizes, self.wanted, self.kind = sizes, wanted, kind
-        self.parts = [axes for axes in closure(wanted) if axes or not public]
+        known = set(closure([tuple(name for name in sizes if name in axes) for axes in exact]))
+        self.parts = [axes for axes in closure(wanted) if axes not in known]
+        if not self.parts:
+            raise InvalidArgument(f"{OWNER}: everything that is wanted is public already. There is nothing to measure.")
         place = {axes: number for number, axes in enumerate(self.parts)}
 
         def matrix(tables: list[Axes], value: str) -> csr_array:
             entries = [
-                (row, place[part], self._entry(axes, part, value))
+                (row, place[part], self._entry(axes, part, value, groups[row] if groups and value == "need" else ()))
                 for row, axes in enumerate(tables)
                 for part in subsets(axes)
                 if part in place
             ]
-            rows, columns, data = zip(*entries, strict=True)
+            rows, columns, data = zip(*entries, strict=True)  # some part is unknown, so there is an entry
             return csr_array((data, (rows, columns)), shape=(len(tables), len(self.parts)))
 
         self.reach = matrix(self.parts, "reach")
         self.need = matrix(wanted, "need")
         self.cost = np.array([math.prod(1 - 1 / sizes[name] for name in part) for part in self.parts])
 
-    def _entry(self, axes: Axes, part: Axes, value: str) -> float:
+    def _entry(self, axes: Axes, part: Axes, value: str, group: Axes) -> float:
+        """1/n_{A∖C}; or Π_{i∈C}(1 − 1/n_i)/n_{A∖C}², times (1 − n_{A∖J}/2)² for C ⊆ J where c − n/2 is wanted.
+
+        The coefficient of a residual of the group J in c is 1/n_{A∖C}, and in n it is n_{A∖J} times as large.
+        """
         rest = cells(without(axes, part), self.sizes)
-        return 1 / rest if value == "reach" else math.prod(1 - 1 / self.sizes[name] for name in part) / rest**2
+        if value == "reach":
+            return 1 / rest
+        found = math.prod(1 - 1 / self.sizes[name] for name in part) / rest**2
+        inside = bool(group) and set(part) <= set(group)
+        return found * (1 - cells(without(axes, group), self.sizes) / 2) ** 2 if inside else found
 
     def variances(self, shares: Floats) -> Floats:
         """Of a cell of each wanted table."""
         with np.errstate(divide="ignore", invalid="ignore"):
             inverse = 1 / (self.reach.T @ self._precision(shares))
-        return np.asarray(self.need @ np.where(self.cost > 0, inverse, 0.0))
+            return np.asarray(self.need @ np.where(self.cost > 0, inverse, 0.0))
 
     def split(self, weights: Floats) -> Split:
         """The best split for weights that add up to one."""
-        shares = self._pruned(self._best(weights), weights)
-        return self._described(
-            shares, float(weights @ self.variances(shares)), self._least(weights), self.variances(shares)
-        )
+        shares = self._without_helpers(self._pruned(self._best(weights), weights), weights)
+        return self._described(shares, lambda each: float(weights @ self.variances(each)), self._least(weights))
 
     def reaching(self, errors: Floats) -> Split:
         """The split with the least largest ratio of a variance to its wanted square.
@@ -153,8 +178,7 @@ class _Problem:
             weights = weights * np.sqrt(ratios)
             weights = weights / weights.sum()
         found = self._pruned(shares, weights / errors**2)
-        variances = self.variances(found)
-        return self._described(found, float((variances / errors**2).max()), least, variances)
+        return self._described(found, lambda each: float((self.variances(each) / errors**2).max()), least)
 
     def _best(self, weights: Floats, start: Floats | None = None, steps: int = MOST_STEPS) -> Floats:
         if self.kind == "gaussian":
@@ -197,6 +221,22 @@ class _Problem:
         before, after = (float(weights @ self.variances(each)) for each in (shares, kept))
         return kept if after <= (1 + 1e-3) * before else shares
 
+    def _without_helpers(self, shares: Floats, weights: Floats) -> Floats:
+        """Without tables that nobody asked for and that hardly help, each and all of them together."""
+
+        def value(each: Floats) -> float:
+            found = float(weights @ self.variances(each))
+            return found if math.isfinite(found) else math.inf
+
+        helpers = [place for place, axes in enumerate(self.parts) if shares[place] > 0 and axes not in self.wanted]
+        own, kept = value(shares), shares.copy()
+        for place in helpers:
+            rest = np.where(np.arange(shares.size) == place, 0.0, shares)
+            if value(rest / rest.sum()) <= (1 + LEAST_GAIN) ** 2 * own:
+                kept[place] = 0.0
+        trial = self._descend(weights, kept / kept.sum(), MOST_STEPS)
+        return trial if value(trial) <= (1 + LEAST_GAIN) ** 2 * own else shares
+
     def _least(self, weights: Floats) -> float:
         """(Σ_C √(a_C·Π_{i∈C}(1 − 1/n_i)))², the least weighted mean of variances of any Gaussian matrix mechanism.
 
@@ -206,17 +246,18 @@ class _Problem:
         """
         return float(np.sqrt((self.need.T @ weights) * self.cost).sum() ** 2)
 
-    def _described(self, shares: Floats, objective: float, optimum: float, variances: Floats) -> Split:
+    def _described(self, shares: Floats, value: Callable[[Floats], float], optimum: float) -> Split:
         measured = {axes: float(share) for axes, share in zip(self.parts, shares, strict=True) if share > 0}
+        objective = value(shares)
         redundant = {
-            axes: next(other for other in sorted(measured, key=len) if set(axes) < set(other))
+            axes: next((other for other in sorted(measured, key=len) if set(axes) < set(other)), ())
             for axes in self.wanted
             if axes not in measured
         }
         return Split(
             kind=self.kind,
             shares=measured,
-            variance={axes: float(value) for axes, value in zip(self.wanted, variances, strict=True)},
+            variance={axes: float(found) for axes, found in zip(self.wanted, self.variances(shares), strict=True)},
             objective=objective,
             optimum=optimum,
             redundant=redundant,

@@ -28,6 +28,7 @@ from dpbayes.inference.residuals import (
     cells,
     centred,
     closure,
+    even_covariance,
     inner,
     split,
     subsets,
@@ -310,13 +311,7 @@ class LinearLaw:
         Adjacency: none, this is post-processing.
         """
         self._require(axes)
-        even = sum(
-            self.noise.get(part, 0.0)
-            * math.prod(1 - 1 / self.sizes[name] for name in part)
-            / (cells(without(axes, part), self.sizes) * cells(without(margin, part), self.sizes))
-            for part in subsets(margin)
-        )
-        found = np.full(self._shape(axes), float(even))
+        found = np.full(self._shape(axes), even_covariance(self.noise, self.sizes, axes, margin))
         for each in self._uneven:
             shared = tuple(name for name in axes if name in each.axes)
             inside = tuple(name for name in shared if name in margin)

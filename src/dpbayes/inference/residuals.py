@@ -118,3 +118,37 @@ def widened(table: NDArray[Any], axes: Axes, into: Axes) -> NDArray[Any]:
     lead = table.ndim - len(axes)
     index = (slice(None),) * lead + tuple(slice(None) if name in axes else None for name in into)
     return table[index]
+
+
+def even_noise(sizes: Sizes, measured: Sequence[tuple[Axes, float]], exact: Sequence[Axes] = ()) -> dict[Axes, float]:
+    """τ_C⁻¹ of every residual that the tables measure: τ_C = Σ_{B⊇C} 1/(s_B²·n_{B∖C}), and infinite within ``exact``
+
+    Symbols: s_B² variance of a cell of the measured table B, n_S the number of cells of S.
+    Source: docs/explanation/proofs/residual-basis.md, theorem 1.
+    Adjacency: a public number of records is the exact table ().
+
+    >>> even_noise({"a": 2, "b": 5}, [(("a", "b"), 4.0)], exact=[()])
+    {('a',): 20.0, ('b',): 8.0, ('a', 'b'): 4.0, (): 0.0}
+    """
+    known = set(closure(exact))
+    precision: dict[Axes, float] = {}
+    for axes, variance in measured:
+        for part in subsets(axes):
+            if part not in known:
+                precision[part] = precision.get(part, 0.0) + 1 / (variance * cells(without(axes, part), sizes))
+    return {part: 1 / value for part, value in precision.items()} | dict.fromkeys(known, 0.0)
+
+
+def even_covariance(noise: Mapping[Axes, float], sizes: Sizes, axes: Axes, margin: Axes) -> float:
+    """Σ_{C⊆J} τ_C⁻¹ · Π_{i∈C} (1 − 1/n_i) / (n_{A∖C}·n_{J∖C}): a cell of A with its total in the margin J
+
+    Symbols: τ_C⁻¹ ``noise`` of the residual of C, n_S the number of cells of S; J = A gives the variance of a cell.
+    Source: docs/explanation/proofs/residual-basis.md.
+    Adjacency: none, this is post-processing.
+    """
+    found = 0.0
+    for part in subsets(margin):
+        if part in noise and (factor := math.prod(1 - 1 / sizes[name] for name in part)):
+            rest = cells(without(axes, part), sizes) * cells(without(margin, part), sizes)
+            found += noise[part] * factor / rest
+    return found

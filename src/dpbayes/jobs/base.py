@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import ClassVar, Protocol, cast
 
@@ -27,7 +27,7 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Table
 from dpbayes.tables.engine import Engine, check_schema
 
-HELPERS = ("base", "mechanisms", "planner", "preview", "request", "temperature")
+HELPERS = ("base", "design", "forecast", "mechanisms", "planner", "preview", "request", "temperature", "wanted")
 """Modules of this package that are no jobs."""
 
 
@@ -45,13 +45,20 @@ class Plan:
     columns: tuple[str, ...]
     """The attributes that will be read."""
     tables: tuple[Marginal, ...] = ()
-    """The tables that will be counted."""
+    """The tables that will be counted and drawn."""
+    asked: tuple[Marginal, ...] = ()
+    """The tables that were asked for, where they are not the same: some follow from others, some only help."""
     places: tuple[int, ...] = ()
     """Which of the mechanisms draws each table, and then each of the other things."""
     lock: str = ""
     """Names the charge in the ledger."""
     publication: dict[str, str] = field(default_factory=dict)
     """What the release says about itself: title, author, contact, purpose, supersedes."""
+
+    @property
+    def wanted(self) -> tuple[Marginal, ...]:
+        """The tables that readers get."""
+        return self.asked or self.tables
 
     @property
     def cost(self) -> Cost:
@@ -163,4 +170,14 @@ def count_and_draw(
         drawn(counted, plan.paid[by].mechanism, by=by, rng=rng)  # type: ignore[arg-type]  # the plan put it there
         for counted, by in zip(counts, plan.places, strict=False)
     )
-    return Drawn(tables=tables, records=int(counts[0].array.sum()) if schema.unit.fixed_size else None)
+    records = int(counts[0].array.sum()) if schema.unit.fixed_size else None
+    return Drawn(tables=_as_asked(tables, plan.asked) if plan.asked else tables, records=records)
+
+
+def _as_asked(measured: Sequence[Table], asked: Sequence[Marginal]) -> tuple[Table, ...]:
+    """Tables in the order asked for: drawn, or derived from others; then those that only help."""
+    drawn_ones = {table.marginal: table for table in measured}
+    empty = np.empty(0)
+    listed = [drawn_ones.get(each) or Table(marginal=each, by=-1, kind="derived", values=empty) for each in asked]
+    helping = (replace(table, asked=False) for table in measured if table.marginal not in asked)
+    return (*listed, *helping)

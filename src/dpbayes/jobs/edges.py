@@ -73,7 +73,7 @@ class Quantiles:
 
         Source: docs/explanation/proofs/discovery.md.
         """
-        fine = replace(schema, attributes=(self.counted(name),), margins=())
+        fine = schema.with_attributes([self.counted(name)])
         (counts,) = table.count(fine, [Marginal((name,))])
         in_bins = counts.array[: self.candidates + 1]  # neither missing values nor what is no number
         below, rows, numbers = np.cumsum(in_bins)[:-1], int(in_bins.sum()), numbers_below(rng)

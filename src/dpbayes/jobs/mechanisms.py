@@ -13,7 +13,6 @@ from dpbayes import _checks
 from dpbayes.domain.counts import Counts
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.planner import Question, plan, smaller
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -22,6 +21,7 @@ from dpbayes.mechanisms.tuning import (
     Accounting,
     ConcentrationCurve,
     Purpose,
+    dirichlet_draws,
     gaussian_noise,
     laplace_noise,
     published_dirichlet,
@@ -38,9 +38,6 @@ WISHES: tuple[Wish, ...] = ("auto", "dirichlet", "gaussian", "laplace")
 
 TableMechanism = Dirichlet | Gaussian | Laplace | PseudoRecords
 
-QUICK = 24
-"""Simulated tables on which ``auto`` compares the mechanisms."""
-
 POWER = {"gaussian": 1 / 2, "laplace": 2 / 3}
 """How noise falls with a part of the budget: 1/σ² of Gaussian noise add up, and 1/scale of Laplace noise."""
 
@@ -53,6 +50,8 @@ class Need:
     unit: PrivacyUnit
     cells: tuple[int, ...]
     """The size of each table."""
+    rows: tuple[int, ...] = ()
+    """How many rows each table has, that are normalised apart; one if left out."""
     records: int | None = None
     """The number of records, or a public guess at it."""
     wish: Wish = "auto"
@@ -81,15 +80,6 @@ class Need:
         return self.records or REFERENCE_RECORDS
 
 
-def simulated(need: Need) -> tuple[tuple[TableMechanism, ...], str]:
-    """The mechanism with the smallest error on simulated tables of the largest size, the same for every table."""
-    question = Question(
-        cells=max(*need.cells, 2), records=need.known, target=need.target, unit=need.unit, releases=len(need.cells)
-    )
-    made = plan(smaller(question), products=("estimate",), repetitions=QUICK)
-    return (made.choice.mechanism,) * len(need.cells), made.why
-
-
 def calibrated(need: Need, parts: Sequence[float] | None = None) -> tuple[tuple[TableMechanism, ...], str]:
     """One mechanism for each table, all of them together within the target, and why these.
 
@@ -97,7 +87,7 @@ def calibrated(need: Need, parts: Sequence[float] | None = None) -> tuple[tuple[
     Gaussian noise, and Laplace noise for a pure guarantee.
     """
     if need.wish == "dirichlet":
-        return _dirichlet(need)
+        return _dirichlet(need, parts)
     name = need.wish if need.wish != "auto" else "laplace" if isinstance(need.target, PureDP) else "gaussian"
     family: Family[Any] = noise_family(name, need.unit)
     shares = np.ones(len(need.cells)) if parts is None else np.asarray(parts, dtype=np.float64)
@@ -112,16 +102,31 @@ def noise_family(name: str, unit: PrivacyUnit) -> Family[Gaussian] | Family[Lapl
     return gaussian_noise(unit) if name == "gaussian" else laplace_noise(unit)
 
 
-def _dirichlet(need: Need) -> tuple[tuple[Dirichlet, ...], str]:
+def by_cells(cells: Sequence[int]) -> tuple[float, ...]:
+    """Parts of the budget for draws: the cells of each table, as a power of two, as few mechanisms compose faster.
+
+    Its expected KL grows with the square of a table's cells over its part; the sum is smallest for parts ∝ cells.
+    Source: docs/explanation/models.md, splitting the budget.
+    """
+    return tuple(2.0 ** round(math.log2(max(size, 1))) for size in cells)
+
+
+def _dirichlet(need: Need, parts: Sequence[float] | None) -> tuple[tuple[Dirichlet, ...], str]:
     releases, cells = len(need.cells), max(need.cells)
     if need.accounting == "published":
         made = published_dirichlet(need.target, need.unit, releases=releases, cells=cells, records=need.known)
         return (made,) * releases, "dirichlet: asked for, with the papers' parameters"
+    if need.purpose == "draw":
+        rows = need.rows or (1,) * releases
+        tables = [(many, size // many) for many, size in zip(rows, need.cells, strict=True)]
+        drawn = dirichlet_draws(
+            need.target, need.unit, tables=tables, records=need.known, parts=parts, alongside=need.alongside
+        )
+        return drawn, "dirichlet: asked for; the weight of each table suits a draw of its size"
     beside = Cost.total(need.alongside) if need.alongside else None
     curve = ConcentrationCurve(target=need.target, unit=need.unit, releases=releases, alongside=beside)
-    made = curve.best(purpose=need.purpose, cells=cells, records=need.known)
-    article = "an" if need.purpose == "estimate" else "a"
-    return (made,) * releases, f"dirichlet: asked for; its weight suits {article} {need.purpose}"
+    made = curve.best(purpose="estimate", cells=cells, records=need.known)
+    return (made,) * releases, "dirichlet: asked for; its weight suits an estimate"
 
 
 def alone(need: Need) -> float:

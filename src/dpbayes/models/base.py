@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 LEAST_SHARE = 1e-9
 """No value is impossible to a model, only rare: a logarithm stays finite."""
 
+IMPOSSIBLE = 1e-300
+"""The share of what the schema declares impossible: none that is ever drawn, and still a finite logarithm."""
+
 KINDS = {
     "bayes-net": "dpbayes.models.bayes_net:BayesNet",
     "histogram": "dpbayes.models.histogram:Histogram",
@@ -98,7 +101,10 @@ class Published:
         """Shares of the population, for every combination of what is given, none of them zero: rows × cells."""
         self._contained(Marginal(tuple(of), tuple(given)))
         found = self.posterior.joint.estimate(of, given).population.values
-        rows = np.maximum(found.reshape(int(np.prod(found.shape[: len(given)])), -1), LEAST_SHARE)
+        floor = np.full(found.shape, LEAST_SHARE)
+        if (zeros := self.schema.zeros((*given, *of))) is not None:
+            found, floor = np.where(zeros, 0.0, found), np.where(zeros, IMPOSSIBLE, floor)
+        rows = np.maximum(found, floor).reshape(int(np.prod(found.shape[: len(given)])), -1)
         return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,20 +29,20 @@ from dpbayes.ledger.account import Spending
 from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.about import ID_LENGTH
-from dpbayes.release.about import checked as checked_about
-from dpbayes.release.words import statement
+from dpbayes.release.words import ID_LENGTH, statement
+from dpbayes.release.words import checked as checked_about
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
     from dpbayes.release.posterior import Posterior
     from dpbayes.release.table import TableView
     from dpbayes.release.verify import Verification
+    from dpbayes.report.folder import Companion
 
 FORMAT = "dpbayes-release"
 VERSION = 2
 
-TableKind = Literal["gammas", "noisy-counts", "pseudo-records", "shares"]
+TableKind = Literal["gammas", "noisy-counts", "pseudo-records", "shares", "derived"]
 
 WHOLE = ("noisy-counts", "pseudo-records")
 """Kinds of tables whose values are whole numbers."""
@@ -90,11 +90,14 @@ class Table:
     marginal: Marginal
     """Which table."""
     by: int
-    """The place in ``paid`` of the mechanism that drew it."""
+    """The place in ``paid`` of the mechanism that drew it; −1 if it was not drawn."""
     kind: TableKind
-    """Gammas of a Dirichlet draw, noisy counts, counts of pseudo-records, or shares of a wide distribution."""
+    """Gammas of a Dirichlet draw, noisy counts, counts of pseudo-records, shares of a wide distribution; or derived:
+    not drawn, because the other tables determine it."""
     values: Floats
-    """What was drawn. Everything else is computed from it."""
+    """What was drawn, nothing in a derived table. Everything else is computed from it."""
+    asked: bool = True
+    """Whether it was asked for; if not, it was measured because it sharpens others, and has no estimates here."""
     products: dict[str, Product] = field(default_factory=dict)
     """``counts``, ``empirical`` shares of these records, ``population`` shares; ``draw`` of a Dirichlet release."""
     groups: tuple[Group, ...] = ()
@@ -155,7 +158,7 @@ class Release:
     software: dict[str, str] = field(default_factory=dict)
     """The versions of what drew and wrote it."""
     tables: tuple[Table, ...] = ()
-    """Tables, in the order asked for."""
+    """Tables, in the order asked for; then those that were measured besides."""
     answers: tuple[Answer, ...] = ()
     """Everything else that was drawn."""
     lock: str = ""
@@ -182,7 +185,9 @@ class Release:
     def _check_shape(self, table: Table) -> None:
         shape = table.marginal.shape(self.schema)
         size, rows = math.prod(shape), math.prod(shape[: len(table.marginal.given)])
-        lists = [table.values]
+        if (table.kind == "derived") != (table.by == -1) or (table.kind == "derived" and len(table.values)):
+            raise InvalidArgument(f"Release: expected {table.marginal} to be drawn by a mechanism, or derived.")
+        lists = [] if table.kind == "derived" else [table.values]
         for product in table.products.values():
             lists += [part for part in (product.values, product.lower, product.upper) if part is not None]
         if any(len(part) != size for part in lists) or (table.groups and len(table.groups) != rows):
@@ -222,9 +227,15 @@ class Release:
         return sum(costs[1:], costs[0])
 
     @property
+    def asked(self) -> tuple[Table, ...]:
+        """The tables for readers: those that were asked for."""
+        return tuple(table for table in self.tables if table.asked)
+
+    @property
     def uses(self) -> tuple[int, ...]:
-        """For each table and then each answer, the place of the mechanism that drew it."""
-        return (*(table.by for table in self.tables), *(answer.by for answer in self.answers))
+        """For each table that was drawn and then each answer, the place of the mechanism that drew it."""
+        tables = (table.by for table in self.tables if table.kind != "derived")
+        return (*tables, *(answer.by for answer in self.answers))
 
     @property
     def legacy(self) -> bool:
@@ -279,11 +290,16 @@ class Release:
 
         return verify(self, ledger=ledger)
 
-    def save(self, folder: str | Path, *, numbers: Literal["csv", "parquet"] = "csv") -> tuple[Path, ...]:
-        """Write ``release.json``, the numbers and ``report.html`` into a new folder, all at once."""
+    def save(
+        self, folder: str | Path, *, numbers: Literal["csv", "parquet"] = "csv", also: Iterable[Companion] = ()
+    ) -> tuple[Path, ...]:
+        """Write ``release.json``, the numbers and ``report.html`` into a new folder, all at once.
+
+        ``also`` adds a workbook (``xlsx``) and a privacy ``sheet``.
+        """
         from dpbayes.report.folder import save
 
-        return save(self, folder, numbers=numbers)
+        return save(self, folder, numbers=numbers, also=also)
 
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""

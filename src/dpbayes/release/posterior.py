@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -63,6 +64,11 @@ class Posterior:
             sizes,
             records=records,
             margins=margins,
+            zeros=[
+                (each.names, zeros)
+                for each in schema.structure
+                if set(each.names) <= names and (zeros := schema.zeros(each.names)) is not None
+            ],
             priors={prior.of: _shaped(prior.shares, prior.of, schema) for prior in self._priors(names)},
         )
 
@@ -108,7 +114,7 @@ def _check_together(releases: tuple[Release, ...]) -> None:
     for other in releases[1:]:
         if (other.dataset, other.unit) != (first.dataset, first.unit):
             raise ReleaseError("Posterior: the releases are of different data sets, or protect different units.")
-        if other.schema.attributes != first.schema.attributes:
+        if replace(other.schema, records=None, margins=()) != replace(first.schema, records=None, margins=()):
             raise ReleaseError("Posterior: the releases were made with different schemas.")
         if other.seeded != first.seeded:
             raise ReleaseError("Posterior: a seeded release, which is not private, cannot be mixed with private ones.")

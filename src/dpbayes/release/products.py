@@ -24,62 +24,71 @@ def completed(release: Release) -> Release:
 
 
 def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
-    if table.kind not in NOISY:
+    if table.kind == "derived":
+        made = _estimates(release, table, posterior)
+        return replace(table, products=made, groups=_groups(release, table, made["counts"], None, posterior))
+    if table.kind not in NOISY or not table.asked:
         return table
     noise = measured_noise(release.paid[table.by].mechanism, table.marginal.shape(release.schema))
-    made = _products(release, table, noise, posterior)
-    groups = _groups(release, table, made["counts"], noise)
+    made = _drawn(release, table, noise) | _estimates(release, table, posterior)
+    groups = _groups(release, table, made["counts"], noise, posterior)
     return replace(table, products=made, groups=groups, notes=_misfits(release, table, noise))
 
 
-def _products(release: Release, table: Table, noise: Noise, posterior: Posterior) -> dict[str, Product]:
-    """The draw (Dirichlet only) and the estimates of counts, shares of these records and shares of the population.
+def _drawn(release: Release, table: Table, noise: Noise) -> dict[str, Product]:
+    """The papers' posterior draw, of gammas."""
+    if not isinstance(noise, GammaNoise):
+        return {}
+    values = release.array(table)
+    rows = values.reshape(int(np.prod(values.shape[: len(table.marginal.given)])), -1)
+    return {"draw": Product(values=(rows / rows.sum(axis=1, keepdims=True)).ravel())}
+
+
+def _estimates(release: Release, table: Table, posterior: Posterior) -> dict[str, Product]:
+    """Estimates of counts, shares of these records and shares of the population.
 
     In a conditional table shares are within rows: they sum to one for each combination of what is given.
     """
-    values, marginal = release.array(table), table.marginal
-    made: dict[str, Product] = {}
-    if isinstance(noise, GammaNoise):
-        rows = values.reshape(int(np.prod(values.shape[: len(marginal.given)])), -1)
-        made["draw"] = Product(values=(rows / rows.sum(axis=1, keepdims=True)).ravel())
-    found = posterior.table(marginal, level=release.level)
-    for name, part in (("counts", found.counts), ("empirical", found.records), ("population", found.population)):
-        made[name] = Product(values=part.values.ravel(), lower=part.lower.ravel(), upper=part.upper.ravel())
-    return made
+    found = posterior.table(table.marginal, level=release.level)
+    named = (("counts", found.counts), ("empirical", found.records), ("population", found.population))
+    return {
+        name: Product(values=part.values.ravel(), lower=part.lower.ravel(), upper=part.upper.ravel())
+        for name, part in named
+    }
 
 
-def _groups(release: Release, table: Table, counts: Product, noise: Noise) -> tuple[Group, ...]:
+def _groups(
+    release: Release, table: Table, counts: Product, noise: Noise | None, posterior: Posterior
+) -> tuple[Group, ...]:
     """For each row of a conditional table: estimated records, and the share of what was drawn that is prior or noise.
 
     The share is dα/(rN + dα) for a Dirichlet draw, so small groups are drawn towards an even distribution; for
-    integer noise it is the share of noise in the variance of the row's total.
+    integer noise it is the share of noise in the variance of the row's total, as all tables together know it.
 
     Source: [tCDP], potential negative societal impacts (small populations); [RDP] equation (3).
     """
-    if not table.marginal.given:
+    given = table.marginal.given
+    if not given:
         return ()
-    given = [axis.levels for axis in release.axes(table)[: len(table.marginal.given)]]
-    rows = counts.values.reshape(int(np.prod([len(levels) for levels in given])), -1)
+    levels = [axis.levels for axis in release.axes(table)[: len(given)]]
+    shape = [len(each) for each in levels]
+    rows = counts.values.reshape(int(np.prod(shape)), -1)
+    doubt = posterior.joint.linear(given)[1].ravel()
     listed = []
     for index, row in enumerate(rows):
-        position = np.unravel_index(index, [len(levels) for levels in given])
         records = float(max(row.sum(), 0.0))
+        if isinstance(noise, GammaNoise):
+            prior, weight = row.size * float(np.mean(noise.concentration)), noise.weight
+        else:
+            prior, weight = float(doubt[index]), 1.0
         listed.append(
             Group(
-                levels=tuple(levels[int(at)] for levels, at in zip(given, position, strict=True)),
+                levels=tuple(each[int(at)] for each, at in zip(levels, np.unravel_index(index, shape), strict=True)),
                 records=records,
-                prior_share=_prior_share(noise, records, row.size),
+                prior_share=prior / (weight * records + prior) if weight * records + prior > 0 else 1.0,
             )
         )
     return tuple(listed)
-
-
-def _prior_share(noise: Noise, records: float, cells: int) -> float:
-    if isinstance(noise, GammaNoise):
-        prior = cells * float(np.mean(noise.concentration))
-        return prior / (noise.weight * records + prior)
-    variance = cells * float(noise.variance(np.zeros(1))[0])
-    return variance / (variance + records) if records + variance > 0 else 1.0
 
 
 def _misfits(release: Release, table: Table, noise: Noise) -> tuple[str, ...]:
@@ -97,6 +106,9 @@ def _misfits(release: Release, table: Table, noise: Noise) -> tuple[str, ...]:
         if away > (0.0 if known else FAR * float(np.sqrt(variance.sum()))):
             found.append("The published values do not fit the number of records that the schema declares.")
     names = table.marginal.names
+    zeros = schema.zeros(names)
+    if zeros is not None and (np.abs(counts[zeros]) > FAR * np.sqrt(variance[zeros])).any():
+        found.append("The published values do not fit the combinations that the schema declares impossible.")
     for margin in schema.margins:
         if set(margin.of) <= set(names):
             others = tuple(axis for axis, name in enumerate(names) if name not in margin.of)

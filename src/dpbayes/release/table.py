@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -41,16 +42,21 @@ class TableView:
 
         columns: dict[str, Any] = {}
         axes = self.release.axes(self.table)
-        positions = np.unravel_index(np.arange(len(self.table.values)), tuple(len(axis.levels) for axis in axes))
+        positions = np.unravel_index(np.arange(self._cells), tuple(len(axis.levels) for axis in axes))
         for axis, position in zip(axes, positions, strict=True):
             columns[axis.name] = arrow.coded(position, axis.levels)
         for name, values in self._numbers().items():
-            columns[_free(name, columns)] = arrow.numbers(values)
+            columns[free_name(name, columns)] = arrow.numbers(values)
         return pyarrow.table(columns)
+
+    @property
+    def _cells(self) -> int:
+        return self.marginal.size(self.release.schema)
 
     def _numbers(self) -> dict[str, np.ndarray]:
         drawn = self.table.values
         listed = {"released": drawn if self.table.kind in ("gammas", "shares") else drawn.astype(np.int64)}
+        listed = {} if self.table.kind == "derived" else listed
         for name, made in self.table.products.items():
             parts = {name: made.values, f"{name}_lower": made.lower, f"{name}_upper": made.upper}
             listed |= {part: values for part, values in parts.items() if values is not None}
@@ -85,14 +91,16 @@ class TableView:
     def __repr__(self) -> str:
         name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
         levels = product(*(axis.levels for axis in self.release.axes(self.table)))
-        lines = [f"{self.marginal}: {name or self.table.kind}, {len(self.table.values):,} cells"]
+        lines = [f"{self.marginal}: {name or self.table.kind}, {self._cells:,} cells"]
         made = self.table.products.get(name) if name else None
-        for index, cell in zip(range(min(SHOWN, len(self.table.values))), levels, strict=False):
+        if made is None and self.table.kind == "derived":
+            return lines[0]
+        for index, cell in zip(range(min(SHOWN, self._cells)), levels, strict=False):
             value = self.table.values[index] if made is None else made.values[index]
             ends = "" if made is None or made.lower is None else f"  [{made.lower[index]:.4f}, {made.upper[index]:.4f}]"  # type: ignore[index]
             lines.append(f"  {' · '.join(cell)}: {value:.4g}{ends}")
-        if len(self.table.values) > SHOWN:
-            lines.append(f"  … and {len(self.table.values) - SHOWN:,} more cells")
+        if self._cells > SHOWN:
+            lines.append(f"  … and {self._cells - SHOWN:,} more cells")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -101,7 +109,8 @@ class TableView:
         return str(section(1, self.release, self.table))
 
 
-def _free(name: str, taken: dict[str, Any]) -> str:
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """The name, with underscores until no other has it in any case."""
     used = {other.casefold() for other in taken}
     while name.casefold() in used:
         name += "_"

@@ -63,14 +63,14 @@ def _method(release: Release) -> list[Html]:
         ("rows of one person", f"at most {unit.max_rows}"),
         ("how far counts move", f"ℓ₁ = {moved.l1:g}, ℓ₂² = {moved.l2_squared:g}, ℓ∞ = {moved.linf:g}"),
         ("number of records", records),
-        ("tables priced together", str(len(release.tables))),
+        ("tables priced together", str(sum(each.kind != "derived" for each in release.tables))),
         ("choice of the mechanism", release.choice),
     ]
     for place, paid in enumerate(release.paid[:MOST_RECORDS]):
         facts += _parameters(release, place, paid)
     if len(release.paid) > MOST_RECORDS:
         facts.append(("more mechanisms", f"{len(release.paid) - MOST_RECORDS}, in release.json"))
-    used = {name for each in release.tables for name in each.marginal.names}
+    used = {name for each in release.asked for name in each.marginal.names}
     facts += [
         (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}")
         for axis in release.schema.attributes
@@ -83,7 +83,10 @@ def _parameters(release: Release, place: int, paid: Paid) -> list[tuple[str, str
     """The law and the parameters of one mechanism, with the tables that it drew."""
     record = paid.mechanism.record()
     drew = [(number, each) for number, each in enumerate(release.tables, start=1) if each.by == place]
-    which = _numbers([number for number, _ in drew])
+    helping = [words.title(each) for _, each in drew if not each.asked]
+    which = _numbers([number for number, each in drew if each.asked])
+    if helping:
+        which = f"{which}{', and ' if which else ''}measured besides: {'; '.join(helping)}"
     law = words.law(drew[0][1], record) if drew else "see the record below"
     named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
     said = ", ".join(f"{words.PARAMETERS.get(key, key)} {words.parameter(value)}" for key, value in named.items())
@@ -137,4 +140,4 @@ def file_stem(marginal: Marginal) -> str:
 
 def file_names(release: Release, suffix: str = "") -> list[str]:
     """The file of numbers of each table."""
-    return [f"{number}-{file_stem(each.marginal)}{suffix}" for number, each in enumerate(release.tables, start=1)]
+    return [f"{number}-{file_stem(each.marginal)}{suffix}" for number, each in enumerate(release.asked, start=1)]

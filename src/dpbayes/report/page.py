@@ -49,8 +49,7 @@ def page(name: str, body: Html) -> str:
 
 def about(release: Release) -> dict[str, str]:
     """What the authors say of it: title, author, contact, purpose, and what it supersedes."""
-    said = getattr(release, "about", None) or {}
-    return {key: str(text) for key, text in said.items()}
+    return release.about
 
 
 def title(release: Release) -> str:

@@ -25,7 +25,7 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
     parts = [tag("h2", f"Table {number}. {words.title(source)}", dir="auto")]
     parts += [tag("p", note, class_="warning") for note in source.notes]
     parts.append(_list(view) if view.column_axis is None else _cross(view, view.column_axis))
-    notes = [*_footnotes(view), *_left_out(view, file)]
+    notes = [*footnotes(view), *_left_out(view, file)]
     if notes:
         parts.append(tag("p", " ".join(notes), class_="note"))
     parts += [tag("p", sentence, class_="warning", role="note") for sentence in words.minorities(view)]
@@ -34,6 +34,8 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
 
 def caption(view: View) -> str:
     """What the numbers of a table are."""
+    if view.shares is None and view.source.kind == "derived":
+        return "This table follows from the others and carries no estimate yet."
     if view.shares is None:
         return words.VALUES[view.source.kind].capitalize() + ". This table carries no estimate."
     if view.drawn_only:
@@ -69,13 +71,32 @@ def _number(view: View, product: Product, cell: int, step: float, scale: float =
         if view.given:
             return SWALLOWED, ""
         return f"< {text_of(math.ceil(upper / step - 1e-9) * step, step)}{SWALLOWED}", ""
-    return text_of(value, step), spread_text(value, lower, upper, step)
+    top = 100.0 if scale > 1 else math.inf
+    return text_of(value, step), spread_text(value, lower, upper, step, top)
+
+
+def lines(view: View, most: int) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The columns and the first rows of a table as texts, for terminals: labels, percent, uncertainty."""
+    shares, cells = view.shares, view.cells(view.kept)[:most]
+    names = [" · ".join(view.names(cell)) for cell in cells]
+    if shares is None:
+        return ["released"], [(name, f"{view.source.values[cell]:g}") for name, cell in zip(names, cells, strict=True)]
+    step = _step(view, shares, cells, 100.0)
+    numbers = [_number(view, shares, cell, step, 100.0) for cell in cells]
+    if not view.halves.size:
+        of = "% of one draw" if view.drawn_only else "%"
+        return [of], [(name, number[0]) for name, number in zip(names, numbers, strict=True)]
+    of = "% within the group" if view.given else "% of the records"
+    return [of, f"{100 * view.level:g} % interval"], [
+        (name, *number) for name, number in zip(names, numbers, strict=True)
+    ]
 
 
 def _list(view: View) -> Html:
     cells = view.listed
     if view.shares is None:
-        bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{view.source.values[cell]:,.6g}",)) for cell in cells]
+        drawn = view.size
+        bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{drawn[cell]:,.6g}",)) for cell in cells]
         return tag("div", bar_chart(caption(view), view.source.marginal.names, ("value",), bars, Scale(0.25, 4)))
     bars, columns = [], ["%", "±"] if view.halves.size else ["%"]
     step = _step(view, view.shares, cells, 100.0)
@@ -122,7 +143,7 @@ def _bodies(view: View, down: list[int], width: int, totals: bool) -> list[Html]
     """Rows; with several attributes down the page, grouped by the first."""
     product = view.shares
     scale = 1.0 if product is None else 100.0
-    shown = Product(values=view.source.values) if product is None else product
+    shown = Product(values=view.size) if product is None else product
     step = 1e-3 if product is None and view.source.kind == "gammas" else _step(view, shown, view.shown, scale)
     told = [float(shown.values[cell]) for cell in view.shown if not view.swallowed[cell]]
     largest = max(told, default=0.0)
@@ -160,7 +181,7 @@ def _total(view: View, line: list[int]) -> str:
     return SWALLOWED if total <= half else text_of(total, max(step_of(half), 1.0))
 
 
-def _footnotes(view: View) -> list[str]:
+def footnotes(view: View) -> list[str]:
     """Signs that the table uses, and undeclared levels that it leaves out."""
     said, shown = [], view.shown
     if view.swallowed[shown].any():
@@ -168,7 +189,7 @@ def _footnotes(view: View) -> list[str]:
         bound = "" if view.given else " The true one is probably below the figure shown."
         said.append(f"{SWALLOWED} Too few to say: noise alone could explain this {what}.{bound}")
     if view.impossible[shown].any():
-        said.append(f"{IMPOSSIBLE} None: public totals rule it out.")
+        said.append(f"{IMPOSSIBLE} None: what is public rules it out.")
     folded = [
         f"{axis.name} “{words_of[level]}”"
         for axis, words_of, levels in zip(view.axes, view.labels, view.folded, strict=True)
