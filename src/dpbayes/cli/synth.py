@@ -85,7 +85,7 @@ def synth_command(
     if croissant is not None:
         from dpbayes.report.croissant import croissant_json
 
-        croissant.write_text(croissant_json(published.releases[0], out, made.schema, rows), encoding="utf-8")
+        croissant.write_text(croissant_json(found.releases[0], out, made.schema, rows), encoding="utf-8")
     if not report and not as_json:
         tell(f"Wrote {rows:,} records to {out}. {found.statement()}")
         return

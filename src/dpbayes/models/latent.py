@@ -209,6 +209,8 @@ class LatentModel(Built):
         joint = reduce(lambda left, law: (left[:, :, None] * law[:, None, :]).reshape(len(left), -1), wide[1:-1], first)
         found = joint.T @ wide[-1] if len(names) > 1 else joint.sum(axis=0)
         found = np.maximum(found, LEAST_SHARE**2).reshape([law.shape[1] for law in wide])
+        if (impossible := self.published.schema.zeros(names)) is not None:
+            found = np.where(impossible, 0.0, found)
         return np.asarray(found / found.sum())
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
