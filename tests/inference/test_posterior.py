@@ -127,7 +127,7 @@ def test_what_is_not_determined_is_refused_with_what_would_tell():
     assert found.missing(("b", "c")) == [("b", "c")]
     with pytest.raises(NotEstimable, match="contains b × c"):
         found.estimate(("c",), given=("b",))
-    with pytest.raises(InvalidArgument, match="no axis 'x'"):
+    with pytest.raises(InvalidArgument, match="no attribute 'x'"):
         found.estimate(("x",))
     with pytest.raises(InvalidArgument, match="named twice"):
         found.estimate(("a",), given=("a",))
