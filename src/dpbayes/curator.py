@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -23,12 +23,13 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, Unfinished
 from dpbayes.jobs.base import Job, Plan, as_job, plan_from_record, plan_record
 from dpbayes.jobs.request import Request
+from dpbayes.jobs.tables import Tables
 from dpbayes.ledger.entry import LONGEST_TEXT
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.about import checked
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
+from dpbayes.release.words import checked
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.sources import open_table, public_address
 
@@ -85,20 +86,29 @@ class Curator:
         """Calibrate a job or a request. Looks at the schema, the column names and the ledger's rule, never at rows."""
         said = dict(about or {})
         if isinstance(job, Request):
-            target, said = target or job.guarantee(), {**job.about, **said}
+            target, said = target or (job.target if job.want else job.guarantee()), {**job.about, **said}
             job = job.job(self.schema)
+        asked = as_job(job)
+        wants = bool(getattr(asked, "want", ()))
+        if target is None and wants and self._ledger is not None:
+            target = self._ledger.account(self.schema.id).rest()
         if target is None:
-            raise InvalidArgument("Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6).")
+            most = ", or a ledger, since accuracies need a limit" if wants else ""
+            raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
         _check_target(target)
         said = checked(said)
         self._say("calibrating")
-        asked = as_job(job)
         if (suiting := getattr(asked, "suiting", None)) is not None:
             asked = suiting(self._engine)
-        rule = target if self._ledger is None else self._ledger.priced(self.schema.id, target)
-        plan = asked.plan(self.schema, rule)
+        if wants:
+            target = cast(Tables, asked).least(self.schema, target, self._priced)
+        plan = asked.plan(self.schema, self._priced(target))
         asked.check(self._engine, plan)
         return replace(plan, target=target, publication=said)
+
+    def _priced(self, target: Guarantee) -> Guarantee:
+        """A target as the ledger prices it."""
+        return target if self._ledger is None else self._ledger.priced(self.schema.id, target)
 
     def release(
         self,
@@ -112,8 +122,10 @@ class Curator:
     ) -> Release:
         """Make a release: plan it, pay for it, draw it, and write it to the folder ``out`` if there is one.
 
-        A ``Request`` brings its own target. ``about`` is for readers: title, author, contact, purpose, supersedes.
-        Without ``estimates`` it holds what was drawn and no more; they are computed when it is saved.
+        A ``Request`` brings its own target. Where a job wants accuracies, the target is the most that is allowed, by
+        default what is left in the ledger, and the least that is needed is paid and promised. ``about`` is for readers:
+        title, author, contact, purpose, supersedes. Without ``estimates`` it holds what was drawn and no more; they are
+        computed when it is saved.
         """
         plan = self.plan(job, target, about=about)
         goes = None if out is None else {"folder": str(Path(out).absolute()), "numbers": numbers}
