@@ -64,6 +64,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         "prior": [
             "sex,share\nF,0.6\nM,0.3\nother,0.1\n",
             'age,share\n"[0, 30)",0.5\n"[30, 60)",0.2\n"[60, 120)",0.2\nother,0.1\n',
+            "income,share\nlow,0.5\nhigh,0.25\nmissing,0.2\nother,0.05\n",
         ],
         "marginal": ["sex", "sex,job", "sex|job", '"sex, at birth"|"job"'],
         "question": ["share(sex='F' | job in ('a', 'b')) - 2 * share(sex='M')", "count(sex != 'F') / count(job='a')"],

@@ -16,6 +16,7 @@ from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
+from dpbayes.jobs.wanted import loosest
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.adaptive import AdaptiveDP, Rule
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit
@@ -66,6 +67,13 @@ Linf = Annotated[float | None, typer.Option("--linf", help="Dirichlet: Δ∞ of 
 RequestFile = Annotated[
     Path | None, typer.Option(help="Request file: tables, guarantee, title, purpose. Other options win over it.")
 ]
+Wants = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How exact a table has to be: 'income|sex ± 1 point' or 'region ± 50 records'; repeatable. The guarantee "
+        "is then the most that is allowed, and the least that is needed is taken."
+    ),
+]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release: its JSON file, or the folder that holds it.")]
 
 
@@ -84,6 +92,11 @@ def priced_target(command: F) -> F:
     return _composed(command, "target", _priced)
 
 
+def sought_target(command: F) -> F:
+    """The same for a command that can also look for the least guarantee: then the options say what it may be."""
+    return _composed(command, "target", _sought)
+
+
 def unit(command: F) -> F:
     """Give a command the options of a privacy unit, as its parameter ``unit``."""
     return _composed(command, "unit", _unit)
@@ -91,7 +104,7 @@ def unit(command: F) -> F:
 
 def curator(command: F) -> F:
     """Give a command the options of a private table with schema and ledger, as its parameter ``curator``."""
-    return _composed(command, "curator", _curator)
+    return _composed(command, "curator", curator_of)
 
 
 def numbers(owner: str, text: str) -> float | tuple[float, ...]:
@@ -158,12 +171,36 @@ def _priced(
     return Ledger(ledger).priced(dataset, asked)
 
 
+def _sought(
+    *,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    order: Order = None,
+    rho: Rho = None,
+    omega: Omega = None,
+    adaptive: Adaptive = None,
+    ledger: PricedBy = None,
+    dataset: PricedFor = None,
+    want: Wants = None,
+) -> Guarantee:
+    """The target as a ledger prices it; with wanted accuracies, the most that is allowed, or no limit to speak of."""
+    numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
+    if not want:
+        return _priced(**numbers, adaptive=adaptive, ledger=ledger, dataset=dataset)
+    if dataset is not None or adaptive is not None:
+        raise InvalidArgument("plan: --want goes with --ledger alone; its data set is that of the schema.")
+    if epsilon is None and rho is None:
+        return loosest(guarantee_of(**{**numbers, "epsilon": 1.0}))
+    return guarantee_of(**numbers)
+
+
 def _request(
     *,
     request: RequestFile = None,
     marginal: Annotated[
         list[str] | None, typer.Option(help="sex,income (joint) or income|sex (conditional); repeatable.")
     ] = None,
+    want: Wants = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     order: Order = None,
@@ -203,6 +240,7 @@ def _request(
     said = any(number is not None for number in numbers.values())
     return asked.with_changes(
         tables=tuple(marginal) if marginal else None,
+        want=tuple(want) if want else None,
         target=guarantee_of(**numbers) if said else None,
         mechanism=mechanism,
         product=product,
@@ -228,7 +266,7 @@ def _unit(*, adjacency: AdjacencyOption = "replace-one", max_rows: MaxRows = 1) 
     return PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows)
 
 
-def _curator(
+def curator_of(
     table: TableAddress,
     *,
     schema: SchemaFile,
@@ -245,6 +283,7 @@ def _curator(
     ] = False,
     dry_run: DryRun = False,
 ) -> Curator:
+    """The private table that the options name, with its schema and its ledger."""
     if (seed is None) == not_private:
         raise InvalidArgument("dpbayes: --seed and --not-private go together: a seeded release is not private.")
     if seed is not None and ledger is not None:

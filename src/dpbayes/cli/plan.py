@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, say, tell_people, working
+from dpbayes.cli.output import print_json, print_table, say, show_preview, tell_people, working
 from dpbayes.domain.display import plural
+from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.planner import Measure, Plan, Question, plan
+from dpbayes.jobs.preview import preview
+from dpbayes.jobs.tables import Tables
 from dpbayes.privacy.guarantee import Guarantee
 
 NAMES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation"}
@@ -24,13 +29,16 @@ def register(app: typer.Typer) -> None:
     app.command("plan")(plan_command)
 
 
-@options.priced_target
+@options.sought_target
 @options.unit
 def plan_command(
     unit: PrivacyUnit,
     target: Guarantee,
-    cells: Annotated[int, typer.Option(help="Public number of cells of the table.")],
-    records: Annotated[int, typer.Option(help="Public number of records, or a guess of it.")],
+    cells: Annotated[int | None, typer.Option(help="Public number of cells of the table.")] = None,
+    records: Annotated[int | None, typer.Option(help="Public number of records, or a guess of it.")] = None,
+    want: options.Wants = None,
+    schema: Annotated[Path | None, typer.Option(help="Schema file; goes with --want.")] = None,
+    ledger: options.PricedBy = None,
     releases: Annotated[int, typer.Option(help="How many releases share the guarantee.")] = 1,
     measure: Annotated[Measure, typer.Option(help="How error is measured.")] = "kl",
     error: Annotated[float | None, typer.Option(help="Also find the records needed for this error.")] = None,
@@ -38,13 +46,20 @@ def plan_command(
     evenness: Annotated[
         float, typer.Option(help="Guess of the table's shape: p ~ Dirichlet(evenness, …); small is concentrated.")
     ] = 1.0,
-    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .png, .svg or .html.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .svg, .html, .png or .pdf.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Rank the mechanisms for a table, before any data is read.
+    """Rank the mechanisms for a table, before any data is read; or find the least budget for wanted accuracies.
 
     Example: dpbayes plan --cells 10 --records 5000 --epsilon 1 --delta 1e-6
+
+    Example: dpbayes plan --schema people.toml --want 'income|sex ± 1 point' --want 'region ± 50 records' --delta 1e-6
     """
+    if want:
+        _print_wanted(_wanted(want, schema, target, ledger, records), as_json=as_json)
+        return
+    if cells is None or records is None:
+        raise InvalidArgument("plan: expected --cells and --records, or --schema and --want.")
     question = Question(
         cells=cells,
         records=records,
@@ -59,11 +74,40 @@ def plan_command(
         say("simulating releases of made-up tables")
         made = plan(question, error=error)
     if chart is not None:
-        _save_chart(made, chart)
+        made.plot(chart)
     if as_json:
         print_json(_record(made, error))
     else:
         _print(made, error)
+
+
+def _wanted(
+    want: list[str], schema: Path | None, cap: Guarantee, ledger: str | None, records: int | None
+) -> dict[str, Any]:
+    """The least guarantee for wanted accuracies, and what it gives."""
+    if schema is None:
+        raise InvalidArgument("plan: expected --schema, which says how large the tables are, with --want.")
+    known = Schema.load(schema)
+    job = Tables(want=want, expected_records=records)
+
+    def price(target: Guarantee) -> Guarantee:
+        if ledger is None:
+            return target
+        from dpbayes.ledger.ledger import Ledger
+
+        return Ledger(ledger).priced(known.id, target)
+
+    found = job.least(known, cap, price)
+    made = preview(replace(job.plan(known, price(found)), target=found))
+    return {"want": list(job.want), "least": found.record(), **made}
+
+
+def _print_wanted(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    show_preview(found)
+    tell_people(f"The least that is needed: {found['target']}.", "bold")
 
 
 def _record(made: Plan, error: float | None) -> dict[str, object]:
@@ -129,16 +173,3 @@ def _print(made: Plan, error: float | None) -> None:
     for label, reason in made.impossible:
         tell_people(f"{label}: {reason}.")
     tell_people(made.why, "bold")
-
-
-def _save_chart(made: Plan, path: Path) -> None:
-    from dpbayes.report.charts import Bar, save_bars
-
-    question = made.question
-    save_bars(
-        path,
-        [Bar(label=p.label, value=p.mean, upper=p.quantile, highlighted=p is made.choice) for p in made.predictions],
-        title=f"Predicted error at {question.target} ({question.cells} cells, {question.records:,} records)",
-        axis=f"{NAMES[question.measure]}, mean; the line ends where {1 - question.failure:.0%} of errors lie below",
-        note=made.why,
-    )

@@ -136,6 +136,16 @@ class Account:
         """
         return self.budget.left(list(self.costs.values()))
 
+    def rest(self) -> Guarantee:
+        """What is left, as a guarantee: the most that one more release may promise."""
+        left, delta = self.left(), getattr(self.budget, "delta", None)
+        if not left > 0:
+            raise BudgetExceeded(f"Ledger: nothing is left of {self.budget}. Ask the data owner to raise the limit.")
+        if delta is not None:
+            return ApproxDP(epsilon=left, delta=delta)
+        name = "rho" if hasattr(self.budget, "rho") else "epsilon"
+        return replace(self.budget, **{name: left})  # type: ignore[type-var]  # every limit is a dataclass
+
     def priced(self, target: Guarantee) -> Guarantee:
         """A target as this ledger prices it: what is calibrated to it and is not above what is left, fits."""
         return self.budget.priced(target, list(self.costs.values()))
