@@ -46,7 +46,7 @@ def plan_command(
     evenness: Annotated[
         float, typer.Option(help="Guess of the table's shape: p ~ Dirichlet(evenness, …); small is concentrated.")
     ] = 1.0,
-    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .png, .svg or .html.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .svg, .html, .png or .pdf.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Rank the mechanisms for a table, before any data is read; or find the least budget for wanted accuracies.
@@ -74,7 +74,7 @@ def plan_command(
         say("simulating releases of made-up tables")
         made = plan(question, error=error)
     if chart is not None:
-        _save_chart(made, chart)
+        made.plot(chart)
     if as_json:
         print_json(_record(made, error))
     else:
@@ -173,16 +173,3 @@ def _print(made: Plan, error: float | None) -> None:
     for label, reason in made.impossible:
         tell_people(f"{label}: {reason}.")
     tell_people(made.why, "bold")
-
-
-def _save_chart(made: Plan, path: Path) -> None:
-    from dpbayes.report.charts import Bar, save_bars
-
-    question = made.question
-    save_bars(
-        path,
-        [Bar(label=p.label, value=p.mean, upper=p.quantile, highlighted=p is made.choice) for p in made.predictions],
-        title=f"Predicted error at {question.target} ({question.cells} cells, {question.records:,} records)",
-        axis=f"{NAMES[question.measure]}, mean; the line ends where {1 - question.failure:.0%} of errors lie below",
-        note=made.why,
-    )

@@ -73,7 +73,7 @@ def listed_and(items: Iterable[str], most: int = 8) -> str:
 def summary(release: Release, views: Sequence[View]) -> str:
     """One paragraph for readers who read no further: what, about whom, how exact, and how private."""
     about = f"the {release.records:,} records" if release.records is not None else "the records"
-    tables = "no table" if not release.tables else plural(len(release.tables), "table")
+    tables = "no table" if not release.asked else plural(len(release.asked), "table")
     said = [f"This release publishes {tables} about {about} of {release.dataset}."]
     estimated = [view for view in views if view.halves.size]
     if common := [each for view in views if (each := _most_common(view))][:3]:
