@@ -52,7 +52,9 @@ def plan_command(
     ] = 1.0,
     adaptive: options.Adaptive = None,
     dataset: options.PricedFor = None,
-    chart: Annotated[Path | None, typer.Option(help=f"Also draw a chart: .svg, .html, .png or .pdf. {_NO_SCHEMA}")] = None,
+    chart: Annotated[
+        Path | None, typer.Option(help=f"Draw a chart too: .svg, .html, .png or .pdf. {_NO_SCHEMA}")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how exact the tables of a request will be; or rank the mechanisms for a table of any size.
