@@ -73,12 +73,15 @@ class Picture:
         kind = target.suffix.lower()
         if kind not in FORMATS:
             raise InvalidArgument(f"picture: expected a file that ends in {', '.join(FORMATS)}, got {target.name!r}.")
-        if kind == ".html":
-            target.write_text(page(self.title, self.figure), encoding="utf-8")
-        elif kind == ".svg":
-            target.write_text(self._file(), encoding="utf-8")
-        else:
-            self._replay(target)
+        try:
+            if kind == ".html":
+                target.write_text(page(self.title, self.figure), encoding="utf-8")
+            elif kind == ".svg":
+                target.write_text(self._file(), encoding="utf-8")
+            else:
+                self._replay(target)
+        except OSError as problem:
+            raise InvalidArgument(f"picture: cannot write {str(path)!r}: {problem.strerror}.") from None
         return target
 
     def _file(self) -> str:
