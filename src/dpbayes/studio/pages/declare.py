@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -76,7 +77,7 @@ def _declared(draft: Draft, form: Form) -> Draft:
         raise InvalidArgument("studio: the table was changed in another window. Open this page again.")
     columns = []
     for place, column in enumerate(draft.columns):
-        said = {key: form.text(f"{key}.{place}", getattr(column, key)) for key in CHOICES}
+        said: dict[str, Any] = {key: form.text(f"{key}.{place}", getattr(column, key)) for key in CHOICES}
         for key, value in said.items():
             if value not in (*CHOICES[key], getattr(column, key)):
                 raise InvalidArgument(f"studio: expected {key} to be one of {', '.join(CHOICES[key])}.")
