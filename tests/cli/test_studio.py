@@ -54,7 +54,7 @@ def test_it_listens_on_this_machine_only(tmp_path):
     [
         (("--host", "192.0.2.1"), "--expose"),
         (("--host", "0.0.0.0", "--expose"), "one address"),
-        (("--port", "99999"), "cannot listen"),
+        (("--port", "99999"), "a port from 0 to 65535"),
         (("nowhere",), "there is no folder"),
     ],
 )
@@ -63,6 +63,15 @@ def test_what_it_refuses(tmp_path, words, said):
     assert done.returncode == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = command(str(tmp_path), "--port", str(taken.getsockname()[1]), "--no-browser")
+    assert done.returncode == 1
+    assert "Another studio may be open" in done.stderr
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path):

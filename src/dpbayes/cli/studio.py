@@ -63,13 +63,15 @@ def studio_command(
 
 def _listen(host: str, port: int) -> socket.socket:
     """Take the port before the address is printed."""
+    if not 0 <= port <= 65535:
+        raise InvalidArgument(f"studio: expected a port from 0 to 65535, got {port}.")
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(where)
         made.listen()  # whoever opens the address at once waits a moment
-    except (OSError, OverflowError):
+    except OSError:
         raise InvalidArgument(
             f"studio: cannot listen on {host}, port {port}. Another studio may be open: choose another --port."
         ) from None
