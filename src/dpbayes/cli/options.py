@@ -158,8 +158,12 @@ def _priced(
     ledger: PricedBy = None,
     dataset: PricedFor = None,
 ) -> Guarantee:
-    """The target as the ledger that will be charged prices it, or one with this rule would."""
     asked = guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
+    return priced(asked, adaptive=adaptive, ledger=ledger, dataset=dataset)
+
+
+def priced(asked: Guarantee, *, adaptive: Rule | None, ledger: str | None, dataset: str | None) -> Guarantee:
+    """The target as the ledger that will be charged prices it, or one with this rule would."""
     if ledger is None and dataset is None:
         if adaptive is None or not isinstance(asked, ApproxDP):
             return asked

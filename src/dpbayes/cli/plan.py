@@ -16,9 +16,15 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.planner import Measure, Plan, Question, plan
+<<<<<<< HEAD
 from dpbayes.jobs.preview import preview
 from dpbayes.jobs.tables import Tables
 from dpbayes.privacy.guarantee import Guarantee
+=======
+from dpbayes.jobs.request import Request
+
+_NO_SCHEMA = "Without --schema."
+>>>>>>> statistician
 
 NAMES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation"}
 BAR_WIDTH = 40
@@ -29,6 +35,7 @@ def register(app: typer.Typer) -> None:
     app.command("plan")(plan_command)
 
 
+<<<<<<< HEAD
 @options.sought_target
 @options.unit
 def plan_command(
@@ -43,9 +50,30 @@ def plan_command(
     measure: Annotated[Measure, typer.Option(help="How error is measured.")] = "kl",
     error: Annotated[float | None, typer.Option(help="Also find the records needed for this error.")] = None,
     failure: Annotated[float, typer.Option(help="Probability with which the error may be larger.")] = 0.05,
+=======
+@options.request
+@options.unit
+def plan_command(
+    unit: PrivacyUnit,
+    request: Request,
+    schema: Annotated[Path | None, typer.Option(help="Schema file: plan the tables of a request.")] = None,
+    ledger: options.PricedBy = None,
+    out: Annotated[Path | None, typer.Option(help="With --schema: is this folder free?")] = None,
+    cells: Annotated[int | None, typer.Option(help=f"Number of cells of the table. {_NO_SCHEMA}")] = None,
+    records: Annotated[int | None, typer.Option(help=f"Number of records, or a guess of it. {_NO_SCHEMA}")] = None,
+    releases: Annotated[int, typer.Option(help=f"How many releases share the guarantee. {_NO_SCHEMA}")] = 1,
+    measure: Annotated[Measure, typer.Option(help=f"How error is measured. {_NO_SCHEMA}")] = "kl",
+    error: Annotated[
+        float | None, typer.Option(help=f"Also find the records needed for this error. {_NO_SCHEMA}")
+    ] = None,
+    failure: Annotated[
+        float, typer.Option(help=f"Probability with which the error may be larger. {_NO_SCHEMA}")
+    ] = 0.05,
+>>>>>>> statistician
     evenness: Annotated[
-        float, typer.Option(help="Guess of the table's shape: p ~ Dirichlet(evenness, …); small is concentrated.")
+        float, typer.Option(help=f"Guess of the shape: p ~ Dirichlet(evenness, …); small is uneven. {_NO_SCHEMA}")
     ] = 1.0,
+<<<<<<< HEAD
     chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .svg, .html, .png or .pdf.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -60,10 +88,29 @@ def plan_command(
         return
     if cells is None or records is None:
         raise InvalidArgument("plan: expected --cells and --records, or --schema and --want.")
+=======
+    adaptive: options.Adaptive = None,
+    dataset: options.PricedFor = None,
+    chart: Annotated[Path | None, typer.Option(help=f"Also draw a chart: .png, .svg or .html. {_NO_SCHEMA}")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say how exact the tables of a request will be; or rank the mechanisms for a table of any size.
+
+    Reads no data. With a schema it answers in records and percentage points, and the exit code tells whether the
+    ledger would take the release.
+
+    Example: dpbayes plan --schema people.toml --request request.toml --ledger people.ledger
+    """
+    if schema is not None:
+        _plan_tables(request, Schema.load(schema), ledger, out, as_json=as_json)
+        return
+    if cells is None or records is None or out is not None:
+        raise InvalidArgument("plan: expected --schema with tables, or --cells with --records.")
+>>>>>>> statistician
     question = Question(
         cells=cells,
         records=records,
-        target=target,
+        target=options.priced(request.guarantee(), adaptive=adaptive, ledger=ledger, dataset=dataset),
         unit=unit,
         releases=releases,
         measure=measure,
@@ -81,6 +128,7 @@ def plan_command(
         _print(made, error)
 
 
+<<<<<<< HEAD
 def _wanted(
     want: list[str], schema: Path | None, cap: Guarantee, ledger: str | None, records: int | None
 ) -> dict[str, Any]:
@@ -108,6 +156,28 @@ def _print_wanted(found: dict[str, Any], *, as_json: bool) -> None:
         return
     show_preview(found)
     tell_people(f"The least that is needed: {found['target']}.", "bold")
+=======
+def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path | None, *, as_json: bool) -> None:
+    from dpbayes.cli import dry_run
+    from dpbayes.jobs.base import planned
+
+    if ledger is None:
+        made = planned(request.job(schema), schema, request.guarantee())
+        dry_run.show(replace(made, publication=request.about), affords=None, out=out, already=[], as_json=as_json)
+        return
+    from dpbayes.ledger.history import already
+    from dpbayes.ledger.ledger import Ledger
+
+    book = Ledger(ledger)
+    made = planned(request.job(schema), schema, request.guarantee(), ledger=book)
+    dry_run.show(
+        replace(made, publication=request.about),
+        affords=lambda plan: book.check(schema.id, plan.cost, schema=schema.digest),
+        out=out,
+        already=already(book.account(schema.id), made.wanted),
+        as_json=as_json,
+    )
+>>>>>>> statistician
 
 
 def _record(made: Plan, error: float | None) -> dict[str, object]:
