@@ -28,7 +28,9 @@ DELTAS = (0.1, 0.03, 0.01, 0.003)
 
 AUDITS: dict[str, Attack] = {}
 EXEMPT = {
+    "dp-event-1": "a draw made elsewhere, priced by dp-accounting: it draws nothing itself",
     "stated-1": "a statement about a draw made elsewhere: it draws nothing itself",
+    "stated-rdp-1": "a statement about a draw made elsewhere: it draws nothing itself",
 }
 
 

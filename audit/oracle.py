@@ -15,7 +15,7 @@ import pyarrow as pa
 from audit.command import dpbayes
 from audit.result import Effort, Row
 from dpbayes import Attribute, Curator, Ledger, PrivacyUnit, PureDP, Schema, Tables
-from dpbayes.domain.schema import Margin
+from dpbayes.domain.margin import Margin
 from dpbayes.errors import DpbayesError
 
 AREA = "ledger"

@@ -12,7 +12,7 @@ SECTIONS = {
     "How to": ("how-to", ("publish-a-table", "write-a-schema", "plan-a-release", "finish-a-release", "calibrate")),
     "Explanation": (
         "explanation",
-        ("privacy-promise", "sharp-edges", "house", "ledger", "choosing-parameters", "estimate", "numerics"),
+        ("privacy-promise", "sharp-edges", "house", "ledger", "choosing-parameters", "estimate", "numerics", "errata"),
     ),
     "Proofs": (
         "explanation/proofs",
@@ -27,6 +27,8 @@ SECTIONS = {
             "integer-noise",
             "floating-point",
             "utility",
+            "hellinger",
+            "hellinger-ties",
         ),
     ),
     "Reference": ("reference", ("cli", "python", "schema", "release-format", "ledger", "symbols", "theorems")),

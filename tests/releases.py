@@ -30,6 +30,7 @@ from dpbayes import (
     Quantiles,
     Release,
     Schema,
+    Synthetic,
     Tables,
     Vector,
     Wide,
@@ -193,6 +194,7 @@ ASKED: dict[str, Asked] = {
         ),
         ApproxDP(epsilon=3, delta=1e-6),
     ),
+    "synthetic": Asked(lambda _: Synthetic(target="income"), USUAL),
     "posterior": Asked(
         lambda _: DirichletPosterior(marginal=Marginal("sex"), mechanism="improved-laplace"), PureDP(epsilon=1)
     ),

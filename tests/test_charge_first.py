@@ -29,6 +29,7 @@ from dpbayes import (
     PureDP,
     Quantiles,
     Schema,
+    Synthetic,
     Tables,
     Vector,
     Wide,
@@ -120,6 +121,7 @@ JOBS: dict[str, tuple[object, Guarantee]] = {
     "a network": (BayesNet.of('[["v", "w"]]'), PURE),
     "naive Bayes, tempered": (Fit(model=NaiveBayes(target="w"), tempered=True), PURE),
     "wide": (Wide(marginal="v,w", state="STATE"), APPROXIMATE),
+    "synthetic": (Synthetic(target="w"), APPROXIMATE),
     "a posterior": (DirichletPosterior(marginal="v", mechanism="laplace"), PURE),
     "a vector": (
         Vector(marginal="v", entries=("one", "two"), scores=((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))),

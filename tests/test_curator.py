@@ -8,9 +8,10 @@ import pytest
 
 from dpbayes import RDP, Adjacency, ApproxDP, Curator, PrivacyUnit, PureDP, Release, Tables
 from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.margin import Margin
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
-from dpbayes.domain.schema import Margin, Schema
+from dpbayes.domain.schema import Schema
 from dpbayes.errors import (
     BudgetExceeded,
     InvalidArgument,

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from dpbayes import TCDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
 from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.utility import expected_kl
-from dpbayes.privacy.published import theorem_1
+from dpbayes.papers.dirichlet import theorem_1
 from experiments import style
 from experiments.estimates import noise_aware
 from experiments.lab import Claim, verdict

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
 from dpbayes.mechanisms.hellinger.distance import renyi
-from dpbayes.privacy.published import theorem_1
+from dpbayes.papers.dirichlet import theorem_1
 from experiments import style
 from experiments.lab import Claim, verdict
 

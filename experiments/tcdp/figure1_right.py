@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.privacy.published import equation_6, theorem_2
+from dpbayes.papers.dirichlet import equation_6, theorem_2
 from experiments import style
 from experiments.lab import Claim, Verdict, verdict
 

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import TCDP, Adjacency, ConcentrationCurve, PrivacyUnit
-from dpbayes.mechanisms.utility_histogram import (
+from dpbayes.papers.histogram import (
     gaussian_linf,
     gaussian_linf_bound,
     linf_bound,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpbayes.jobs.model import Fit
     from dpbayes.jobs.posterior import DirichletPosterior
     from dpbayes.jobs.request import Request
+    from dpbayes.jobs.synthetic import Synthetic
     from dpbayes.jobs.tables import Tables
     from dpbayes.jobs.vector import Vector
     from dpbayes.jobs.wide import Wide, WideDistribution
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dpbayes.mechanisms.urn import PseudoRecords
     from dpbayes.models.bayes_net import BayesNet
     from dpbayes.models.histogram import Histogram
+    from dpbayes.models.latent import Latent
     from dpbayes.models.naive_bayes import NaiveBayes
     from dpbayes.privacy.adaptive import AdaptiveDP
     from dpbayes.privacy.calibrate import Family, calibrate
@@ -60,6 +62,7 @@ _HOME = {
     "Hellinger": "mechanisms.hellinger.mechanism",
     "Histogram": "models.histogram",
     "Laplace": "mechanisms.laplace",
+    "Latent": "models.latent",
     "Ledger": "ledger.ledger",
     "Marginal": "domain.marginal",
     "NaiveBayes": "models.naive_bayes",
@@ -76,6 +79,7 @@ _HOME = {
     "Schema": "domain.schema",
     "Sensitivity": "domain.unit",
     "Stated": "mechanisms.stated",
+    "Synthetic": "jobs.synthetic",
     "TCDP": "privacy.guarantee",
     "Tables": "jobs.tables",
     "Vector": "jobs.vector",
@@ -110,6 +114,7 @@ __all__ = [
     "Hellinger",
     "Histogram",
     "Laplace",
+    "Latent",
     "Ledger",
     "Marginal",
     "NaiveBayes",
@@ -125,6 +130,7 @@ __all__ = [
     "Schema",
     "Sensitivity",
     "Stated",
+    "Synthetic",
     "Tables",
     "Vector",
     "Wide",

@@ -27,9 +27,9 @@ from dpbayes.jobs.tables import Tables
 from dpbayes.ledger.entry import LONGEST_TEXT
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.about import checked
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
+from dpbayes.release.words import checked
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.sources import open_table, public_address
 
@@ -98,6 +98,8 @@ class Curator:
         _check_target(target)
         said = checked(said)
         self._say("calibrating")
+        if (suiting := getattr(asked, "suiting", None)) is not None:
+            asked = suiting(self._engine)
         if wants:
             target = cast(Tables, asked).least(self.schema, target, self._priced)
         plan = asked.plan(self.schema, self._priced(target))

@@ -23,6 +23,9 @@ from __future__ import annotations
 class DpbayesError(Exception):
     """Root of all errors raised on purpose."""
 
+    parts: tuple[tuple[str, tuple[str | int, ...]], ...] = ()
+    """Of an error that says several things, each with the part of the file that it is about."""
+
 
 class InvalidArgument(DpbayesError, ValueError):  # noqa: N818 - reads as a sentence: "invalid argument"
     """A parameter lies outside its domain."""

@@ -61,7 +61,7 @@ def test_init_takes_a_budget_in_any_notion(options: list[object], budget: dict[s
 
 
 def test_init_needs_one_notion_and_an_adjacency(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="--epsilon"):
+    with pytest.raises(InvalidArgument, match="expected epsilon alone"):
         run("init", tmp_path / "new", "--dataset", "census", "--rho", 1, "--epsilon", 1, "--adjacency", "add-remove")
     with pytest.raises(InvalidArgument, match="--adjacency"):
         run("init", tmp_path / "new", "--dataset", "census", "--epsilon", 1)

@@ -73,6 +73,7 @@ def test_a_release_writes_its_folder_prints_its_promise_and_verifies(here: Path)
     assert sorted(path.name for path in Path("published/first").iterdir()) == [
         "1-sex.csv",
         "2-job-by-sex.csv",
+        "csv-metadata.json",
         "release.json",
         "report.html",
     ]
@@ -92,7 +93,7 @@ def test_json_is_all_that_standard_output_holds(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("product", "column"), [("estimate", "empirical share"), ("draw", "draw share"), ("records", "pseudo-records")]
+    ("product", "column"), [("estimate", "% of the records"), ("draw", "% of one draw"), ("records", "pseudo-records")]
 )
 def test_the_table_for_people_shows_what_was_asked_for(here: Path, product: str, column: str) -> None:
     done = release("--product", product, mechanism="dirichlet", ledger=None)

@@ -86,7 +86,7 @@ def test_a_folder_is_checked_with_the_files_in_it(tmp_path: Path) -> None:
     for named in (tmp_path / "out", tmp_path / "out" / "release.json"):
         code, said = run(named)
         assert code == 0
-        assert "pass  files: 2 files beside it" in said
+        assert "pass  files: 3 files beside it" in said
     with (tmp_path / "out" / "report.html").open("a") as page:
         page.write("<p>and more</p>")
     code, said = run(tmp_path / "out")

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.schema import Margin, Schema
+from dpbayes.domain.margin import Margin
+from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import DpbayesError, SchemaError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Attribute, PrivacyUnit, Schema
-from dpbayes.domain.schema import Margin
+from dpbayes.domain.margin import Margin
 from dpbayes.domain.structure import Impossible, Within
 from dpbayes.errors import SchemaError
 

@@ -10,8 +10,8 @@ import pytest
 from tests.privacy import reference
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes.papers.dirichlet import equation_6, theorem_1, theorem_2
 from dpbayes.privacy.convert import tcdp_to_epsilon
-from dpbayes.privacy.published import equation_6, theorem_1, theorem_2
 
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
 POSTERIOR, NEIGHBOUR = (11, 8, 65, 25, 38, 0), (11, 8, 65, 25, 38, 1)

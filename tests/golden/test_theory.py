@@ -8,7 +8,8 @@ import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, PrivacyUnit
 from dpbayes.mechanisms.urn import PseudoRecords
-from dpbayes.privacy.published import algorithm_1, theorem_2
+from dpbayes.papers.dirichlet import theorem_2
+from dpbayes.privacy.published import algorithm_1
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
-from dpbayes.domain.schema import Margin
+from dpbayes.domain.margin import Margin
 from dpbayes.inference import GaussianNoise, Measurement
 from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.jobs.design import half_error

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from dpbayes import ApproxDP, Cost, Gaussian, PrivacyUnit, PureDP
+from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.ledger.store import Store
+from dpbayes.privacy import shares
 
 RACERS = 16
 
@@ -50,3 +54,26 @@ def test_a_charge_that_is_stopped_at_any_step_is_whole_or_absent_and_never_lost_
     assert len(stopped) >= 10
     if mode == "statement":  # killed between the commit and the return: the charge is kept
         assert [step["charges"] for step in stopped][-1] == 1
+
+
+def test_nothing_is_priced_while_others_wait_for_the_lock(
+    path: Path, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(path)
+    ledger.open("census", ApproxDP(epsilon=3, delta=1e-6), unit)
+    priced, inside = shares.uses.cache_info, []
+    writing = Store.writing
+
+    @contextmanager
+    def watched(store: Store, **options: bool) -> Iterator[Connection]:
+        before = priced().misses
+        with writing(store, **options) as connection:
+            yield connection
+            inside.append(priced().misses - before)
+
+    monkeypatch.setattr(Store, "writing", watched)
+    before = priced().misses
+    for scale in (301.25, 302.5, 303.75):
+        ledger.charge("census", Cost.of(Laplace(scale=scale, unit=unit)))
+    assert inside == [0, 0, 0]
+    assert priced().misses > before

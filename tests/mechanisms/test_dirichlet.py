@@ -18,7 +18,8 @@ from dpbayes import Adjacency, Dirichlet, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.records import from_record
-from dpbayes.privacy.published import theorem_1, trigamma_bound
+from dpbayes.papers.dirichlet import theorem_1
+from dpbayes.privacy.published import trigamma_bound
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)

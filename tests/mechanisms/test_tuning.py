@@ -14,11 +14,12 @@ from dpbayes.mechanisms.tuning import (
     ConcentrationCurve,
     PseudoRecordsCurve,
     dirichlet_at_weight,
+    dirichlet_draws,
     gaussian_noise,
     laplace_noise,
     published_dirichlet,
 )
-from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl
+from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
 from dpbayes.privacy.calibrate import calibrate, calibrate_together
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -176,3 +177,56 @@ def test_the_weight_of_pseudo_records_is_near_the_least_worst_case(target):
 def test_wrong_purposes_are_refused_in_one_sentence(bad):
     with pytest.raises(InvalidArgument, match="expected"):
         ConcentrationCurve(target=RDP(order=5, epsilon=1), unit=REPLACE).best(**bad)
+
+
+# -- several draws under one target -----------------------------------------------------------------------------------
+
+TABLES = [(1, 4), (2, 3), (2, 12), (2, 3), (10, 17)]
+
+
+@pytest.mark.parametrize(
+    "target", [RDP(order=5, epsilon=0.3), ApproxDP(epsilon=1.0, delta=1e-6), TCDP(rho=0.05, omega=6.0)], ids=str
+)
+def test_draws_of_many_tables_just_meet_their_target_together(target) -> None:
+    made = dirichlet_draws(target, REPLACE, tables=TABLES, records=5000)
+    gap = target.gap(Cost.total(made))
+    assert -1e-6 * target.size <= gap <= 0
+    assert made[1] == made[3]
+    assert len(set(made)) == 4
+
+
+def test_the_weight_of_a_draw_is_the_best_for_a_zipf_row_of_its_size() -> None:
+    target = RDP(order=5, epsilon=0.4)
+    parts = (1.0, 3.0)
+    for (rows, width), part, made in zip(
+        [(2, 30), (4, 6)],
+        parts,
+        dirichlet_draws(target, REPLACE, tables=[(2, 30), (4, 6)], records=2000, parts=parts),
+        strict=True,
+    ):
+        share = RDP(order=5, epsilon=0.4 * part / sum(parts))
+        curve = ConcentrationCurve(target=share, unit=REPLACE)
+        p = 1.0 / np.arange(1, width + 1)
+
+        shares = p / p.sum()
+
+        def loss(weight: float, curve=curve, p=shares, rows=rows) -> float:
+            alpha = curve.concentration(weight)
+            return expected_kl(p, records=2000 / rows, weight=weight, concentration=alpha)
+
+        assert made.renyi(5.0) == pytest.approx(share.epsilon, rel=1e-2)
+        grid = [loss(made.weight * factor) for factor in (0.25, 0.5, 0.8, 1.25, 2.0, 4.0)]
+        assert loss(made.weight) <= min(grid)
+
+
+def test_what_else_is_bought_leaves_less_for_draws() -> None:
+    target, beside = ApproxDP(epsilon=1.0, delta=1e-6), Laplace(scale=8.0, unit=REPLACE)
+    alone = dirichlet_draws(target, REPLACE, tables=TABLES, records=5000)
+    less = dirichlet_draws(target, REPLACE, tables=TABLES, records=5000, alongside=[beside])
+    assert target.gap(Cost.total([*less, beside])) <= 0
+    assert Cost.total(less).epsilon(1e-6) < Cost.total(alone).epsilon(1e-6)
+
+
+def test_zipf_shares_fall_like_one_over_the_rank() -> None:
+    assert zipf(4)[0] / zipf(4)[3] == pytest.approx(4.0)
+    assert zipf(1).size == 2  # a row of one cell is drawn as a row of two

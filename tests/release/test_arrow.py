@@ -30,7 +30,18 @@ def test_codes_and_texts_say_the_same_as_a_list(levels: list[str], drawn: list[i
     plain = arrow.texts(levels, codes)
     plain.validate(full=True)
     assert plain.equals(pyarrow.array(said, pyarrow.string()))
-    assert arrow.decoded(pyarrow.chunked_array([column])).to_pylist() == said
+    shown = arrow.decoded(pyarrow.chunked_array([column])).to_pylist()
+    assert shown == [arrow.harmless(text) for text in said]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_text_of_a_file_of_numbers_is_computed_by_a_spreadsheet(text: str) -> None:
+    assert arrow.harmless(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", "a", "-5", "+1.5e3", "a=b", "'=1", "[65, inf)"])
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert arrow.harmless(text) == text
 
 
 def test_texts_too_long_for_an_ordinary_column_get_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:

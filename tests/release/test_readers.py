@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +14,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.releases import ASKED, KINDS, PEOPLE, USUAL, a_release, made_by_a_curator, people
 
 from dpbayes import Curator, Release, Schema, Tables, verify
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.prior import Prior
 from dpbayes.errors import DpbayesError, ReleaseError
+from dpbayes.inference import GaussianNoise, Measurement, Posterior
 from dpbayes.jobs.base import plan_from_record, plan_record
+from dpbayes.jobs.request import Request
 from dpbayes.ledger.export import read as read_export
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet
@@ -54,7 +60,28 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         "plan in a draft": [json.dumps(plan_record(plan)) for plan in plans],
         "graph": ['[["a", "b"], ["b", "c"]]', '{"edges": [["a", "b"]], "nodes": ["a", "b", "c"]}'],
         "schema": [PEOPLE.to_toml(), *(path.read_text() for path in sorted(OLD.glob("*.toml")))],
+        "request": [REQUEST.to_toml()],
+        "prior": [
+            "sex,share\nF,0.6\nM,0.3\nother,0.1\n",
+            "income,share\nlow,0.5\nhigh,0.25\nmissing,0.2\nother,0.05\n",
+        ],
+        "marginal": ["sex", "sex,job", "sex|job", '"sex, at birth"|"job"'],
+        "question": ["share(sex='F' | job in ('a', 'b')) - 2 * share(sex='M')", "count(sex != 'F') / count(job='a')"],
     }
+
+
+REQUEST = Request(
+    tables=("sex", "sex|job"), target=USUAL, mechanism="gaussian", title="A title", author="Us", level=0.9
+)
+LEVELS = {"sex": ("F", "M"), "job": ("a", "b", "c")}
+LISTED = ("schema", "ledger export", "request", "prior", "marginal", "question")
+"""Readers of texts that are no JSON as a whole."""
+
+
+@lru_cache(maxsize=1)
+def a_posterior() -> Posterior:
+    measured = Measurement(axes=("sex", "job"), values=np.full((2, 3), 40.0), noise=GaussianNoise(sigma=3.0))
+    return Posterior([measured], {name: len(each) for name, each in LEVELS.items()}, records=240)
 
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -64,6 +91,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "plan in a draft": lambda text: plan_from_record(json.loads(text)),
     "graph": BayesNet.of,
     "schema": Schema.from_toml,
+    "request": Request.from_toml,
+    "prior": lambda text: Prior.from_csv(text, PEOPLE),
+    "marginal": Marginal.parse,
+    "question": lambda text: a_posterior().ask(text, LEVELS),
 }
 
 
@@ -107,16 +138,25 @@ def mutated(text: str, rng: random.Random) -> str:
     return json.dumps(record)
 
 
+VALUES = (
+    "0", "-1", "1e9", "1e400", "9" * 30, "nan", "-inf", "true", '""', '"\\u0000"', '"x"', "[]", "[[]]", "{}", "{x=1}",
+    '["sex","sex"]', '["sex|"]', "1979-05-27", "07:32:00", "0x10", '"\\u001b[31m"', '"""\n"""', "=1+1",
+)  # fmt: skip
+
+
 def damaged(text: str, rng: random.Random) -> str:
     """A text that was cut, or has other characters somewhere."""
     at = rng.randrange(len(text))
-    match rng.choice(["cut", "overwrite", "insert", "swap"]):
+    match rng.choice(["cut", "overwrite", "insert", "value", "swap"]):
         case "cut":
             return text[:at]
         case "overwrite":
             return text[:at] + rng.choice(['"', "{", "]", "9", "-", "e", "\x00", "é", "\ud800"]) + text[at + 1 :]
         case "insert":
             return text[:at] + rng.choice(["[" * 50, "9" * 400, '"x":1,', "\n", "= ", "[[attribute]]\n"]) + text[at:]
+        case "value" if values := list(re.finditer(r"(?<== )[^\n]+|(?<=,)[^\n,]+", text)):
+            found = rng.choice(values)
+            return text[: found.start()] + rng.choice(VALUES) + text[found.end() :]
     return text[at:] + text[:at]
 
 
@@ -124,7 +164,7 @@ def inputs(name: str, texts: list[str], many: int, seed: int) -> Iterator[str]:
     rng = random.Random(seed)
     for _ in range(many):
         text = rng.choice(texts)
-        yield damaged(text, rng) if name in ("schema", "ledger export") or rng.random() < 0.3 else mutated(text, rng)
+        yield damaged(text, rng) if name in LISTED or rng.random() < 0.3 else mutated(text, rng)
 
 
 def read_or_refused(name: str, text: str) -> object:
@@ -136,7 +176,7 @@ def read_or_refused(name: str, text: str) -> object:
         assert name == "plan in a draft"  # read by ``kept``, which has its own sentence for it
         return None
     assert said
-    assert "\n" not in said or name in ("schema", "ledger export")
+    assert "\n" not in said or name in ("ledger export", "request") or " faults:\n" in str(problem)
     return None
 
 

@@ -168,4 +168,5 @@ class Witness:
         kept = Counter(json.loads(path.read_text())["lock"] for path in self.kept.glob("*.draw.json"))
         assert set(kept.values()) <= {1}
         assert not self.unfinished(), "there is something left to finish"
+        assert not list(self.kept.glob(".*")), "something half-written was left with the draws"
         return sum(not (kept[lock] and self.published[lock]) for lock in live)

@@ -98,12 +98,12 @@ def planned_once(world: World) -> Iterator[None]:
     """Calibrate every job once, outside of all processes: plans are public, and no part of the transaction."""
     real = Curator.plan
 
-    def plan(self: Curator, job: Any, target: Any) -> Plan:
+    def plan(self: Curator, job: Any, target: Any, *, about: Any = None) -> Plan:
         wide = isinstance(job, Wide)
         key = f"{replace(job, state='nowhere') if wide else job!r} {target!r}"
         if key not in _PLANS:
             with world.at_rest():
-                _PLANS[key] = real(self, job, target)
+                _PLANS[key] = real(self, job, target, about=about)
         return replace(_PLANS[key], job=job) if wide else _PLANS[key]
 
     with patch.object(Curator, "plan", plan):

@@ -68,3 +68,59 @@ def survey(folder: Path) -> Path:
     for name, content in _example().items():
         (folder / "private" / name).write_bytes(content)
     return folder
+
+
+ASKED = {"epsilon": "1", "delta": "1e-6", "cell": ["2-2", "4-0"], "form": ["income|sex"]}
+
+
+def declared(visitor: Visitor, name: str, **changes: str) -> dict[str, str]:
+    """The form of the Declare page as a browser would send it back."""
+    columns = visitor.desk.drafts.load(name).columns
+    fields = {"count": str(len(columns))}
+    for place, column in enumerate(columns):
+        for key in ("use", "values", "text", "missing", "unknown"):
+            fields[f"{key}.{place}"] = getattr(column, key)
+    return {**fields, **changes}
+
+
+def begun(visitor: Visitor, **changes: str) -> str:
+    """A draft of the example survey, with its table said."""
+    answer = visitor.post("/begin", {"table": "private/survey.csv", "schema": "private/survey.toml"})
+    name = answer.headers["location"].split("/")[2]
+    said = {
+        "table": "private/survey.csv",
+        "id": "example-survey",
+        "several": "no",
+        "size": "public",
+        "records": "20000",
+    }
+    assert visitor.post(f"/d/{name}/table", {**said, **changes}).status_code == 303
+    return name
+
+
+def ready(visitor: Visitor, **limit: str) -> str:
+    """A draft that could be released: declared, asked, with a budget."""
+    name = begun(visitor)
+    assert visitor.post(f"/d/{name}/declare", declared(visitor, name)).status_code == 303
+    budget = {"action": "budget", "limit-epsilon": "2", "limit-delta": "1e-6", "ledger": "survey.ledger", **limit}
+    answer = visitor.post(f"/d/{name}/ask", {**ASKED, **budget})
+    assert answer.status_code == 303, text_of(answer)
+    return name
+
+
+def confirmed(visitor: Visitor, name: str) -> dict[str, str]:
+    """The form that spends, as the Review page shows it, with the name typed."""
+    shown = visitor.get(f"/d/{name}/review").text
+    hidden = {key: re.search(rf'name="{key}" value="(\w+)"', shown)[1] for key in ("once", "reviewed")}  # type: ignore[index]
+    return {**hidden, "confirm": "example-survey"}
+
+
+def released(visitor: Visitor, name: str) -> str:
+    """Release it, and wait; the folder."""
+    fields = confirmed(visitor, name)
+    answer = visitor.post(f"/d/{name}/release", fields)
+    assert answer.status_code == 303, text_of(answer)
+    visitor.desk.work.wait(fields["once"])
+    status = visitor.desk.work.status(fields["once"])
+    assert status["state"] == "done", status
+    return status["folder"]

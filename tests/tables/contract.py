@@ -56,6 +56,13 @@ def schema_of(*attributes: Attribute, unit: PrivacyUnit = REPLACE_ONE, **more: o
     return Schema(id="contract", unit=unit, attributes=attributes, **more)
 
 
+DAYS = (
+    "2020-02-29", "2021-02-29", "2020-01-01", " 2020-03-31 ", "2020-12-31", "2021-01-01", "1899-12-31", "2020-1-1",
+    "2020-06-30T23:59:59Z", "2020-06-30 23:59", "2020-06-30T24:00:00", "2020-07-01T00:00:00+02:00", "2020-13-01",
+    "20200101", "0000-01-01", "9999-12-31", "nan", "NaT", "", "now", "2020-04-31", "2020-07-01 12:00:00.5",
+)  # fmt: skip
+
+
 rules = st.fixed_dictionaries(
     {"unknown": st.sampled_from(["other", "drop"]), "missing": st.sampled_from(["other", "category", "drop"])}
 )
@@ -65,6 +72,21 @@ rules = st.fixed_dictionaries(
 def text_attributes(draw, name):
     categories = draw(st.lists(st.sampled_from((*TEXTS, "other", "missing")), min_size=1, max_size=6, unique=True))
     return Attribute(name=name, categories=tuple(categories), **draw(rules))
+
+
+@st.composite
+def recoded_attributes(draw, name):
+    texts = draw(st.lists(st.sampled_from(TEXTS), min_size=3, max_size=8, unique=True))
+    cut = draw(st.integers(1, len(texts) - 1))
+    more = draw(rules | st.fixed_dictionaries({"unknown": st.just("one"), "missing": st.sampled_from(["two", "drop"])}))
+    return Attribute(name=name, categories=("one", "two", "3!"), codes={"one": texts[:cut], "two": texts[cut:]}, **more)
+
+
+@st.composite
+def date_attributes(draw, name):
+    period = draw(st.sampled_from([None, "year", "quarter", "month"]))
+    dates = ("2020-01-01", "2021-01-01") if period else ("1900-01-01", "2020-02-29", "2020-07-01", "2021-01-02")
+    return Attribute(name=name, dates=dates, period=period, **draw(rules | st.just({"unknown": "refuse"})))
 
 
 @st.composite
@@ -79,8 +101,9 @@ def number_attributes(draw, name):
 def text_tables(draw):
     """A schema over three odd columns of text, rows for it, and marginals to ask for."""
     names = draw(st.permutations(ODD_NAMES))[:3]
-    attributes = [draw(text_attributes(names[0])), draw(text_attributes(names[1])), draw(number_attributes(names[2]))]
-    values = [st.sampled_from((*TEXTS, "other", None))] * 2 + [st.sampled_from((*NUMBERS, None))]
+    third, values_of_third = draw(st.sampled_from([(number_attributes, NUMBERS), (date_attributes, DAYS)]))
+    attributes = [draw(text_attributes(names[0])), draw(recoded_attributes(names[1])), draw(third(names[2]))]
+    values = [st.sampled_from((*TEXTS, "other", "3!", None))] * 2 + [st.sampled_from((*values_of_third, None))]
     rows = draw(st.lists(st.tuples(*values), max_size=30))
     columns = {name: [row[position] for row in rows] for position, name in enumerate(names)}
     marginals = draw(
@@ -202,6 +225,47 @@ class EngineContract(ABC):
         ]
         self.check(schema_of(*cut), [Marginal(attribute.name) for attribute in cut], table)
 
+    def test_dates_of_every_type_are_cut_alike(self, tmp_path):
+        zone = datetime.timezone(datetime.timedelta(hours=2))
+        days = [datetime.date(2020, 2, 29), datetime.date(2021, 1, 1), datetime.date(1, 1, 1), None]
+        clocks = [datetime.datetime(2020, 12, 31, 23, 59, 59, 999999), datetime.datetime(2020, 3, 31), None, None]
+        zoned = [datetime.datetime(2020, 4, 1, 1, 0, tzinfo=zone), datetime.datetime(9999, 12, 31, tzinfo=zone), None]
+        columns = {
+            "text": pa.array(["2020-02-29", " 2020-12-31T10:00", "31.12.2020", None]),
+            "date": pa.array(days, pa.date32()),
+            "clock": pa.array(clocks, pa.timestamp("us")),
+            "zoned": pa.array([*zoned, None], pa.timestamp("us", tz="UTC")),
+        }
+        if not self.typed:
+            columns = {"text": columns["text"]}
+        for period in (None, "year", "quarter", "month"):
+            cut = [
+                Attribute(name=name, dates=("2020-01-01", "2021-01-01"), period=period, missing="category")
+                for name in columns
+            ]
+            self.check(schema_of(*cut), [Marginal(name) for name in columns], pa.table(columns))
+
+    def test_every_day_of_the_calendar_is_a_day(self, tmp_path):
+        first = datetime.date(1899, 12, 1)
+        days = [(first + datetime.timedelta(days=step)).isoformat() for step in range(0, 80_000, 37)]
+        near = [f"{year}-{month:02d}-{day:02d}" for year in (1900, 2000, 2023, 2024) for month in range(1, 13)
+                for day in range(28, 33)]  # fmt: skip
+        attribute = Attribute(name="day", dates=("1900-01-01", "2100-01-01"), period="year")
+        self.check(schema_of(attribute), [Marginal("day")], of_texts({"day": [*days, *near]}))
+
+    def test_many_codes_of_one_level_are_counted_together(self, tmp_path):
+        codes = {f"group {group}": [str(code) for code in range(group, 300, 3)] for group in range(3)}
+        attribute = Attribute(name="a", categories=tuple(codes), codes=codes, missing="group 1")
+        table = of_texts({"a": [str(value) for value in range(310)] + [None] * 5})
+        (counts,) = self.open(table, tmp_path).count(schema_of(attribute), [Marginal("a")])
+        assert counts.array.tolist() == [100, 105, 100, 10]
+        if self.typed:
+            typed = pa.table({"a": pa.array([*range(310), None])})
+            folder = tmp_path / "typed"
+            folder.mkdir()
+            (counts,) = self.open(typed, folder).count(schema_of(attribute), [Marginal("a")])
+            assert counts.array.tolist() == [100, 101, 100, 10]
+
     @pytest.mark.parametrize("rest", [[], [1.0, 2.5], [1.0, None, float("inf"), -float("inf")]])
     def test_nan_is_missing_whatever_else_is_in_the_column(self, rest, tmp_path):
         """Files keep the least and the largest value of a column, without NaN, and planners believe them."""
@@ -277,6 +341,9 @@ class EngineContract(ABC):
             engine = self.open(pa.table({"list": pa.array([[1]]), "day": pa.array([True])}), tmp_path)
             with pytest.raises(SchemaError, match="does not go with categories"):
                 engine.count(schema_of(Attribute(name="list", categories=("1",))), [Marginal("list")])
+            day = Attribute(name="day", dates=("2020-01-01", "2021-01-01"))
+            with pytest.raises(SchemaError, match="does not go with dates"):
+                engine.count(schema_of(day), [Marginal("day")])
             with pytest.raises(SchemaError, match="does not go with edges"):
                 engine.count(schema_of(Attribute(name="day", edges=(0, 1))), [Marginal("day")])
 

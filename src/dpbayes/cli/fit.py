@@ -49,8 +49,12 @@ def naive_bayes(
     estimate: Estimate = "posterior",
     accounting: AccountingOption = "exact",
     tempered: Annotated[
-        bool, typer.Option("--tempered", help="Spend a tenth of the budget on how far the model may trust itself.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--tempered/--not-tempered",
+            help="Spend a tenth of the budget on how far the model may trust itself; by default where that helps.",
+        ),
+    ] = None,
     expected_records: Expected = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,

@@ -5,7 +5,6 @@ Names and categories come from files, and a terminal obeys what some characters 
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
@@ -20,8 +19,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dpbayes.domain.display import plural
 from dpbayes.privacy.guarantee import rounded_down, rounded_up
 from dpbayes.release.format import Release
+from dpbayes.report.tables import footnotes, lines
+from dpbayes.report.view import View
+from dpbayes.report.words import title
 
 SHOWN_CELLS = 12
 """Cells of a table that a release shows on the terminal."""
@@ -123,26 +126,11 @@ def _cell(text: str) -> str:
 def show_release(made: Release, out: Path | None) -> None:
     """A release for people: its tables, its promise, and where it stands in the ledger."""
     for table in made.asked:
-        wanted = ("draw", "empirical") if made.job.get("product") == "draw" else ("empirical", "draw")
-        name = next((each for each in wanted if each in table.products), None)
-        shown: dict[str, list[str]] = {table.kind: [f"{value:g}" for value in table.values[:SHOWN_CELLS]]}
-        if name is not None:
-            found = table.products[name]
-            listed = {f"{name} share": found.values, "from": found.lower, "to": found.upper}
-            shown = {
-                title: [f"{value:.4f}" for value in part[:SHOWN_CELLS]]
-                for title, part in listed.items()
-                if part is not None
-            }
-        cells = itertools.product(*(axis.levels for axis in made.axes(table)))
-        rows = [(" · ".join(cell), *numbers) for cell, *numbers in zip(cells, *shown.values(), strict=False)]
-        hidden = table.marginal.size(made.schema) - len(rows)
-        print_table(
-            f"{table.marginal}",
-            (str(table.marginal), *shown),
-            rows,
-            notes=[f"… and {hidden:,} more cells."] if hidden else [],
-        )
+        view = View(made, table)
+        columns, rows = lines(view, SHOWN_CELLS)
+        hidden = math.prod(len(levels) for levels in view.kept) - len(rows)
+        notes = [f"… and {plural(hidden, 'more cell')}."] if hidden else []
+        print_table(title(table), (title(table), *columns), rows, notes=[*notes, *footnotes(view)])
     for answer in made.answers:
         print_table(answer.name, (answer.name,), [(value,) for value in answer.values[:200]])
     tell_people(made.statement(), "bold")

@@ -30,6 +30,9 @@ def synth_command(
     independent: Annotated[
         bool, typer.Option("--independent", help="Independent records, instead of ones spread evenly over the model.")
     ] = False,
+    croissant: Annotated[
+        Path | None, typer.Option(help="Also write metadata for machine learning: a Croissant JSON file.")
+    ] = None,
     report: Annotated[bool, typer.Option("--report", help="Print distances to what was released.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -44,6 +47,10 @@ def synth_command(
         model = Histogram(attributes=distribution(published.tables).marginal.of).build(published)
     made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
     write_table(made, out)
+    if croissant is not None:
+        from dpbayes.report.croissant import croissant_json
+
+        croissant.write_text(croissant_json(published.releases[0], out, made.schema, rows), encoding="utf-8")
     if not report and not as_json:
         tell(f"Wrote {rows:,} records to {out}. {published.statement()}")
         return

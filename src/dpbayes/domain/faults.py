@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
 
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 
 class Faults:
@@ -20,12 +20,12 @@ class Faults:
     >>> faults = Faults("Request", {("level",): 3})
     >>> with faults.at("level"):
     ...     raise InvalidArgument("Request: expected level below 1, got 7. Write 0.95.")
-    >>> faults.found
+    >>> faults.said
     ['line 3: expected level below 1, got 7. Write 0.95.']
     """
 
-    def __init__(self, owner: str, lines: Mapping[Path, int] | None = None) -> None:
-        self.found: list[str] = []
+    def __init__(self, owner: str, lines: Mapping[Place, int] | None = None) -> None:
+        self.found: list[tuple[str, Place]] = []
         self._owner, self._lines = owner, lines or {}
 
     @contextmanager
@@ -34,23 +34,31 @@ class Faults:
         try:
             yield
         except (SchemaError, InvalidArgument) as problem:
-            self.add(str(problem), *path)
+            for message, inner in problem.parts or ((str(problem), ()),):
+                self.add(message, *path, *inner)
 
     def add(self, message: str, *path: str | int) -> None:
         """One more fault; ``path`` says which part of the file it is in."""
-        said = message.removeprefix(f"{self._owner}: ")
-        line = self._line(path)
-        self.found.append(said if line is None else f"line {line}: {said}")
+        self.found.append((message, path))
+
+    @property
+    def said(self) -> list[str]:
+        """The faults in the order of the file, each with its line."""
+        listed = [(self._line(path), message.removeprefix(f"{self._owner}: ")) for message, path in self.found]
+        listed.sort(key=lambda fault: fault[0] or 0)
+        return [message if line is None else f"line {line}: {message}" for line, message in listed]
 
     def raise_all(self, kind: type[DpbayesError]) -> None:
         """Raise what was found: one fault as a sentence, several as a list with a line each."""
-        if len(self.found) == 1:
-            raise kind(f"{self._owner}: {self.found[0]}")
-        if self.found:
-            listed = "".join(f"\n  {fault}" for fault in self.found)
-            raise kind(f"{self._owner}: {len(self.found)} faults:{listed}")
+        if not self.found:
+            return
+        said = self.said
+        listed = "".join(f"\n  {fault}" for fault in said)
+        problem = kind(f"{self._owner}: {said[0] if len(said) == 1 else f'{len(said)} faults:{listed}'}")
+        problem.parts = tuple(self.found)
+        raise problem
 
-    def _line(self, path: Path) -> int | None:
+    def _line(self, path: Place) -> int | None:
         """The line of a part, or of what it is part of."""
         while path:
             if path in self._lines:

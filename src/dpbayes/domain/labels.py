@@ -21,15 +21,18 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
     ('under 18', '18 to 24', '25 to 64', '65 and over', 'other')
     >>> labels(Attribute(name="pay", edges=(0, 0.5, 15000, 30000), unknown="drop", missing="category"))
     ('0 to under 0.5', '0.5 to under 15,000', '15,000 to under 30,000', 'not stated', 'dropped')
+    >>> labels(Attribute(name="sex", categories=("1", "2"), labels={"1": "men", "2": "women", "other": "no answer"}))
+    ('men', 'women', 'no answer')
     """
-    declared = _declared(attribute)
-    reserved = tuple(RESERVED[level] for level in attribute.levels[len(declared) :])
-    return declared + tuple(_free(word, declared) for word in reserved)
+    chosen, declared = dict(attribute.labels), _declared(attribute)
+    reserved = attribute.levels[len(declared) :]
+    words = declared + tuple(_free(RESERVED[level], declared) for level in reserved)
+    return tuple(chosen.get(level, word) for level, word in zip(attribute.levels, words, strict=True))
 
 
 def _declared(attribute: Attribute) -> tuple[str, ...]:
     if not attribute.edges:
-        return attribute.categories
+        return attribute.declared
     whole = all(edge.is_integer() for edge in attribute.edges if math.isfinite(edge))
     return tuple(_bin(low, high, whole) for low, high in pairwise(attribute.edges))
 

@@ -80,6 +80,10 @@ class Marginal:
         """Number of cells, as an exact integer of any size."""
         return math.prod(self.shape(schema))
 
+    def rows(self, schema: Schema) -> int:
+        """Number of combinations of the given attributes: rows that are normalised apart."""
+        return math.prod(self.shape(schema)[: len(self.given)])
+
     def kept(self, schema: Schema) -> tuple[slice, ...]:
         """Which cells stand for kept rows: ``table[kept]`` is without the levels that count dropped ones."""
         return tuple(slice(0, len(axis.levels) - axis.drops) for axis in self.axes(schema))

@@ -11,6 +11,8 @@ from itertools import product
 import numpy as np
 
 from dpbayes._checks import Floats
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.labels import labels
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import SchemaError
@@ -57,6 +59,7 @@ class Prior:
         except csv.Error:
             raise SchemaError("Prior: the file is not CSV with commas and double quotes.") from None
         cells = list(product(*(axis.levels for axis in axes)))
+        given = {_levels(axes, cell): share for cell, share in given.items()}
         for cell in cells:
             if cell not in given:
                 raise SchemaError(f"Prior: there is no share for {_named(names, cell)}. Give every declared cell one.")
@@ -90,6 +93,12 @@ def _shares(rows: csv.DictReader[str], names: tuple[str, ...]) -> dict[tuple[str
             raise SchemaError(f"Prior: {_named(names, cell)} is there twice.")
         given[cell] = share
     return given
+
+
+def _levels(axes: tuple[Attribute, ...], cell: tuple[str, ...]) -> tuple[str, ...]:
+    """The levels of a cell, whose file may have the labels that people read, as files of numbers do."""
+    said = (dict(zip(labels(axis), axis.levels, strict=True)) | {each: each for each in axis.levels} for axis in axes)
+    return tuple(levels.get(word, word) for levels, word in zip(said, cell, strict=True))
 
 
 def _named(names: tuple[str, ...], cell: tuple[str, ...]) -> str:

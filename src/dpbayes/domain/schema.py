@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-
-import numpy as np
 
 from dpbayes.domain import codec, display, structure, toml
 from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.keys import checked_table, text_list
+from dpbayes.domain.faults import Faults, Place
+from dpbayes.domain.keys import checked_table, sections
+from dpbayes.domain.margin import Margin, check_margins, read_margin
 from dpbayes.domain.structure import Bools, Impossible, Structure, Within
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import is_missing, plain, text_of
 from dpbayes.errors import InvalidArgument, SchemaError
 
@@ -21,23 +21,8 @@ FORMAT = 1
 
 _UNIT = ("adjacency", "max_rows")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Margin:
-    """A table of totals that is public knowledge, row-major over the levels of its attributes."""
-
-    of: tuple[str, ...]
-    totals: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "of", tuple(self.of))
-        object.__setattr__(self, "totals", tuple(self.totals))
-        if not all(type(total) is int and total >= 0 for total in self.totals):
-            raise SchemaError("Schema: expected the totals of a margin to be whole numbers, zero or above.")
-
-    def table(self) -> dict[str, object]:
-        """The declaration as plain values."""
-        return {"of": list(self.of), "totals": list(self.totals)}
+_STAND_IN = (Attribute(name="unnamed", categories=("unnamed",)),)
+"""In place of attributes that are all faulty, while the rest of a schema is looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -69,14 +54,18 @@ class Schema:
     def __post_init__(self) -> None:
         for key in ("attributes", "margins", "impossible", "within"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
-        if not isinstance(self.id, str) or not self.id.strip() or not self.id.isprintable():
-            raise SchemaError(f"Schema: expected id to be one line of text, got {self.id!r}.")
-        if not self.attributes:
-            raise SchemaError("Schema: expected one attribute or more. Add an [[attribute]] with a name.")
-        self._check_names()
-        self._check_person()
-        structure.check(self.structure, self._by_name)
-        self._check_public_totals()
+        faults = Faults("Schema")
+        checks = {
+            "id": self._check_id,
+            "attribute": self._check_names,
+            "person": self._check_person,
+            "impossible": lambda: structure.check(self.structure, self._by_name),
+            "margin": self._check_public_totals,
+        }
+        for key, check in checks.items():
+            with faults.at(key):
+                check()
+        faults.raise_all(SchemaError)
 
     @property
     def structure(self) -> tuple[Structure, ...]:
@@ -177,30 +166,37 @@ class Schema:
         return {**self.table(), "attribute": [_finite(attribute.table()) for attribute in self.attributes]}
 
     @classmethod
-    def from_record(cls, record: object) -> Schema:
-        """Read the JSON form, or what a TOML reader returns; an unknown key is an error that names it."""
+    def from_record(cls, record: object, *, lines: Mapping[Place, int] | None = None) -> Schema:
+        """Read the JSON form, or what a TOML reader returns: all faults at once; ``lines`` says where each part is."""
+        faults = Faults("Schema", lines)
         table = checked_table(
             record,
             where="the schema",
             required=("id", "adjacency", "attribute"),
             optional=("format", "max_rows", "person", "records", "margin", "impossible", "within"),
+            faults=faults,
         )
         if table.get("format", FORMAT) != FORMAT:
             raise SchemaError(f"Schema: expected format = {FORMAT}, got {table['format']!r}. Upgrade dpbayes.")
-        try:
-            unit = PrivacyUnit.from_record({"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}})
-        except InvalidArgument as error:
-            raise SchemaError(str(error).replace("PrivacyUnit", "Schema", 1)) from None
-        return cls(
-            id=table["id"],  # type: ignore[arg-type]
-            unit=unit,
-            person=table.get("person"),  # type: ignore[arg-type]
-            records=table.get("records"),  # type: ignore[arg-type]
-            attributes=tuple(_attribute(entry) for entry in _entries(table, "attribute")),
-            margins=tuple(_margin(entry) for entry in _entries(table, "margin")),
-            impossible=tuple(Impossible.read(entry) for entry in _entries(table, "impossible")),
-            within=tuple(Within.read(entry) for entry in _entries(table, "within")),
-        )
+        attributes = sections(table, "attribute", _attribute, faults)
+        unit, margins = _unit(table, faults), sections(table, "margin", read_margin, faults)
+        impossible = sections(table, "impossible", lambda entry, _: Impossible.read(entry), faults)
+        within = sections(table, "within", lambda entry, _: Within.read(entry), faults)
+        made = None
+        with faults.at():
+            made = cls(
+                id=table.get("id", "unnamed"),  # type: ignore[arg-type]
+                unit=unit,
+                person=table.get("person"),  # type: ignore[arg-type]
+                records=table.get("records"),  # type: ignore[arg-type]
+                attributes=attributes or _STAND_IN if faults.found else attributes,
+                margins=() if faults.found else margins,
+                impossible=() if faults.found else impossible,
+                within=() if faults.found else within,
+            )
+        faults.raise_all(SchemaError)
+        assert made is not None
+        return made
 
     def to_toml(self) -> str:
         """The text of a schema file."""
@@ -208,8 +204,8 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
-        """Read the text of a schema file."""
-        return cls.from_record(toml.loads(text))
+        """Read the text of a schema file; all that is wrong with it is said at once, each with its line."""
+        return cls.from_record(toml.loads(text), lines=toml.places(text))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -259,7 +255,13 @@ class Schema:
         )
         return cls(id=id, unit=unit, attributes=attributes)
 
+    def _check_id(self) -> None:
+        if not isinstance(self.id, str) or not self.id.strip() or not self.id.isprintable():
+            raise SchemaError(f"Schema: expected id to be one line of text, got {self.id!r}.")
+
     def _check_names(self) -> None:
+        if not self.attributes:
+            raise SchemaError("Schema: expected one attribute or more. Add an [[attribute]] with a name.")
         seen: dict[str, str] = {}
         for name in self.names:
             other = seen.get(name.casefold())
@@ -296,73 +298,40 @@ class Schema:
             )
         if self.records is not None and (type(self.records) is not int or self.records < 0):
             raise SchemaError(f"Schema: expected records to be a whole number, got {self.records!r}.")
-        for margin in self.margins:
-            size = math.prod(len(self[name].levels) for name in margin.of)
-            if len(margin.totals) != size:
-                raise SchemaError(
-                    f"Schema: the margin of {', '.join(margin.of)} needs {size} totals, one for each "
-                    f"combination of levels, got {len(margin.totals)}. `dpbayes schema show` lists them."
-                )
-            if self.records is not None and sum(margin.totals) != self.records:
-                raise SchemaError(f"Schema: the margin of {', '.join(margin.of)} does not add up to records.")
-            totals = np.reshape(margin.totals, [len(self[name].levels) for name in margin.of])
-            zeros = self.zeros(margin.of)
-            if zeros is not None and totals[zeros].any():
-                raise SchemaError(
-                    f"Schema: the margin of {', '.join(margin.of)} has people in a combination that the schema calls "
-                    "impossible. Correct one of them."
-                )
-            self._check_agreement(margin, totals)
-
-    def _check_agreement(self, margin: Margin, totals: np.ndarray) -> None:
-        """Margins that share attributes have the same totals of them."""
-        for other in self.margins[: self.margins.index(margin)]:
-            shared = [name for name in margin.of if name in other.of]
-            theirs = np.reshape(other.totals, [len(self[name].levels) for name in other.of])
-            if not np.array_equal(_summed(totals, margin.of, shared), _summed(theirs, other.of, shared)):
-                about = f"the totals of {', '.join(shared)}" if shared else "the number of records"
-                raise SchemaError(
-                    f"Schema: the margins of {', '.join(other.of)} and of {', '.join(margin.of)} contradict each other "
-                    f"in {about}. Correct one of them."
-                )
-
-
-def _summed(totals: np.ndarray, names: tuple[str, ...], kept: list[str]) -> np.ndarray:
-    """Totals of some of the attributes, in the order of ``kept``."""
-    left = [name for name in names if name in kept]
-    summed = totals.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in kept))
-    return np.asarray(summed).transpose([left.index(name) for name in kept])
+        check_margins(self)
 
 
 def _finite(table: dict[str, object]) -> dict[str, object]:
-    edges = table.get("edges")
-    if not isinstance(edges, list):
-        return table
-    return {**table, "edges": [edge if math.isfinite(edge) else str(edge) for edge in edges]}
+    written = dict(table)
+    for key, form in (("edges", lambda edge: edge if math.isfinite(edge) else str(edge)), ("dates", str)):
+        values = table.get(key)
+        if isinstance(values, list):
+            written[key] = [form(value) for value in values]
+    return written
 
 
-def _entries(table: Mapping[str, object], key: str) -> list[object]:
-    entries = table.get(key, [])
-    if not isinstance(entries, list):
-        raise SchemaError(f"Schema: write each {key} as its own [[{key}]] section.")
-    return entries
+def _unit(table: Mapping[str, object], faults: Faults) -> PrivacyUnit:
+    """The unit that is declared, or else any."""
+    if "adjacency" in table:
+        try:
+            return PrivacyUnit.from_record({"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}})
+        except InvalidArgument as error:
+            key = "max_rows" if "max_rows" in str(error) else "adjacency"
+            faults.add(str(error).replace("PrivacyUnit", "Schema", 1), key)
+    return PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 
 
-def _attribute(entry: object) -> Attribute:
+def _attribute(entry: object, faults: Faults) -> Attribute:
     table = checked_table(
         entry,
         where="an [[attribute]]",
         required=("name",),
-        optional=("categories", "edges", "unknown", "missing"),
+        optional=tuple(field.name for field in fields(Attribute) if field.name != "name"),
+        faults=faults,
     )
-    for key in ("categories", "edges"):
-        if key in table and not isinstance(table[key], list):
-            raise SchemaError(f"Schema: attribute {table['name']!r} needs {key} as a list in brackets.")
-    return Attribute(**table)  # type: ignore[arg-type]
-
-
-def _margin(entry: object) -> Margin:
-    table = checked_table(entry, where="a [[margin]]", required=("of", "totals"))
-    if not isinstance(table["totals"], list):
-        raise SchemaError("Schema: a margin needs totals as a list in brackets.")
-    return Margin(of=text_list(table["of"], "of in a [[margin]]"), totals=tuple(table["totals"]))
+    made = None
+    with faults.at():
+        made = Attribute(**{"name": "unnamed", **table})  # type: ignore[arg-type]
+    faults.raise_all(SchemaError)
+    assert made is not None
+    return made

@@ -6,10 +6,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import date
 
 from dpbayes.errors import DpbayesError, SchemaError
 
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 _PIECE = re.compile(
     r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[{]|[\]}]|\n|[^\n"\'#\[\]{}]+|.',
@@ -52,20 +53,20 @@ def value_text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    if isinstance(value, int):
+    if isinstance(value, (int, date)):
         return str(value)
     return _text(str(value))
 
 
-def places(text: str) -> dict[Path, int]:
+def places(text: str) -> dict[Place, int]:
     r"""The line on which each key and section of a valid TOML text begins, counted from 1.
 
     >>> places('[[attribute]]\nname = "a"\nedges = [0,\n 1]\n[[attribute]]\nname = "b"')[("attribute", 1, "name")]
     6
     """
-    found: dict[Path, int] = {}
-    here: Path = ()
-    many: dict[Path, int] = {}
+    found: dict[Place, int] = {}
+    here: Place = ()
+    many: dict[Place, int] = {}
     for line, statement in _statements(text):
         try:
             if statement.startswith("[["):
@@ -100,7 +101,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
         yield start, statement
 
 
-def _keys(statement: str) -> Path:
+def _keys(statement: str) -> Place:
     """The names in a header or before an equals sign, in order."""
     table: object = tomllib.loads(statement)
     names = []

@@ -21,6 +21,7 @@ from dpbayes.mechanisms.tuning import (
     Accounting,
     ConcentrationCurve,
     Purpose,
+    dirichlet_draws,
     gaussian_noise,
     laplace_noise,
     published_dirichlet,
@@ -49,6 +50,8 @@ class Need:
     unit: PrivacyUnit
     cells: tuple[int, ...]
     """The size of each table."""
+    rows: tuple[int, ...] = ()
+    """How many rows each table has, that are normalised apart; one if left out."""
     records: int | None = None
     """The number of records, or a public guess at it."""
     wish: Wish = "auto"
@@ -84,7 +87,7 @@ def calibrated(need: Need, parts: Sequence[float] | None = None) -> tuple[tuple[
     Gaussian noise, and Laplace noise for a pure guarantee.
     """
     if need.wish == "dirichlet":
-        return _dirichlet(need)
+        return _dirichlet(need, parts)
     name = need.wish if need.wish != "auto" else "laplace" if isinstance(need.target, PureDP) else "gaussian"
     family: Family[Any] = noise_family(name, need.unit)
     shares = np.ones(len(need.cells)) if parts is None else np.asarray(parts, dtype=np.float64)
@@ -99,16 +102,31 @@ def noise_family(name: str, unit: PrivacyUnit) -> Family[Gaussian] | Family[Lapl
     return gaussian_noise(unit) if name == "gaussian" else laplace_noise(unit)
 
 
-def _dirichlet(need: Need) -> tuple[tuple[Dirichlet, ...], str]:
+def by_cells(cells: Sequence[int]) -> tuple[float, ...]:
+    """Parts of the budget for draws: the cells of each table, as a power of two, as few mechanisms compose faster.
+
+    Its expected KL grows with the square of a table's cells over its part; the sum is smallest for parts ∝ cells.
+    Source: docs/explanation/models.md, splitting the budget.
+    """
+    return tuple(2.0 ** round(math.log2(max(size, 1))) for size in cells)
+
+
+def _dirichlet(need: Need, parts: Sequence[float] | None) -> tuple[tuple[Dirichlet, ...], str]:
     releases, cells = len(need.cells), max(need.cells)
     if need.accounting == "published":
         made = published_dirichlet(need.target, need.unit, releases=releases, cells=cells, records=need.known)
         return (made,) * releases, "dirichlet: asked for, with the papers' parameters"
+    if need.purpose == "draw":
+        rows = need.rows or (1,) * releases
+        tables = [(many, size // many) for many, size in zip(rows, need.cells, strict=True)]
+        drawn = dirichlet_draws(
+            need.target, need.unit, tables=tables, records=need.known, parts=parts, alongside=need.alongside
+        )
+        return drawn, "dirichlet: asked for; the weight of each table suits a draw of its size"
     beside = Cost.total(need.alongside) if need.alongside else None
     curve = ConcentrationCurve(target=need.target, unit=need.unit, releases=releases, alongside=beside)
-    made = curve.best(purpose=need.purpose, cells=cells, records=need.known)
-    article = "an" if need.purpose == "estimate" else "a"
-    return (made,) * releases, f"dirichlet: asked for; its weight suits {article} {need.purpose}"
+    made = curve.best(purpose="estimate", cells=cells, records=need.known)
+    return (made,) * releases, "dirichlet: asked for; its weight suits an estimate"
 
 
 def alone(need: Need) -> float:

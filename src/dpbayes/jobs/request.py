@@ -22,7 +22,7 @@ from dpbayes.jobs.wanted import wants
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.targets import guarantee_of
-from dpbayes.release.about import ABOUT, checked
+from dpbayes.release.words import ABOUT, checked
 
 OWNER = "Request"
 

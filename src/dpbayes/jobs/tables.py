@@ -145,6 +145,7 @@ class Tables:
             target=target,
             unit=schema.unit,
             cells=cells,
+            rows=tuple(marginal.rows(schema) for marginal in self.marginals),
             records=records,
             wish="dirichlet" if self.product == "draw" else self.mechanism,
             purpose="draw" if self.product == "draw" else "estimate",

@@ -9,14 +9,13 @@ The draws stay as the archive of the data set; they are public.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from dpbayes.domain import durable
 from dpbayes.domain.codec import Record, digest
@@ -90,36 +89,26 @@ class Kept:
         """A new draft, on disk and locked. It is forgotten if nothing was charged for it, and else stays until done."""
         made = {**draft, "key": secrets.token_hex(32)}
         with ExitStack() as held:
-
-            def locked(beside: Path) -> None:
-                """Lock it before it gets its name: who finishes releases would take it for one that was left."""
-                beside.write_text(json.dumps(made), encoding="utf-8")
-                handle = held.enter_context(beside.open("r", encoding="utf-8"))
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
             with _told(self.folder):
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                durable.sweep(self.folder)
                 path = self.folder / f"{secrets.token_hex(16)}{DRAFT}"
-                durable.write(path, locked, private=True)
+                durable.write(path, json.dumps(made), private=True, held=held)  # locked before it has its name
             yield Slot(path, made)
 
     @contextmanager
     def unfinished(self) -> Iterator[list[Slot]]:
-        """All releases that no living process works on, locked until the block ends."""
-        handles: list[IO[str]] = []
+        """All releases that no living process works on, locked until the block ends. Half-written files go."""
         slots: list[Slot] = []
-        try:
+        with ExitStack() as held:
             with _told(self.folder):
-                paths = sorted([*self.folder.glob(f"*{DRAFT}"), *self.folder.glob(f"*{READING}")])
-            for path in paths:
-                handle = _try_lock(path)
-                if handle is not None:
-                    handles.append(handle)
-                    slots.append(Slot(path, _draft(path)))
+                durable.sweep(self.folder)
+                for path in sorted([*self.folder.glob(f"*{DRAFT}"), *self.folder.glob(f"*{READING}")]):
+                    handle = durable.locked(path)
+                    if handle is not None:
+                        held.callback(os.close, handle)
+                        slots.append(Slot(path, _draft(path)))
             yield slots
-        finally:
-            for handle in handles:
-                handle.close()
 
     def draws(self) -> list[str]:
         """Every draw that was kept, as the text of a release."""
@@ -135,22 +124,6 @@ def _draft(path: Path) -> Record:
     if not isinstance(found, dict) or not isinstance(found.get("key"), str):
         raise LedgerError(f"Ledger: {path.name} in {str(path.parent)!r} is not a draft of dpbayes. Move it away.")
     return found
-
-
-def _try_lock(path: Path) -> IO[str] | None:
-    """The lock of a draft, unless somebody holds it, or has renamed or removed the draft meanwhile."""
-    try:
-        handle = path.open("r", encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
-            return handle
-    except OSError:
-        pass
-    handle.close()
-    return None
 
 
 @contextmanager

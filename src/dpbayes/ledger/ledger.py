@@ -14,11 +14,10 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger import export, tables
-from dpbayes.ledger.account import Account, Spending, mechanism
+from dpbayes.ledger.account import Account, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
-from dpbayes.ledger.replay import release
 from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.randomness import software
@@ -194,17 +193,19 @@ class Ledger:
         cost = _read_back(releases)
         account = self.account(dataset)
         self._check(account, cost, schema)
+        key = key or secrets.token_hex(32)
+        entry: Entry | None = None
         if account.affords(cost):  # priced before the lock is taken: under it only charges that came between are
             with self._store.writing() as connection:
                 account = tables.account(connection, dataset, lock=True, known=account)
                 self._check(account, cost, schema)
                 if account.affords(cost):
-                    key = key or secrets.token_hex(32)
                     details = {"releases": releases, "lock": digest(key), "schema": schema, "software": software()}
                     entry = _append(connection, account, "charge", about, **details)
-                    placed = account.with_charge(entry, cost).spending(entry.serial)
-                    return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
-        raise account.refusal(cost)
+        if entry is None:
+            raise account.refusal(cost)
+        placed = account.with_charge(entry, cost).spending(entry.serial)
+        return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
 
     def receipt(self, key: str) -> Receipt | None:
         """The receipt of the charge that was made with this key, if one was and was not taken back."""

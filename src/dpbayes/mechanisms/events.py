@@ -137,6 +137,7 @@ class Event:
         return _made(canonical(record["event"]), PrivacyUnit.from_record(record["unit"]), str(record["what"]))
 
 
+@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianEvent(Event):
     """Gaussian noise of real numbers: what every rule knows exactly.

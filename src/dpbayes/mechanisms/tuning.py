@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,10 +18,10 @@ from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.rounding import LARGEST_CONCENTRATION
 from dpbayes.mechanisms.urn import PseudoRecords
-from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl
-from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, renyi_equivalent
+from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
+from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, calibrate_all, renyi_equivalent
 from dpbayes.privacy.convert import best_order
-from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, TCDP, ApproxDP, Guarantee, PureDP
 from dpbayes.privacy.published import algorithm_1
 
@@ -177,6 +177,45 @@ class ConcentrationCurve:
         # a replaced record costs about λr²/α, so that the draw's two errors meet near r ≈ ε
         middle = math.log((math.sqrt(sketch.epsilon / sketch.order) + sketch.epsilon) / self.moved.linf)
         return math.exp(_minimum(loss, middle - 3.0, middle + 5.0))
+
+
+def dirichlet_draws(
+    target: Guarantee,
+    unit: PrivacyUnit,
+    *,
+    tables: Sequence[tuple[int, int]],
+    records: int,
+    parts: Sequence[float] | None = None,
+    alongside: Sequence[Priced] = (),
+) -> tuple[Dirichlet, ...]:
+    """Single draws of several tables under one target, each with a weight that suits its own size.
+
+    ``tables`` are (rows, cells per row), ``parts`` shares of the divergence, equal by default. The weight of a table
+    has the least expected KL of a row with Zipf's shares and its part of the records, N/rows; its concentration follows
+    from the part. All concentrations are then raised or lowered together until the target is just met.
+
+    Source: docs/explanation/choosing-parameters.md, several draws.
+
+    >>> from dpbayes import RDP, Adjacency
+    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> wide, narrow = dirichlet_draws(RDP(order=5, epsilon=1), unit, tables=[(2, 40), (2, 3)], records=1000)
+    >>> wide.weight < narrow.weight
+    True
+    """
+    beside = Cost.total(alongside) if alongside else None
+    sketch = ConcentrationCurve(target=target, unit=unit, alongside=beside)._sketch()
+    shares = np.ones(len(tables)) if parts is None else np.asarray(parts, dtype=np.float64)
+    shares = shares / shares.sum()
+    families: dict[tuple[int, int, float], Family[UnroundedDirichlet]] = {}
+    wanted = [(rows, width, float(share)) for (rows, width), share in zip(tables, shares, strict=True)]
+    for rows, width, share in wanted:
+        if (rows, width, share) not in families:
+            curve = ConcentrationCurve(target=RDP(order=sketch.order, epsilon=sketch.epsilon * share), unit=unit)
+            weight = curve._weight_for_draw(max(width, 2), max(round(records / rows), 1), zipf(width))
+            start = _scalar(curve._at(weight, 1e-3))
+            families[rows, width, share] = dirichlet_at_weight(weight, unit, start=start)
+    made = calibrate_all([families[each] for each in wanted], target, alongside=alongside)
+    return tuple(_rounding(each, target) for each in made)
 
 
 def published_dirichlet(

@@ -36,6 +36,7 @@ IMPOSSIBLE = 1e-300
 KINDS = {
     "bayes-net": "dpbayes.models.bayes_net:BayesNet",
     "histogram": "dpbayes.models.histogram:Histogram",
+    "latent": "dpbayes.models.latent:Latent",
     "naive-bayes": "dpbayes.models.naive_bayes:NaiveBayes",
 }
 
@@ -261,7 +262,7 @@ def built(releases: Iterable[Release], spec: ModelSpec[Model] | None = None) -> 
     """A model from releases: the one that was fitted, if no other is named."""
     published = Published.of(releases)
     if spec is None:
-        fitted = [release.job.get("model") for release in published.releases if release.kind == "model"]
+        fitted = [release.job["model"] for release in published.releases if "model" in release.job]
         if not fitted:
             raise ReleaseError("Model: the release was not made for a model. Name one, such as NaiveBayes(target=…).")
         spec = spec_from_record(cast(Record, fitted[0]))

@@ -121,10 +121,9 @@ class AdaptiveDP:
         """The sums of all charges in each item of the menu that may matter: the first, unless some are pure."""
         charged = [cost.entries for cost in costs if cost.entries]
         pure = any(bounded(mechanism) for entries in charged for mechanism, _ in entries)
-        items = []
-        for item in self.menu if pure else self.menu[:1]:
-            items.append((item, total([uses(self, item, entries) for entries in charged])))
-        return items
+        items = self.menu if pure else self.menu[:1]
+        each = [[uses(self, item, entries) for item in items] for entries in charged]  # one charge after the other
+        return [(item, total([used[place] for used in each])) for place, item in enumerate(items)]
 
     def at(self, part: float) -> float:
         """The ε, at the limit's δ, of a release of Gaussian noise that uses this share of the limit."""

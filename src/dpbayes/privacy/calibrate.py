@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from dpbayes import _checks
@@ -87,15 +87,36 @@ def calibrate_together(
     >>> round(other.sigma / one.sigma, 12)
     2.0
     """
+    made = {factor: replace(family, make=_scaled(family.make, factor)) for factor in set(factors)}
+    return calibrate_all([made[factor] for factor in factors], target, alongside=alongside)
+
+
+def calibrate_all(
+    families: Sequence[Family[M]], target: Guarantee, *, alongside: Sequence[Priced] = ()
+) -> tuple[M, ...]:
+    """One member of each family, the parameters in the proportions of their starts, that just meet the target together.
+
+    >>> from dpbayes import Adjacency, Gaussian, PrivacyUnit, RDP
+    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> noise = Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
+    >>> one, other = calibrate_all([noise, replace(noise, start=2.0)], RDP(order=2, epsilon=1))
+    >>> round(other.sigma / one.sigma, 12)
+    2.0
+    """
+    first = families[0]
 
     def members(parameter: float) -> tuple[M, ...]:
-        made = {factor: family.make(parameter * factor) for factor in set(factors)}
-        return tuple(made[factor] for factor in factors)
+        made = {family: family.make(parameter * (family.start / first.start)) for family in families}
+        return tuple(made[family] for family in families)
 
     def cost(parameter: float) -> Cost:
         return Cost.total((*members(parameter), *alongside))
 
-    return members(_search(cost, target, family.name, larger_is_safer=family.larger_is_safer, start=family.start))
+    return members(_search(cost, target, first.name, larger_is_safer=first.larger_is_safer, start=first.start))
+
+
+def _scaled(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
+    return lambda parameter: make(parameter * factor)
 
 
 def renyi_equivalent(target: Guarantee) -> Guarantee:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 
 from dpbayes import _checks
+from dpbayes.privacy.solve import least
 
 ULPS = 8.0 * 2.0**-53
 """Covers the rounding of the few operations of a conversion, as a share of its largest terms."""
-
-GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def renyi_to_epsilon(order: float, renyi: float, delta: float) -> float:
@@ -86,17 +85,5 @@ def best_order(value: Callable[[float], float], *, lowest: float = 1.0 + 1e-6, h
 
     values = [at(x) for x in grid]
     best = min(range(points), key=values.__getitem__)
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, points - 1)]
-    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_a, at_b = at(a), at(b)
-    for _ in range(40):
-        if at_a <= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - GOLDEN * (high - low)
-            at_a = at(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + GOLDEN * (high - low)
-            at_b = at(b)
-    candidates = ((at_a, a), (at_b, b), (values[best], grid[best]))
-    return 1.0 + math.exp(min(candidates)[1])
+    found = least(at, grid[max(best - 1, 0)], grid[min(best + 1, points - 1)])
+    return 1.0 + math.exp(min(found, (values[best], grid[best]))[1])

@@ -248,6 +248,8 @@ class Cost:
 
 def _interval(entries: tuple[tuple[Priced, int], ...]) -> float:
     spreads = [(_spread(mechanism), times) for mechanism, times in entries]
+    if len(spreads) == 1:
+        return 2.0 * math.sqrt(COARSENESS) * spreads[0][0]  # where h²/4 is that share of s²
     total = sum(times * spread * spread for spread, times in spreads)
     low, high = 0.0, 4.0 * math.sqrt(total)
     for _ in range(60):
@@ -263,7 +265,7 @@ def _parameters(mechanism: Priced) -> str:
     return display.listed([name.partition("=")[2], *rest])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2**16)
 def _shift(mechanism: Priced) -> tuple[float, float]:
     """(μ, δ₀) of one release: what it says itself (``gdp``), or that of its pure ε, perhaps but for a chance."""
     if (covered := getattr(mechanism, "gdp", None)) is not None:

@@ -11,11 +11,12 @@ import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from dpbayes.domain.codec import canonical
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.pld import Pld
+from dpbayes.privacy.pld import ROUNDING, Pld
+from dpbayes.privacy.pld import read as pld_read
 
 NESTED = ("event", "events")
 SAMPLED = re.compile("Sampled|Subsampled")
@@ -63,7 +64,8 @@ def pld(text: str, interval: float) -> Pld | None:
 
     accountant = pld_privacy_accountant.PLDAccountant(_relation(), interval)
     accountant.compose(event)
-    return cast(Pld, accountant._pld)  # the same
+    found = pld_read(accountant._pld, interval)  # the same
+    return Pld(interval, tuple((low, masses, infinity + ROUNDING) for low, masses, infinity in found.directions))
 
 
 def _relation() -> Any:

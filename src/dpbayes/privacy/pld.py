@@ -206,9 +206,7 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
         together = one.compose(other, CUT)
         serial += 1
         heapq.heappush(heap, (_size(together), serial, together))
-    made = heap[0][2]
-    pmfs = [made._pmf_remove] if made._symmetric else [made._pmf_remove, made._pmf_add]
-    return Pld(listed[0][0].interval, tuple(_masses(pmf) for pmf in pmfs))
+    return read(heap[0][2], listed[0][0].interval)
 
 
 def delta_of(pld: Pld, epsilon: float, releases: int = 1) -> float:
@@ -234,7 +232,7 @@ def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
     return safe_root(gap, safe=high, unsafe=0.5 * high if high > 1.0 else 0.0, tolerance=1e-13 * max(1.0, -target))
 
 
-# dp-accounting has no public way to ask for what is in its distributions: these three read and write their fields.
+# dp-accounting has no public way to ask for what is in its distributions: these four read and write their fields.
 
 
 def accounted(pld: Pld) -> PrivacyLossDistribution:
@@ -243,6 +241,12 @@ def accounted(pld: Pld) -> PrivacyLossDistribution:
 
     made = (pld_pmf.DensePLDPmf(pld.interval, *masses, True) for masses in pld.directions)
     return privacy_loss_distribution.PrivacyLossDistribution(*made)
+
+
+def read(made: PrivacyLossDistribution, interval: float) -> Pld:
+    """The same distribution as an object of ours."""
+    pmfs = [made._pmf_remove] if made._symmetric else [made._pmf_remove, made._pmf_add]
+    return Pld(interval, tuple(_masses(pmf) for pmf in pmfs))
 
 
 def _masses(pmf: object) -> Masses:

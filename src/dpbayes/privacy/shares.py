@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpbayes.privacy.cost import MOST_RELEASES, Cost, Priced
 from dpbayes.privacy.gdp import Corners, pure_mu
+from dpbayes.privacy.solve import safe_root
 
 if TYPE_CHECKING:
     from dpbayes.privacy.adaptive import AdaptiveDP
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
 GAIN = 0.98
 """A charge is composed only if that may save 2 % of its price: for Gaussian noise it saves nothing."""
 
-STEPS = 40
-"""Bisections of the logarithm of δ₀: its share of the price is then known to 1e-10."""
+TOLERANCE = 1e-10
+"""The share of the price to which δ₀ is balanced."""
+
+REMEMBERED = 2**17
+"""Prices that a process keeps. A limit with a menu asks for several of each charge: with less room than a history
+takes, each charge would be priced anew at every look, and under the lock of the ledger."""
 
 Used = tuple[float, float, float]
 """Shares of one item of the menu: of its pure ε, of its squared shift (or divergence), of the slack."""
@@ -44,7 +49,7 @@ def _but_for(mechanism: Priced) -> tuple[Priced, float]:
     return (mechanism, 0.0) if split is None else split()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=REMEMBERED)
 def uses(limit: AdaptiveDP, item: tuple[float, float], entries: tuple[tuple[Priced, int], ...]) -> Used:
     """What one charge uses of an item of the menu."""
     while any(hasattr(mechanism, "together") for mechanism, _ in entries):  # bundles are priced as they are charged
@@ -66,7 +71,7 @@ def uses(limit: AdaptiveDP, item: tuple[float, float], entries: tuple[tuple[Pric
     return (0.0, composed, composed) if composed < max(apart) else apart
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=REMEMBERED)
 def _one(limit: AdaptiveDP, item: tuple[float, float], mechanism: Priced) -> Used:
     """What one release of a mechanism uses of an item: of its pure ε or of its shift, whichever is less."""
     rest, betrayed = _but_for(mechanism)
@@ -96,21 +101,22 @@ def _balanced(limit: AdaptiveDP, shift: float, cost: Cost) -> float:
     Source: docs/explanation/proofs/adaptive.md, lemma 2.
     Adjacency: that of the cost.
     """
-    corners = [Corners.of(*each) for each in cost.pld().losses()]
+    corners = _corners(cost)
     slack = limit.slack or 1.0
 
     def used(delta: float) -> float:
         return float((max(corner.mu(delta) for corner in corners) / shift) ** 2)
 
-    low, high = math.log(slack * 1e-15), math.log(slack)
-    best = used(slack)
-    if best > 1.0:
-        return best
-    for _ in range(STEPS):
-        middle = 0.5 * (low + high)
-        shared = math.exp(middle) / slack
-        if used(math.exp(middle)) <= shared:
-            high, best = middle, shared
-        else:
-            low = middle
-    return best
+    if (at_most := used(slack)) > 1.0:
+        return at_most
+
+    def gap(log_share: float) -> float:
+        return math.log(max(used(slack * math.exp(log_share)), 1e-300)) - log_share
+
+    return math.exp(safe_root(gap, safe=0.0, unsafe=math.log(1e-15), tolerance=TOLERANCE))
+
+
+@lru_cache(maxsize=16)
+def _corners(cost: Cost) -> tuple[Corners, ...]:
+    """Those of the composed loss, in each direction; all items of a menu ask for them, one after the other."""
+    return tuple(Corners.of(*each) for each in cost.pld().losses())

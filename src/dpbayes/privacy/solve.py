@@ -59,3 +59,26 @@ def safe_root(
         slow = slow + 1 if abs(unsafe - safe) > 0.5 * width else 0
         width = abs(unsafe - safe)
     return safe
+
+
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
+
+def least(value: Callable[[float], float], low: float, high: float, *, steps: int = 40) -> tuple[float, float]:
+    """The smallest value of a function that falls and then rises, and where it is: a golden section.
+
+    >>> round(least(lambda x: (x - 2.0) ** 2, 0.0, 5.0)[1], 6)
+    2.0
+    """
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_a, at_b = value(a), value(b)
+    for _ in range(steps):
+        if at_a <= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - GOLDEN * (high - low)
+            at_a = value(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + GOLDEN * (high - low)
+            at_b = value(b)
+    return min((at_a, a), (at_b, b))

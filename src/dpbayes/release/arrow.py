@@ -62,7 +62,7 @@ def texts(levels: Sequence[str], codes: np.ndarray) -> pyarrow.Array:
 
 
 def decoded(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-    """The column with texts in place of codes; other columns stay.
+    """The column with texts in place of codes, as a spreadsheet may see them; other columns stay.
 
     >>> import pyarrow
     >>> decoded(pyarrow.chunked_array([coded(np.array([1, 0]), ["F", "M"])])).type
@@ -72,6 +72,25 @@ def decoded(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
 
     if not pyarrow.types.is_dictionary(column.type):
         return column
-    return pyarrow.chunked_array(
-        [texts(part.dictionary.to_pylist(), np.from_dlpack(part.indices)) for part in column.chunks]
-    )
+    parts = [
+        texts([harmless(level) for level in part.dictionary.to_pylist()], np.from_dlpack(part.indices))
+        for part in column.chunks
+    ]
+    return pyarrow.chunked_array(parts)
+
+
+def harmless(text: str) -> str:
+    """A text that a spreadsheet takes for text: one that it would compute starts with an apostrophe.
+
+    Categories can be bought from private rows, and so be written by anybody.
+
+    >>> harmless("=1+1"), harmless("-0.5"), harmless("@home"), harmless("a=b")
+    ("'=1+1", '-0.5', "'@home", 'a=b')
+    """
+    if text[:1] not in ("=", "+", "-", "@", "\t", "\r"):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -45,7 +46,7 @@ class TableView:
         for axis, position in zip(axes, positions, strict=True):
             columns[axis.name] = arrow.coded(position, axis.levels)
         for name, values in self._numbers().items():
-            columns[_free(name, columns)] = arrow.numbers(values)
+            columns[free_name(name, columns)] = arrow.numbers(values)
         return pyarrow.table(columns)
 
     @property
@@ -108,7 +109,8 @@ class TableView:
         return str(section(1, self.release, self.table))
 
 
-def _free(name: str, taken: dict[str, Any]) -> str:
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """The name, with underscores until no other has it in any case."""
     used = {other.casefold() for other in taken}
     while name.casefold() in used:
         name += "_"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbayes.domain.codec import canonical, digest
+from dpbayes.domain.display import plural
 from dpbayes.errors import DpbayesError
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
@@ -21,7 +22,7 @@ from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import Product, Release, Table, TableKind
 from dpbayes.release.products import completed
-from dpbayes.release.words import rows
+from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -75,12 +76,16 @@ class _Failed(Exception):  # noqa: N818 - never leaves this module
 
 
 def verify(
-    release: Release, *, ledger: Ledger | str | Path | None = None, folder: str | Path | None = None
+    release: Release,
+    *,
+    ledger: Ledger | str | Path | None = None,
+    folder: str | Path | None = None,
+    key: str | Path | None = None,
 ) -> Verification:
     """Check what a release of any kind promises; with its ledger, also that it was charged; with its folder, its files.
 
-    A check that cannot be carried out has failed: nothing is raised. The checks show that the file keeps its promise
-    and agrees with itself, not who wrote it.
+    With the public ``key`` of its publisher, also that it was signed: without, the checks show that the file keeps its
+    promise and agrees with itself, not who wrote it. A check that cannot be carried out has failed: nothing is raised.
     """
     checks: dict[str, Callable[[], str]] = {
         "randomness": lambda: _randomness(release),
@@ -94,6 +99,8 @@ def verify(
     }
     if folder is not None:
         checks["files"] = lambda: _files(release, Path(folder))
+    if key is not None:
+        checks["signature"] = lambda: _signature(release, folder, key)
     if ledger is not None:
         checks["ledger"] = lambda: _ledger(release, ledger)
     return Verification(checks=tuple(_checked(name, check) for name, check in checks.items()))
@@ -115,7 +122,7 @@ def _checked(name: str, check: Callable[[], str]) -> Check:
 def _randomness(release: Release) -> str:
     if release.seeded:
         raise _Failed("drawn with a seed, so nothing is promised")
-    return "not seeded, says the file"
+    return "not drawn with a seed, says the file"
 
 
 def _seal(release: Release) -> str:
@@ -145,14 +152,14 @@ def _mechanisms(release: Release) -> str:
         if paid.mechanism.unit != unit:
             raise _Failed(f"mechanism {place + 1} protects another unit than the schema")
         if release.kind != "wide" and used[place] > paid.times:
-            raise _Failed(f"mechanism {place + 1} was paid for {paid.times} times and drew {used[place]} times")
+            raise _Failed(f"mechanism {place + 1} was paid for {times(paid.times)} and drew {times(used[place])}")
         confirm(paid.mechanism)  # a certificate is worth what enumeration says
     for name, table, mechanism in _drawn(release):
         if isinstance(mechanism, (Dirichlet, PseudoRecords)):
             _check_dirichlet(name, table, mechanism)
     if release.kind == "vector":
         _check_vector(release)
-    return f"{len(release.paid)} known, all for {unit.adjacency} and {rows(unit)} per person"
+    return f"{plural(len(release.paid), 'mechanism')}, known and made for {unit.adjacency} and {rows(unit)} per person"
 
 
 def _check_dirichlet(name: str, table: Table, mechanism: Dirichlet | PseudoRecords) -> None:
@@ -211,7 +218,9 @@ def _values(release: Release) -> str:
         elif isinstance(mechanism, PseudoRecords) and int(table.values.sum()) != mechanism.records:
             raise _Failed(f"{name}: expected {mechanism.records:,} pseudo-records")
     cells = sum(len(table.values) for table in release.tables)
-    return f"{cells:,} values in tables and {len(release.answers)} answers, all in the range of their mechanism"
+    parts = [f"{plural(cells, 'value')} in {plural(len(release.tables), 'table')}"] if release.tables else []
+    parts += [plural(len(release.answers), "answer")] if release.answers or not parts else []
+    return f"{' and '.join(parts)}, all in the range of their mechanism"
 
 
 def _check_gammas(name: str, release: Release, table: Table, mechanism: Priced) -> None:
@@ -289,7 +298,18 @@ def _files(release: Release, folder: Path) -> str:
             raise _Failed(f"{name} is missing, or cannot be read") from None
         if found != expected:
             raise _Failed(f"{name} was changed after it was written")
-    return f"{len(release.files)} files beside it, all as they were written"
+    return f"{plural(len(release.files), 'file')} beside it, as written"
+
+
+def _signature(release: Release, folder: str | Path | None, key: str | Path) -> str:
+    from dpbayes.release.signature import signed
+
+    if folder is None:
+        raise _Failed("a signature is beside the release: verify its folder")
+    found = signed(folder, key)
+    if Release.load(folder).record() != release.record():
+        raise _Failed("the signature is for another release")
+    return f"signed with the key {found.key}: {found.comment}"
 
 
 def _ledger(release: Release, where: Ledger | str | Path) -> str:
@@ -318,7 +338,8 @@ def _ledger(release: Release, where: Ledger | str | Path) -> str:
         raise _Failed("the ledger notes that something else was drawn for this charge")
     _check_spending(release, account.spending(charge.entry.serial))
     same = " for exactly this draw" if charge.digest and release.kind != "wide" else ""
-    return f"charged in full as entry {charge.entry.serial}{same}; the chain of {len(account.entries)} entries is sound"
+    chain = f"the chain of {plural(len(account.entries), 'entry')} is sound"
+    return f"charged in full as entry {charge.entry.serial}{same}; {chain}"
 
 
 def _check_spending(release: Release, now: Any) -> None:

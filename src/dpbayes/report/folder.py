@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, get_args
 
 from dpbayes import _checks
 from dpbayes.domain import durable
 from dpbayes.domain.codec import digest
-from dpbayes.errors import ReleaseError
-from dpbayes.release import arrow
+from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
-from dpbayes.release.table import TableView
-from dpbayes.report.appendix import file_names
+from dpbayes.report import csvw, registry, sheet, xlsx
+from dpbayes.report.appendix import numbered_files
+from dpbayes.report.cells import Numbers, write_numbers
 from dpbayes.report.page import report_html
+from dpbayes.report.registry import Deployment
 
-if TYPE_CHECKING:
-    import pyarrow
-
-Numbers = Literal["csv", "parquet"]
+Companion = Literal["xlsx", "sheet", "registry"]
+Writer = Callable[[Path], object]
 
 
 def check_folder(folder: str | Path) -> Path:
@@ -35,66 +33,84 @@ def check_folder(folder: str | Path) -> Path:
         if where.exists() and not where.is_dir():
             raise ReleaseError(f"Release: {str(where)!r} is a file. Name a new folder.")
         nearest = next(parent for parent in where.absolute().parents if parent.exists())
-        attempt = _beside(nearest / where.name)
-        attempt.mkdir()
-        attempt.rmdir()
+        with durable.beside(nearest / where.name, folder=True):
+            pass
     except OSError as problem:
         raise _cannot_write(where, problem) from None
     return where
 
 
-def save(release: Release, folder: str | Path, *, numbers: Numbers = "csv") -> tuple[Path, ...]:
+def save(
+    release: Release,
+    folder: str | Path,
+    *,
+    numbers: Numbers = "csv",
+    also: Iterable[Companion] = (),
+    deployment: Deployment | None = None,
+) -> tuple[Path, ...]:
     """Write ``release.json``, ``report.html`` and one file of numbers per table; return their paths.
 
-    The folder must be new or empty. The files are written and flushed beside it, then renamed into place, and
+    A large table has its numbers in a Parquet file, whatever was asked for, and not in ``release.json`` as well. CSV
+    files come with their metadata (CSV on the Web). ``also`` asks for a workbook (``xlsx``), a privacy ``sheet`` and an
+    entry for the ``registry`` of deployments, for which ``deployment`` says what the release does not. The folder must
+    be new or empty. The files are written and flushed beside it, then renamed into place, and
     ``release.json`` names the hash of each.
     """
     _checks.one_of("save", ("csv", "parquet"), numbers=numbers)
     where = check_folder(folder)
-    if not any(table.products for table in release.asked):
+    if not any(table.products for table in release.tables):
         release = completed(release)
-    writers: dict[str, Callable[[Path], object]] = {
-        "report.html": lambda path: path.write_text(report_html(release), encoding="utf-8")
-    }
-    for name, table in zip(file_names(release, f".{numbers}"), release.asked, strict=True):
-        view = TableView(release, table)
-        writers[name] = lambda path, view=view: _write_numbers(view.to_arrow(), path, numbers)  # type: ignore[misc]
-    beside = _beside(where)
+    writers = _writers(release, numbers) | _companions(release, tuple(also), deployment)
     try:
-        beside.mkdir(parents=True)
-        for name, write in writers.items():
-            write(beside / name)
-            durable.flush(beside / name)
-        files = {name: digest((beside / name).read_bytes()) for name in writers}
-        (beside / "release.json").write_text(replace(release, files=files).to_json(), encoding="utf-8")
-        durable.flush(beside / "release.json")
-        beside.rename(where)
-        durable.flush(where.absolute().parent)
+        with durable.beside(where, folder=True) as beside:
+            for name, write in writers.items():
+                write(beside / name)
+                durable.flush(beside / name)
+            files = {name: digest((beside / name).read_bytes()) for name in writers}
+            (beside / "release.json").write_text(replace(release, files=files).to_json(beside=True), encoding="utf-8")
+            durable.flush(beside / "release.json")
+            beside.rename(where)
+            durable.flush(where.absolute().parent)
     except OSError as problem:
         raise _cannot_write(where, problem) from None
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return (where / "release.json", *(where / name for name in writers))
 
 
-def _beside(where: Path) -> Path:
-    """A new name in the same folder, so that the rename stays within one file system."""
-    absolute = where.absolute()
-    return absolute.with_name(f".{absolute.name[:100]}.{secrets.token_hex(8)}")
+def _writers(release: Release, numbers: Numbers) -> dict[str, Writer]:
+    """What every folder holds: the report, the numbers and what they mean."""
+    writers: dict[str, Writer] = {"report.html": lambda path: _text(path, report_html(release))}
+    for name, table in numbered_files(release, numbers).items():
+        writers[name] = lambda path, table=table: write_numbers(  # type: ignore[misc]
+            release, table, path, "parquet" if path.suffix == ".parquet" else "csv"
+        )
+    if any(name.endswith(".csv") for name in writers):
+        writers[csvw.FILE] = lambda path: _text(path, json.dumps(csvw.csvw(release), indent=1, ensure_ascii=False))
+    return writers
+
+
+def _companions(release: Release, also: tuple[Companion, ...], deployment: Deployment | None) -> dict[str, Writer]:
+    """What was asked for beyond that; refused before anything is written if it cannot be made."""
+    found: dict[str, Writer] = {}
+    for name in also:
+        _checks.one_of("save", get_args(Companion), also=name)
+    if "xlsx" in also:
+        xlsx.check()
+        found[xlsx.FILE] = lambda path: xlsx.write_xlsx(release, path)
+    if "sheet" in also:
+        found[sheet.FILE] = lambda path: _text(path, sheet.sheet_html(release))
+    if "registry" in also:
+        if deployment is None:
+            raise InvalidArgument(
+                "registry: expected the curator's name and type and the region, which a release does not say."
+            )
+        text = registry.entry_yaml(release, deployment)
+        found[registry.FILE] = lambda path: _text(path, text)
+    return found
+
+
+def _text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def _cannot_write(where: Path, problem: OSError) -> ReleaseError:
     return ReleaseError(f"Release: cannot write to {str(where)!r}: {problem.strerror or 'the disk refused'}.")
-
-
-def _write_numbers(numbers: pyarrow.Table, path: Path, kind: Numbers) -> None:
-    if kind == "parquet":
-        from pyarrow import parquet
-
-        parquet.write_table(numbers, path)
-        return
-    import pyarrow
-    from pyarrow import csv
-
-    texts = [arrow.decoded(column) for column in numbers.columns]
-    csv.write_csv(pyarrow.table(texts, names=numbers.column_names), path)

@@ -49,8 +49,7 @@ def page(name: str, body: Html) -> str:
 
 def about(release: Release) -> dict[str, str]:
     """What the authors say of it: title, author, contact, purpose, and what it supersedes."""
-    said = getattr(release, "about", None) or {}
-    return {key: str(text) for key, text in said.items()}
+    return release.about
 
 
 def title(release: Release) -> str:
@@ -59,7 +58,7 @@ def title(release: Release) -> str:
 
 
 def _parts(release: Release) -> Iterator[Html]:
-    views = [View(release, source) for source in release.asked]
+    views = [View(release, source) for source in release.tables]
     shown = _shown(views)
     yield _header(release)
     if release.seeded:
@@ -67,7 +66,7 @@ def _parts(release: Release) -> Iterator[Html]:
     yield tag("p", words.summary(release, views[:shown]), class_="summary")
     yield _contents(release, shown)
     numbers = appendix.file_names(release)
-    for number, source in enumerate(release.asked[:shown], start=1):
+    for number, source in enumerate(release.tables[:shown], start=1):
         yield tables.section(number, release, source, file=numbers[number - 1])
     for answer in release.answers:
         yield _answer(answer)
@@ -111,10 +110,10 @@ def _date(created: str) -> str:
 def _contents(release: Release, shown: int) -> Html:
     entries = [
         tag("li", tag("a", f"Table {number}. {words.title(source)}", href=f"#table-{number}", dir="auto"))
-        for number, source in enumerate(release.asked[:shown], start=1)
+        for number, source in enumerate(release.tables[:shown], start=1)
     ]
     names = appendix.file_names(release)[shown:]
-    for number, (source, name) in enumerate(zip(release.asked[shown:], names, strict=True), start=shown + 1):
+    for number, (source, name) in enumerate(zip(release.tables[shown:], names, strict=True), start=shown + 1):
         entries.append(tag("li", f"Table {number}. {words.title(source)}: in the file {name}"))
     others = [("#reading", "How to read the numbers")] if words.reading(release) else []
     others += [("#promise", "The promise"), ("#appendix", "Appendix: details, method, and how to check it")]
@@ -124,9 +123,9 @@ def _contents(release: Release, shown: int) -> Html:
 
 def fragment(release: Release) -> str:
     """What a notebook shows: the promise and the tables, without the page around them."""
-    few = release.asked[:NOTEBOOK_TABLES]
+    few = release.tables[:NOTEBOOK_TABLES]
     shown = [tables.section(number, release, source) for number, source in enumerate(few, start=1)]
-    left = len(release.asked) - len(few)
+    left = len(release.tables) - len(few)
     more = [tag("p", f"{plural(left, 'more table')}.")] if left else []
     answers = [_answer(answer) for answer in release.answers]
     promise = words.NOT_PRIVATE if release.seeded else release.statement()

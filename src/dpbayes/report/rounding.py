@@ -62,14 +62,16 @@ def outward(lower: float, upper: float, step: float) -> tuple[float, float]:
     return round(ends[0], 12) + 0.0, round(ends[1], 12) + 0.0
 
 
-def spread_text(value: float, lower: float, upper: float, step: float) -> str:
+def spread_text(value: float, lower: float, upper: float, step: float, top: float = math.inf) -> str:
     """The uncertainty of a number: ± the longer side of its interval, or the interval where it is lopsided.
+
+    What ± reaches is possible: nothing below zero, and nothing above ``top``.
 
     >>> spread_text(12.3, 11.9, 12.7, 0.1), spread_text(0.2, 0.0, 0.9, 0.1)
     ('± 0.4', '0.0–0.9')
     """
     short, long = sorted((upper - value, value - lower))
-    if long <= LOPSIDED * short + step and value - long >= min(lower, 0.0) - step:
+    if long <= LOPSIDED * short + step and value - long >= -step and value + long <= top + step:
         return f"± {text_of(math.ceil(long / step - 1e-6) * step, step)}"
     low, high = outward(lower, upper, step)
     return f"{text_of(low, step)}–{text_of(high, step)}"
@@ -78,15 +80,21 @@ def spread_text(value: float, lower: float, upper: float, step: float) -> str:
 def for_files(
     values: Floats, lower: Floats | None, upper: Floats | None
 ) -> tuple[Floats, Floats | None, Floats | None]:
-    """Each number rounded to a digit or two of its own uncertainty; intervals outward, so that they hold it."""
+    """Each number rounded to a digit or two of its own uncertainty; intervals outward, so that they hold it.
+
+    >>> [part.tolist() for part in for_files(*(np.array([end]) for end in (0.123456, 0.1201, 0.1299)))]
+    [[0.1235], [0.1201], [0.1299]]
+    """
     if lower is None or upper is None:
-        return values, lower, upper
+        six = np.array([float(f"{value:.6g}") for value in values.tolist()])
+        return six, lower, upper
     half = np.maximum(np.subtract(upper, lower) / 2, 0.0)
-    digits = np.array([-round(math.log10(step_of(float(each), FOR_FILES))) for each in half])
-    rounded = [np.empty(len(values)) for _ in range(3)]
-    for place, (value, low, high, digit) in enumerate(zip(values, lower, upper, digits, strict=True)):
-        scale = 10.0 ** int(digit)
-        rounded[0][place] = round(float(value), int(digit))
-        rounded[1][place] = round(math.floor(float(low) * scale + 1e-9) / scale, max(int(digit), 0))
-        rounded[2][place] = round(math.ceil(float(high) * scale - 1e-9) / scale, max(int(digit), 0))
-    return rounded[0], rounded[1], rounded[2]
+    sure = ~(np.isfinite(half) & (half > 0))
+    power = np.floor(np.log10(np.where(sure, 1.0, half) * FOR_FILES) + 1e-9)
+    power = np.where(sure, -float(MOST_DIGITS), power)
+    up, down = 10.0 ** np.maximum(power, 0.0), 10.0 ** np.maximum(-power, 0.0)  # a step is up / down: both are exact
+    return (
+        np.rint(values * down / up) * up / down + 0.0,
+        np.floor(lower * down / up + 1e-9) * up / down + 0.0,
+        np.ceil(upper * down / up - 1e-9) * up / down + 0.0,
+    )

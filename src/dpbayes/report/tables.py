@@ -25,7 +25,7 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
     parts = [tag("h2", f"Table {number}. {words.title(source)}", dir="auto")]
     parts += [tag("p", note, class_="warning") for note in source.notes]
     parts.append(_list(view) if view.column_axis is None else _cross(view, view.column_axis))
-    notes = [*_footnotes(view), *_left_out(view, file)]
+    notes = [*footnotes(view), *_left_out(view, file)]
     if notes:
         parts.append(tag("p", " ".join(notes), class_="note"))
     parts += [tag("p", sentence, class_="warning", role="note") for sentence in words.minorities(view)]
@@ -71,7 +71,25 @@ def _number(view: View, product: Product, cell: int, step: float, scale: float =
         if view.given:
             return SWALLOWED, ""
         return f"< {text_of(math.ceil(upper / step - 1e-9) * step, step)}{SWALLOWED}", ""
-    return text_of(value, step), spread_text(value, lower, upper, step)
+    top = 100.0 if scale > 1 else math.inf
+    return text_of(value, step), spread_text(value, lower, upper, step, top)
+
+
+def lines(view: View, most: int) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The columns and the first rows of a table as texts, for terminals: labels, percent, uncertainty."""
+    shares, cells = view.shares, view.cells(view.kept)[:most]
+    names = [" · ".join(view.names(cell)) for cell in cells]
+    if shares is None:
+        return ["released"], [(name, f"{view.source.values[cell]:g}") for name, cell in zip(names, cells, strict=True)]
+    step = _step(view, shares, cells, 100.0)
+    numbers = [_number(view, shares, cell, step, 100.0) for cell in cells]
+    if not view.halves.size:
+        of = "% of one draw" if view.drawn_only else "%"
+        return [of], [(name, number[0]) for name, number in zip(names, numbers, strict=True)]
+    of = "% within the group" if view.given else "% of the records"
+    return [of, f"{100 * view.level:g} % interval"], [
+        (name, *number) for name, number in zip(names, numbers, strict=True)
+    ]
 
 
 def _list(view: View) -> Html:
@@ -163,7 +181,7 @@ def _total(view: View, line: list[int]) -> str:
     return SWALLOWED if total <= half else text_of(total, max(step_of(half), 1.0))
 
 
-def _footnotes(view: View) -> list[str]:
+def footnotes(view: View) -> list[str]:
     """Signs that the table uses, and undeclared levels that it leaves out."""
     said, shown = [], view.shown
     if view.swallowed[shown].any():

@@ -138,7 +138,8 @@ class View:
         empty, found = self.empty.reshape(self.shape), []
         for at, axis in enumerate(self.axes):
             extra = range(len(axis.declared), len(axis.levels))
-            found.append(tuple(level for level in extra if empty.take(level, axis=at).all()))
+            gone = (level for level in extra if not self.drawn_only and empty.take(level, axis=at).all())
+            found.append(tuple(gone))
         return tuple(found)
 
     @cached_property
@@ -206,8 +207,11 @@ class View:
             return []
         wide = np.subtract(shares.upper, shares.lower).reshape(self.rows, -1).max(axis=1) >= WIDE
         marked = (self.swallowed | self.impossible).reshape(self.rows, -1).all(axis=1)
-        return [int(row) for row in np.flatnonzero(wide & ~marked)]
+        sizes, kept = self.shape[: self.given], self.kept[: self.given]
+        shown = np.zeros(sizes, dtype=bool)
+        shown[np.ix_(*map(np.asarray, kept))] = True
+        return [int(row) for row in np.flatnonzero(wide & ~marked & shown.ravel())]
 
     def group(self, row: int) -> str:
         """What a group of a conditional table is called."""
-        return ", ".join(self.names(row * (prod(self.shape) // self.rows))[: self.given])
+        return " · ".join(self.names(row * (prod(self.shape) // self.rows))[: self.given])

@@ -73,7 +73,7 @@ def listed_and(items: Iterable[str], most: int = 8) -> str:
 def summary(release: Release, views: Sequence[View]) -> str:
     """One paragraph for readers who read no further: what, about whom, how exact, and how private."""
     about = f"the {release.records:,} records" if release.records is not None else "the records"
-    tables = "no table" if not release.asked else plural(len(release.asked), "table")
+    tables = "no table" if not release.tables else plural(len(release.tables), "table")
     said = [f"This release publishes {tables} about {about} of {release.dataset}."]
     estimated = [view for view in views if view.halves.size]
     if common := [each for view in views if (each := _most_common(view))][:3]:
@@ -197,7 +197,7 @@ def limits(release: Release) -> list[str]:
 
 def reading(release: Release) -> list[str]:
     """How to read estimates and their intervals, a point each; none without intervals, or for a file of 0.1.0."""
-    if release.legacy or not any("counts" in table.products for table in release.asked):
+    if release.legacy or not any("counts" in table.products for table in release.tables):
         return []
     level = f"{100 * release.level:g}"
     return [

@@ -129,11 +129,11 @@ def page(request: HttpRequest, template: str, *, status: int = 200, **context: A
 
 
 def _csrf(desk: Desk) -> Any:
-    """A function for templates: the hidden field of a form that is sent to a path."""
+    """A function for templates: the hidden fields of a form that is sent to these paths."""
 
-    def field(action: str) -> Markup:
-        token = "" if desk.session is None else desk.session.form_token(action)
-        return Markup('<input type="hidden" name="csrf" value="{}">').format(token)
+    def field(*actions: str) -> Markup:
+        tokens = [] if desk.session is None else [desk.session.form_token(action) for action in actions]
+        return Markup("").join(Markup('<input type="hidden" name="csrf" value="{}">').format(each) for each in tokens)
 
     return field
 

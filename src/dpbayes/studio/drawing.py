@@ -148,7 +148,9 @@ def whisker(lower: float, upper: float, estimate: float, *, least: float, most: 
 
     shapes = [
         tag("line", x1="0%", x2="100%", y1=14, y2=14, class_="grid"),
+        tag("line", x1=at(0.0), x2=at(0.0), y1=4, y2=24, class_="zero"),
+        tag("text", "0", x=at(0.0), y=38, text_anchor="middle", class_="label"),
         tag("line", x1=at(lower), x2=at(upper), y1=14, y2=14, class_="interval"),
         tag("circle", cx=at(estimate), cy=14, r=5, class_="mark-point"),
     ]
-    return safe(tag("svg", joined(shapes), width="100%", height=28, aria_hidden="true"))
+    return safe(tag("svg", joined(shapes), width="100%", height=42, aria_hidden="true"))

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.base import Plan
-from dpbayes.jobs.mechanisms import spread
+from dpbayes.jobs.forecast import TableForecast, design_of, forecast
+from dpbayes.jobs.forecast import expected as records
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
@@ -18,31 +18,32 @@ from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
 GOOD, FAIR = 0.1, 0.5
 """A table reads well if its cells are off by at most a tenth of an average cell, and is rough up to half of it."""
 
-_Z = 1.959963984540054
-"""Half the width of a 95 % interval, in standard deviations."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What to expect of one table."""
+    """What to expect of one table, with a verdict."""
 
-    marginal: Marginal
-    cells: int
-    records: float
-    """± of a cell, in records: half a 95 % interval."""
-    points: float | None
-    """± of a cell's share, in percentage points; None if nobody guesses the number of records."""
+    table: TableForecast
     verdict: str
     """``good``, ``fair`` or ``poor``; empty where that cannot be said."""
-    readable_from: int
-    """Fewer records than this are hidden by noise."""
-    follows_from: str = ""
-    """A larger table that has this one in it."""
 
     @property
     def words(self) -> str:
         """The verdict in words."""
         return {"good": "reads well", "fair": "rough", "poor": "mostly noise", "": "size unknown"}[self.verdict]
+
+    @property
+    def points(self) -> float | None:
+        """± of a share, in percentage points: of all records, or within an average group of a conditional table."""
+        return self.table.points if self.table.group_points is None else self.table.group_points
+
+    @property
+    def note(self) -> str:
+        """Where the table comes from, if it is not measured itself."""
+        if self.table.measured:
+            return ""
+        larger = self.table.derived_from
+        return "is public already" if larger is None else f"follows from {larger}, at no cost of its own"
 
 
 def planned(request: Request, schema: Schema, account: Account | None) -> Plan:
@@ -74,40 +75,40 @@ def _planned(text: str, schema: Schema, _head: str, held: _Account) -> Plan:
     return replace(request.job(schema).plan(schema, rule), target=target)
 
 
-def expected(plan: Plan, request: Request) -> list[Expected]:
-    """The noise on every table asked for."""
-    schema = plan.schema
-    known = schema.records or request.expected_records
-    found = []
-    for marginal, by in zip(plan.tables, plan.places, strict=False):
-        cells = marginal.size(schema)
-        half = _Z * spread(plan.paid[by].mechanism, (known or 0) / cells)
-        larger = [other for other in plan.tables if set(marginal.names) < set(other.names)]
-        found.append(
-            Expected(
-                marginal=marginal,
-                cells=cells,
-                records=half,
-                points=None if not known else min(100.0 * half / known, 100.0),
-                verdict=verdict(half, known, cells),
-                readable_from=math.ceil(2.0 * half),
-                follows_from=str(larger[0]) if larger else "",
-            )
-        )
-    return found
+def expected(plan: Plan) -> list[Expected]:
+    """The error of every table asked for."""
+    return [Expected(table=each, verdict=verdict(each, records(plan))) for each in forecast(plan)]
 
 
-def verdict(half: float, records: int | None, cells: int) -> str:
+def verdict(table: TableForecast, known: int | None) -> str:
     """How the noise compares with an average cell."""
-    if not records:
+    if not known:
         return ""
-    part = half * cells / records
+    part = table.records * table.cells / known
     return "good" if part <= GOOD else "fair" if part <= FAIR else "poor"
+
+
+def sharing(plan: Plan) -> list[str]:
+    """How the tables help each other, in sentences: what follows from what, what is added, what was gained."""
+    design = design_of(plan)
+    if design is None:
+        return []
+    said = []
+    if design.added:
+        listed = "; ".join(str(each) for each in design.added)
+        said.append(f"Measured besides, because it makes the others more exact: {listed}.")
+    if len(design.asked) > 1 and design.over_separate < 0.995:
+        gained = 100.0 * (1.0 - design.over_separate)
+        said.append(f"Planned together, the tables are {gained:.0f} % more exact than separate ones of the same cost.")
+    return said
 
 
 def worst(request: Request, schema: Schema, account: Account | None) -> float:
     """The largest ± of any table, in records."""
-    return max(each.records for each in expected(planned(request, schema, account), request))
+    found = forecast(planned(request, schema, account))
+    if not found:
+        raise InvalidArgument("studio: no error can be forecast for this mechanism.")
+    return max(each.records for each in found)
 
 
 def solved(request: Request, schema: Schema, account: Account | None, within: float) -> Request:

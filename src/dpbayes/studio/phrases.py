@@ -83,7 +83,12 @@ def command(*words: str) -> str:
     >>> command("dpbayes", "release", "my table.csv", "--marginal", "income|sex")
     "dpbayes release 'my table.csv' --marginal 'income|sex'"
     """
-    return " ".join(shlex.quote(word) for word in words)
+    return " ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    """A word in double quotes where that reads better, as in a question with single ones."""
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\\\!') else shlex.quote(word)
 
 
 def many(number: int, one: str, more: str = "") -> str:

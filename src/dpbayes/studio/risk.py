@@ -45,7 +45,7 @@ def odds(plan: Plan) -> float | None:
 def alternatives(request: Request, plan: Plan, account: Account | None) -> list[Alternative]:
     """The request at several budgets, its own among them."""
     own = getattr(plan.target, "epsilon", None)
-    if own is None:
+    if own is None or not forecasts.expected(plan):
         return []
     found = []
     for epsilon in sorted({*BUDGETS, float(own)}):
@@ -54,12 +54,12 @@ def alternatives(request: Request, plan: Plan, account: Account | None) -> list[
             if epsilon == own
             else forecasts.planned(forecasts.with_epsilon(request, epsilon), plan.schema, account)
         )
-        tables = forecasts.expected(other, request)
+        tables = forecasts.expected(other)
         order = ["good", "fair", "poor", ""]
         found.append(
             Alternative(
                 epsilon=epsilon,
-                records=max(each.records for each in tables),
+                records=max(each.table.records for each in tables),
                 verdict=max((each.verdict for each in tables), key=order.index),
                 success=success(other),
                 fits=None if account is None else forecasts.affordable(other, account)[0],

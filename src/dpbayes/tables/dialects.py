@@ -127,7 +127,7 @@ def _postgresql_double_in(text: str) -> str:
 
 def _postgresql_binned(value: str, attribute: Attribute) -> str:
     """``width_bucket`` finds the bin by bisection, zero below the edges; the value is computed only once."""
-    last, edges = len(attribute.level_of_code), attribute.edges
+    last, edges = len(attribute.level_of_code), attribute.cuts
     finite = f"CASE {value} WHEN '-inf' THEN 'inf' ELSE {value} END" if edges[0] == -float("inf") else value
     bin_number = f"width_bucket({finite}, CAST('{{{', '.join(map(repr, edges))}}}' AS double precision[]))"
     codes = [last, *range(1, len(edges)), last]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.calendar import DATE_TEXT
 from dpbayes.domain.values import DECIMAL_NUMBER, number_in
 from dpbayes.tables.engine import Kind
 from dpbayes.tables.packing import PackedTable
@@ -77,8 +78,10 @@ class Dialect:
         if kind is Kind.NUMBER:
             return self._number(column, column_type)
         text = self.text(column, column_type)
-        if not attribute.edges:
+        if attribute.categories:
             return text
+        if attribute.dates:
+            return self._day(column, f"trim({text})")
         if kind is Kind.INTEGER:
             return f"CAST({column} AS {self.double_type})"
         trimmed = f"trim({text})"
@@ -89,20 +92,26 @@ class Dialect:
 
     def code(self, value: str, column_type: str, attribute: Attribute) -> str:
         """One more than the code of each row: the position among the declared values, counted from one."""
-        if attribute.edges:
+        if attribute.cuts:
             return (self.binned or self._compared)(value, attribute)
         if self.kind(column_type) is Kind.NUMBER:
             # NaN is not among the values, so it can stand for categories that are not numbers.
-            numbers = [number_in(category) for category in attribute.categories]
+            numbers = [number_in(text) for text in attribute.texts]
             items = [self.double(math.nan if number is None else number) for number in numbers]
             return self.listed(value, items, self.double_type, attribute)
-        return self.listed(value, [self.literal(text) for text in attribute.categories], self.text_type, attribute)
+        return self.listed(value, [self.literal(text) for text in attribute.texts], self.text_type, attribute)
 
     def _number(self, column: str, column_type: str) -> str:
         return self.without_nan(self.double_of(column, column_type))
 
+    def _day(self, column: str, text: str) -> str:
+        """The number of a date, as ``calendar.date_number`` has it: no cast to a date, which some texts would break."""
+        number = f"CAST(replace(substr({text}, 1, 10), '-', '') AS {self.double_type})"
+        is_day = f"{self.matches(text, self.literal(DATE_TEXT))} AND substr({text}, 1, 4) <> '0000'"
+        return f"CASE WHEN {is_day} THEN {number} WHEN {column} IS NOT NULL THEN {self.double(math.inf)} END"
+
     def _compared(self, value: str, attribute: Attribute) -> str:
-        last, edges = len(attribute.level_of_code), attribute.edges
+        last, edges = len(attribute.level_of_code), attribute.cuts
         return (
             f"CASE WHEN {value} IS NULL THEN {missing_code(attribute)} "
             f"WHEN {value} >= {self.double(edges[-1])} OR {value} < {self.double(edges[0])} "

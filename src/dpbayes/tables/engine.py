@@ -78,6 +78,7 @@ class CodingEngine(Engine, Protocol):
 _FITS = {
     "categories": frozenset(Kind) - {Kind.UNSUPPORTED},
     "edges": frozenset({Kind.TEXT, Kind.INTEGER, Kind.NUMBER}),
+    "dates": frozenset({Kind.TEXT, Kind.DATE, Kind.TIMESTAMP}),
     "person": frozenset({Kind.TEXT, Kind.INTEGER}),
 }
 
@@ -102,7 +103,8 @@ def check_schema(schema: Schema, columns: Sequence[Column], names: Sequence[str]
     known = {column.name: column.kind for column in columns}
     for name in schema.names if names is None else names:
         attribute = schema[name]
-        _check_column(name, "edges" if attribute.edges else "categories", known)
+        use = "edges" if attribute.edges else "dates" if attribute.dates else "categories"
+        _check_column(name, use, known)
     if schema.person is not None:
         _check_column(schema.person, "person", known)
 

@@ -8,7 +8,7 @@ marginals contained in others are never counted, and the rest are merged while a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,12 +52,16 @@ class PackedTable:
 def pack(schema: Schema, marginals: Sequence[Marginal]) -> tuple[PackedTable, ...]:
     """Tables that together contain every marginal: first fit, from the largest marginal to the smallest."""
     order = {name: position for position, name in enumerate(schema.names)}
+    wanted = {frozenset(axis.name for axis in marginal.axes(schema)) for marginal in marginals}
+    codes = {name: len(schema[name].level_of_code) for name in frozenset().union(*wanted)}
+
+    def cells(names: Iterable[str]) -> int:
+        return math.prod(codes[name] for name in names)
 
     def table(names: frozenset[str]) -> PackedTable:
         return PackedTable(tuple(schema[name] for name in sorted(names, key=order.__getitem__)))
 
-    wanted = {frozenset(axis.name for axis in marginal.axes(schema)) for marginal in marginals}
-    size = {names: table(names).size for names in wanted}
+    size = {names: cells(names) for names in wanted}
     for names in wanted:
         if size[names] > LARGEST_TABLE:
             raise SchemaError(
@@ -65,16 +69,19 @@ def pack(schema: Schema, marginals: Sequence[Marginal]) -> tuple[PackedTable, ..
                 f"most {LARGEST_TABLE:,}. Declare fewer categories, or ask for smaller marginals."
             )
     packed: list[frozenset[str]] = []
+    sizes: list[int] = []
     for names in sorted(wanted, key=lambda names: (-size[names], sorted(names))):
         if any(names <= other for other in packed):
             continue
-        merged = {position: table(other | names).size for position, other in enumerate(packed)}
-        fitting = [position for position in merged if merged[position] <= PACKED_CELLS]
+        growth = [cells(names - other) for other in packed]
+        fitting = [place for place, grown in enumerate(growth) if sizes[place] * grown <= PACKED_CELLS]
         if fitting:
-            best = min(fitting, key=lambda position: merged[position] / table(packed[position]).size)
+            best = min(fitting, key=growth.__getitem__)
             packed[best] |= names
+            sizes[best] *= growth[best]
         else:
             packed.append(names)
+            sizes.append(size[names])
     return tuple(table(names) for names in packed)
 
 

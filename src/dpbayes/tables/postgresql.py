@@ -149,9 +149,9 @@ class PostgreSQLEngine:
         for number, attribute in enumerate(attributes):
             column_type = self._types[attribute.name]
             value = POSTGRESQL.value(_column(attribute.name), column_type, attribute)
-            if len(attribute.categories) > SEARCHED and POSTGRESQL.kind(column_type) is not Kind.NUMBER:
+            if len(attribute.texts) > SEARCHED and POSTGRESQL.kind(column_type) is not Kind.NUMBER:
                 listed = ", ".join(
-                    f"({POSTGRESQL.literal(category)}, {code})" for code, category in enumerate(attribute.categories, 1)
+                    f"({POSTGRESQL.literal(text)}, {code})" for code, text in enumerate(attribute.texts, 1)
                 )
                 relation += f" LEFT JOIN (VALUES {listed}) AS l{number} (listed, code) ON {value} = l{number}.listed"
                 last, missing = len(attribute.level_of_code), missing_code(attribute)

@@ -155,8 +155,8 @@ class SparkEngine:
         codes = []
         for number, (attribute, column_type) in enumerate(zip(attributes, types, strict=True)):
             value, last, missing = f"v{number}", len(attribute.level_of_code), missing_code(attribute)
-            if len(attribute.categories) > SEARCHED and SPARK.kind(column_type) is not Kind.NUMBER:
-                pairs = [(category, code) for code, category in enumerate(attribute.categories, 1)]
+            if len(attribute.texts) > SEARCHED and SPARK.kind(column_type) is not Kind.NUMBER:
+                pairs = [(text, code) for code, text in enumerate(attribute.texts, 1)]
                 listed = rows.sparkSession.createDataFrame(pairs, f"t{number} STRING, l{number} INT")
                 rows = rows.join(sql.broadcast(listed), sql.expr(f"{value} = t{number}"), "left")
                 codes.append(f"coalesce(l{number}, CASE WHEN {value} IS NULL THEN {missing} ELSE {last} END)")

@@ -19,7 +19,7 @@ from dpbayes.mechanisms.hellinger.promise import SmoothTail
 from dpbayes.mechanisms.hellinger.pure import largest_useful_smoothing, range_excess
 from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, tabulated_steps
 from dpbayes.privacy.calibrate import Family
-from dpbayes.privacy.convert import GOLDEN
+from dpbayes.privacy.solve import GOLDEN
 
 Prior = tuple[float, ...]
 

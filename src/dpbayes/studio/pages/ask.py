@@ -70,18 +70,19 @@ def show(
 
 def _forecast(schema: Schema, account: Account | None, asked: Request) -> dict[str, Any]:
     """What is shown of the tables that were chosen."""
-    nothing: dict[str, Any] = {"expected": [], "plan": None, "fits": None, "trouble": "", "after": 0.0}
+    nothing: dict[str, Any] = {"expected": [], "plan": None, "fits": None, "trouble": "", "after": 0.0, "sharing": []}
     if not asked.tables:
         return nothing
     try:
         plan = forecasts.planned(asked, schema, account)
         fits, _, after = forecasts.affordable(plan, account)
         return {
-            "expected": forecasts.expected(plan, asked),
+            "expected": forecasts.expected(plan),
             "plan": plan,
             "fits": None if account is None else fits,
             "trouble": "",
             "after": after,
+            "sharing": forecasts.sharing(plan),
         }
     except DpbayesError as met:
         return nothing | {"trouble": str(met)}
@@ -90,7 +91,7 @@ def _forecast(schema: Schema, account: Account | None, asked: Request) -> dict[s
 def _triangle(schema: Schema, asked: Request, expected: list[forecasts.Expected], focus: str) -> dict[str, Any]:
     """The whole triangle of a narrow schema, or one row of a wide one."""
     chosen = {frozenset(Marginal.parse(text).names) for text in asked.tables}
-    judged = {frozenset(each.marginal.names): each.verdict for each in expected}
+    judged = {frozenset(each.table.marginal.names): each.verdict for each in expected}
     names, sizes = schema.names, schema.shape
 
     def cell(row: int, column: int) -> Cell:

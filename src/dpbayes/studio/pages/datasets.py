@@ -118,7 +118,8 @@ def show(request: Request) -> Response:
     """The first screen."""
     desk = desk_of(request)
     found, troubles = cards(desk)
-    command = phrases.command("dpbayes", "ledger", "show", *(card.ledger for card in found[:1] if card.ledger))
+    ledgers = [card.ledger for card in found if card.ledger]
+    command = phrases.command("dpbayes", "ledger", "show", *ledgers[:1]) if ledgers else "dpbayes schema init TABLE"
     return page(
         request,
         "datasets.html",
@@ -127,7 +128,8 @@ def show(request: Request) -> Response:
         troubles=troubles,
         drafts=desk.drafts.all(),
         tables=desk.folder.tables()[:200],
-        commands=(command,) if found else (phrases.command("dpbayes", "example", "."),),
+        start=desk.folder.start,
+        commands=(command,),
     )
 
 

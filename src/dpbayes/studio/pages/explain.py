@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,9 +136,15 @@ def _conditions(published: Published | None) -> list[tuple[str, list[tuple[str, 
             if offered > MOST_LEVELS:
                 break
             groups.append(
-                (attribute.name, [(f"{_quoted(attribute.name)}={_quoted(level)}", level) for level in attribute.levels])
+                (attribute.name, [(f"{_named(attribute.name)}={_quoted(level)}", level) for level in attribute.levels])
             )
     return groups
+
+
+def _named(name: str) -> str:
+    """A name as questions write it: in quotes only where it must be."""
+    plain = re.fullmatch(r"[^\W\d]\w*", name) and name not in ("in", "count", "share")
+    return name if plain else _quoted(name)
 
 
 def _quoted(text: str) -> str:
@@ -145,28 +152,27 @@ def _quoted(text: str) -> str:
 
 
 def _shown(answer: Answer) -> dict[str, Any]:
-    """An answer with as many digits as its interval supports."""
-    share = answer.question.count("share(") == 1 and "/" not in answer.question
-    percent = share or ("share(" in answer.question and "/" not in answer.question and "count(" not in answer.question)
-    factor = 100.0 if percent else 1.0
+    """An answer with as many digits as its interval supports: shares in percent, their differences in points."""
+    bare = re.sub(r"'(?:[^']|'')*'", "", answer.question)
+    share = "share(" in bare and "count(" not in bare and "/" not in bare
+    factor, sign = (100.0, " points" if "-" in bare else " %") if share else (1.0, "")
     width = factor * (answer.upper - answer.lower) / 2.0
     digits = min(max(1 - math.floor(math.log10(width)), 0), 6) if width > 0 else 2
 
     def said(value: float) -> str:
-        return f"{factor * value:,.{digits}f}{' %' if percent else ''}"
+        return f"{factor * value:,.{digits}f}"
 
-    low, high = min(answer.lower, 0.0), answer.upper
+    low, high = min(answer.lower, 0.0), max(answer.upper, 0.0)
     spread = high - low or 1.0
+    ends = {"least": low - 0.03 * spread, "most": high + 0.08 * spread}
     return {
         "estimate": said(answer.estimate),
         "lower": said(answer.lower),
         "upper": said(answer.upper),
+        "sign": sign,
         "level": f"{100 * answer.level:g}",
-        "points": percent and ("-" in answer.question.replace("'", "")),
-        "drawing": whisker(
-            answer.lower, answer.upper, answer.estimate, least=low - 0.05 * spread, most=high + 0.1 * spread
-        ),
-        "zero": answer.lower <= 0.0 <= answer.upper,
+        "drawing": whisker(answer.lower, answer.upper, answer.estimate, **ends),
+        "zero": "-" in bare and answer.lower <= 0.0 <= answer.upper,
     }
 
 

@@ -53,7 +53,8 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         asked=asked,
         plan=plan,
         account=account,
-        expected=forecasts.expected(plan, asked),
+        expected=forecasts.expected(plan),
+        sharing=forecasts.sharing(plan),
         fits=fits,
         before=before,
         after=after,
@@ -133,6 +134,8 @@ def release(http: HttpRequest) -> Response:
             raise account.refusal(plan.cost)
         folder = check_folder(desk.folder.inside(out))
     except DpbayesError as problem:
+        if desk.work.status(once) is not None:  # the same form, sent a moment earlier, has changed the balance
+            return to(f"/d/{draft.name}/released/{once}")
         return show(http, draft, str(problem))
     about = {"draft": draft.name, "folder": out, "ledger": draft.ledger}
     desk.work.start(once, about, _maker(desk, draft, asked, folder))

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dpbayes.release.words import statement
-from dpbayes.studio import forecasts, phrases, requests
+from dpbayes.studio import forecasts, requests
 from dpbayes.studio import risk as risks
 from dpbayes.studio.desk import desk_of, draft_of, page, to
 
@@ -33,7 +33,7 @@ def show(http: HttpRequest) -> Response:
         odds=risks.odds(plan),
         compared=compared,
         warnings=warnings(asked.expected_records or schema.records, target),
-        commands=(phrases.command("dpbayes", "calibrate", "--help"), *requests.commands(draft, dry=True)),
+        commands=requests.commands(draft, dry=True),
     )
 
 

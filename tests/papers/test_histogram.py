@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from scipy.special import digamma, gammaln
 
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.utility import (
-    bias,
-    expected_kl,
-    records_by_tail_bound,
-    tail,
-    tail_bound,
-    worst_expected_kl,
-)
-from dpbayes.mechanisms.utility_histogram import (
+from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl
+from dpbayes.papers.dirichlet import bias, records_by_tail_bound, tail, tail_bound
+from dpbayes.papers.histogram import (
     gaussian_linf,
     gaussian_linf_bound,
     linf_bound,

@@ -1,0 +1,302 @@
+"""Everything that a model of the whole table needs: tables of one and two attributes, measured in rounds.
+
+All mechanisms are calibrated and charged before a row is read. Only *which* table each of them measures depends on what
+the earlier ones drew. Every table has the same sensitivity, so each mechanism has the same dominating pair whatever it
+measures, and the price of the list holds (docs/explanation/proofs/rounds.md).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpbayes import _checks
+from dpbayes._checks import Floats
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.counts import Counts
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument, MeaninglessBudget
+from dpbayes.inference.measurement import Measurement
+from dpbayes.inference.posterior import Posterior
+from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
+from dpbayes.models.latent import Latent
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.format import Table
+from dpbayes.release.posterior import measured_noise
+from dpbayes.tables.engine import Engine
+
+FIRST_PART = 0.1
+"""Of the precision, for the one-way tables: they tell how many records there are, and so what else is worth asking."""
+
+LAST_PART = 0.3
+"""Of the precision, for the last round, where it is known which pairs of attributes depend on each other."""
+
+LAST_SLOTS = 3
+"""Tables in the last round, for each attribute."""
+
+TARGET_PART = 0.25
+"""Of the pairs' precision, for pairs with the target, at least."""
+
+HOPELESS, FAINT, CLEAR = 6.0, 2.0, 0.5
+"""Mean total variation that noise alone makes in pairs: beyond which they tell nothing, little, or enough to choose."""
+
+MOST_CELLS = 100_000
+"""Cells of a pair that is measured."""
+
+MOST_PAIRS = 5000
+"""More pairs than these are not measured: pairs with the target are, if there is one."""
+
+Shape = Literal["pairs", "target", "single"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthetic:
+    """Measure a whole table for synthetic records: ``Synthetic(target="income")``. No graph is asked for.
+
+    Args:
+        target: the attribute that others will be used to predict; its pairs are measured more exactly.
+        mechanism: ``auto`` takes Gaussian noise, or Laplace noise for a pure guarantee.
+        expected_records: a public guess at the number of records, for previews; the plan does without.
+    """
+
+    kind: ClassVar[str] = "synthetic"
+    target: str | None = None
+    mechanism: Literal["auto", "gaussian", "laplace"] = "auto"
+    expected_records: int | None = None
+
+    def __post_init__(self) -> None:
+        _checks.one_of("Synthetic", ("auto", "gaussian", "laplace"), mechanism=self.mechanism)
+        if self.target is not None and (not isinstance(self.target, str) or not self.target):
+            raise InvalidArgument(f"Synthetic: expected target to be the name of an attribute, got {self.target!r}.")
+
+    def plan(self, schema: Schema, target: Guarantee) -> Plan:
+        """Calibrate every draw of every round against one target, from public numbers only."""
+        if self.target is not None:
+            schema[self.target]
+        singles, pairs = self._marginals(schema)
+        last = LAST_SLOTS * len(singles) if pairs else 0
+        parts = np.concatenate(
+            [
+                _normal(np.array([one.size(schema) for one in singles])) * (FIRST_PART if pairs else 1.0),
+                _normal(np.array([two.size(schema) for two in pairs]), self._pulled(pairs, schema, TARGET_PART))
+                * (1.0 - FIRST_PART - LAST_PART),
+                np.full(last, LAST_PART / max(last, 1)),
+            ]
+        )
+        tables = (*singles, *pairs)
+        need = Need(
+            target=target,
+            unit=schema.unit,
+            cells=tuple(each.size(schema) for each in tables) + (1,) * last,
+            records=schema.records or self.expected_records,
+            wish=self.mechanism,
+        )
+        mechanisms, choice = calibrated(need, _stepped(parts))
+        self._warn(need, singles, schema, spread(mechanisms[0]))
+        paid, places = merged(mechanisms)
+        return Plan(
+            job=self,
+            schema=schema,
+            target=target,
+            paid=paid,
+            places=places,
+            tables=tables,
+            choice=choice + (f"; the last {last} draws go where the first ones show dependence" if last else ""),
+            about=f"synthetic: {len(singles)} attributes, {len(pairs)} pairs",
+            columns=schema.names,
+        )
+
+    def _marginals(self, schema: Schema) -> tuple[tuple[Marginal, ...], tuple[Marginal, ...]]:
+        """One-way tables, and the pairs that may be measured: by public numbers only."""
+        singles = tuple(Marginal((name,)) for name in schema.names)
+        varied = [each.name for each in schema.attributes if len(each.levels) > 1]
+        pairs = [Marginal(names) for names in combinations(varied, 2)]
+        pairs = [each for each in pairs if each.size(schema) <= MOST_CELLS]
+        if len(pairs) > MOST_PAIRS:
+            pairs = [each for each in pairs if self.target in each.names][:MOST_PAIRS]
+        return singles, tuple(pairs)
+
+    def _pulled(self, pairs: Sequence[Marginal], schema: Schema, part: float) -> Floats:
+        """Weights of pairs, so that those with the target get this part of the precision at least."""
+        sizes = np.array([each.size(schema) for each in pairs], dtype=np.float64)
+        with_target = np.array([self.target in each.names for each in pairs], dtype=bool)
+        own = float((sizes[with_target] ** (2 / 3)).sum() / max((sizes ** (2 / 3)).sum(), 1.0))
+        if not 0.0 < own < part:
+            return np.ones(len(pairs))
+        return np.where(with_target, (part * (1 - own) / (own * (1 - part))) ** 1.5, 1.0)
+
+    def _warn(self, need: Need, singles: Sequence[Marginal], schema: Schema, sigma: float) -> None:
+        """Say so where even one-way tables would be mostly noise, and what would do."""
+        if need.records is None:
+            return
+        error = float(np.mean([noise(each.size(schema), sigma, need.records) for each in singles]))
+        if error > 1.0:
+            warnings.warn(
+                f"Synthetic: the noise in a table of one attribute is predicted to be {error:.3g} times its whole "
+                f"mass, so the records will say almost nothing. Ask for about {math.ceil(4 * error)} times the ε, or "
+                "for fewer attributes.",
+                MeaninglessBudget,
+                stacklevel=4,
+            )
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that lacks a column."""
+        check_columns(table, plan)
+
+    def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
+        """Count in one scan; draw the one-way tables, then pairs, then pairs that turned out to depend."""
+        singles, pairs = self._marginals(plan.schema)
+        counted = {each.marginal: each for each in table.count(plan.schema, plan.tables)}
+        rounds = _Rounds(self, plan, counted, rng)
+        for place, marginal in enumerate(singles):
+            rounds.measure(place, marginal)
+        if pairs:
+            rounds.pairs(pairs, range(len(singles), len(plan.places)))
+        records = int(counted[singles[0]].array.sum()) if plan.schema.unit.fixed_size else None
+        return Drawn(tables=tuple(rounds.tables), records=records)
+
+    def record(self) -> Record:
+        """JSON form; the model is the one that ``Release.build`` makes."""
+        return {"kind": self.kind, **codec.fields_record(self), "model": Latent(target=self.target).record()}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Synthetic:
+        """Read the JSON form back."""
+        own = {name: value for name, value in record.items() if name != "model"}
+        read = codec.from_fields(cls, own, "job")
+        if record.get("model") != read.record()["model"]:
+            raise InvalidArgument("job: expected the model of synthetic records, with the same target.")
+        return read
+
+
+class _Rounds:
+    """What has been drawn so far, and what to draw next: every choice is made from drawn numbers alone."""
+
+    def __init__(
+        self, job: Synthetic, plan: Plan, counted: Mapping[Marginal, Counts], rng: np.random.Generator | None
+    ) -> None:
+        self.job, self.plan, self.schema, self.rng = job, plan, plan.schema, rng
+        self._counted = counted
+        self.tables: list[Table] = []
+
+    def measure(self, place: int, marginal: Marginal) -> None:
+        """Draw a table by the mechanism of this place in the plan."""
+        by = self.plan.places[place]
+        made = self.plan.paid[by].mechanism
+        self.tables.append(drawn(self._counted[marginal], made, by=by, rng=self.rng))  # type: ignore[arg-type]
+
+    def pairs(self, pairs: tuple[Marginal, ...], places: range) -> None:
+        """All later rounds: which shape the budget is worth, the pairs, and the pairs that depend."""
+        whole = math.sqrt((1.0 - FIRST_PART - LAST_PART) / (1.0 - FIRST_PART))  # with the last round's precision
+        sigmas = [whole * self._sigma(place) for place in places]
+        last = LAST_SLOTS * len(self.schema.names)
+        asked = [each for each, sigma in zip(pairs, sigmas, strict=False) if self._noise(each, sigma) <= HOPELESS]
+        shape = self._shape(asked, [sigma for each, sigma in zip(pairs, sigmas, strict=False) if each in asked])
+        if shape == "single":
+            self._spread(places, [Marginal((name,)) for name in self.schema.names])
+            return
+        if shape == "target":
+            self._spread(places, [each for each in asked if self.job.target in each.names])
+            return
+        left = []
+        for place, marginal in zip(places, pairs, strict=False):
+            if marginal in asked:
+                self.measure(place, marginal)
+            else:
+                left.append(place)
+        mean = float(np.mean([self._noise(each, sigma) for each, sigma in zip(pairs, sigmas, strict=False)]))
+        weights = self.job._pulled(asked, self.schema, TARGET_PART * (1 + min(max((mean - 0.1) / 0.3, 0.0), 1.0)))
+        if mean <= CLEAR:
+            weights = weights * self._dependent(asked)
+        self._spread([*left, *places[-last:]], asked, weights)
+
+    def _shape(self, asked: Sequence[Marginal], sigmas: Sequence[float]) -> Shape:
+        """What is worth measuring: by the noise that a pair would have, and the number of records as drawn."""
+        if not asked:
+            return "single"
+        mean = float(np.mean([self._noise(each, sigma) for each, sigma in zip(asked, sigmas, strict=True)]))
+        if mean <= FAINT:
+            return "pairs"
+        return "target" if any(self.job.target in each.names for each in asked) else "single"
+
+    def _spread(self, places: Sequence[int], tables: Sequence[Marginal], weights: Floats | None = None) -> None:
+        """Give each place to the table whose predicted error it lowers most."""
+        cells = np.array([each.size(self.schema) for each in tables], dtype=np.float64)
+        cells = cells if weights is None else cells * weights
+        order = {each: number for number, each in enumerate(tables)}
+        have = np.zeros(len(tables))
+        for table in self.tables:
+            if table.marginal in order:
+                have[order[table.marginal]] += 1.0 / spread(self.plan.paid[table.by].mechanism) ** 2
+        for place in places:
+            more = have + 1.0 / self._sigma(place) ** 2
+            chosen = int(np.argmax(cells * (np.maximum(have, 1e-12) ** -0.5 - more**-0.5)))
+            have[chosen] = more[chosen]
+            self.measure(place, tables[chosen])
+
+    def _dependent(self, pairs: Sequence[Marginal]) -> Floats:
+        """1 for pairs with the target, and those that differ from independence by more than noise does; else 0."""
+        posterior = self._posterior()
+        margins = {name: posterior.linear((name,))[0] for name in self.schema.names}
+        total = max(float(posterior.law.mean(())), 1.0)
+        found = []
+        for pair in pairs:
+            seen, variance = posterior.linear(pair.names)
+            even = np.multiply.outer(margins[pair.names[0]], margins[pair.names[1]]) / total
+            excess = float(((seen - even) ** 2 / variance).sum()) - seen.size
+            found.append(self.job.target in pair.names or excess > 2.0 * math.sqrt(2.0 * seen.size))
+        return np.array(found, dtype=np.float64) if any(found) else np.ones(len(pairs))
+
+    def _posterior(self) -> Posterior:
+        sizes = {each.name: len(each.levels) for each in self.schema.attributes}
+        measured = []
+        for table in self.tables:
+            shape = table.marginal.shape(self.schema)
+            law = measured_noise(self.plan.paid[table.by].mechanism, shape)
+            measured.append(Measurement(axes=table.marginal.names, values=table.values.reshape(shape), noise=law))
+        return Posterior(measured, sizes)
+
+    def _noise(self, marginal: Marginal, sigma: float) -> float:
+        return noise(marginal.size(self.schema), sigma, self._records())
+
+    def _records(self) -> float:
+        """The number of records: declared, or as the one-way tables say."""
+        if self.schema.records is not None:
+            return max(float(self.schema.records), 1.0)
+        return max(float(np.mean([t.values.sum() for t in self.tables[: len(self.schema.names)]])), 1.0)
+
+    def _sigma(self, place: int) -> float:
+        return spread(self.plan.paid[self.plan.places[place]].mechanism)
+
+
+def noise(cells: int, sigma: float, records: float) -> float:
+    """Mean total variation that noise alone makes in a table: D·σ/(N·√(2π)).
+
+    Symbols: D cells, σ sigma, N records; a Gaussian error has the mean size σ·√(2/π).
+    Source: docs/explanation/synthetic.md, the plan.
+    Adjacency: none; public or published numbers only.
+    """
+    return cells * sigma / (records * math.sqrt(2.0 * math.pi))
+
+
+def _normal(cells: Floats, weights: Floats | float = 1.0) -> Floats:
+    """Shares of precision that make Σ w·D·σ least: in proportion to (w·D)^⅔."""
+    found = (np.asarray(cells, dtype=np.float64) * weights) ** (2 / 3)
+    return found / found.sum() if found.size else found
+
+
+def _stepped(parts: Floats) -> list[float]:
+    """Rounded to powers of √2: few different mechanisms compose faster."""
+    return [float(each) for each in 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)]
+
+
+JOB = Synthetic

@@ -1,0 +1,204 @@
+"""Latent classes: a mixture of products, fitted to all published tables of one and two attributes, without a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import ClassVar
+
+import numpy as np
+
+from dpbayes._checks import Floats, Ints
+from dpbayes.domain import codec
+from dpbayes.domain.codec import Record
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
+from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
+from dpbayes.models.base import LEAST_SHARE, Built, NoisyTable, Published
+from dpbayes.models.fission import Fits, chosen
+from dpbayes.models.mixture import Statistics
+from dpbayes.models.network import Network
+from dpbayes.models.sampling import pick
+from dpbayes.release.format import Release
+
+CLASSES = 100
+"""Classes of each fit."""
+
+CLASSES_CLEAR = 200
+"""Classes where noise is below ``CLEAR``."""
+
+CLEAR = 0.02
+"""Mean total variation that noise alone makes in a two-way table, below which more classes pay."""
+
+MOST_LEVELS = 6000
+"""Levels of all attributes together that a mixture takes; attributes with most levels are left out beyond it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latent:
+    """A mixture of products of one-way laws; with a ``target``, every class is tied to one level of it.
+
+    It is built from whatever tables are published: from all pairs a mixture, from pairs with the target alone naive
+    Bayes, from one-way tables independent columns.
+    """
+
+    kind: ClassVar[str] = "latent"
+    target: str | None = None
+
+    @property
+    def draws(self) -> bool:
+        """It is an estimate, never a single Dirichlet draw."""
+        return False
+
+    def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
+        """All pairs of attributes; of a single attribute its own table."""
+        names = schema.names
+        if self.target is not None:
+            schema[self.target]
+        if len(names) == 1:
+            return (Marginal((names[0],)),)
+        return tuple(Marginal((one, other)) for place, one in enumerate(names) for other in names[place + 1 :])
+
+    def shares(self, schema: Schema, sigma: float, records: int) -> tuple[float, ...]:  # noqa: ARG002 - ModelSpec
+        """Precisions that make the least expected total variation: in proportion to cells^⅔."""
+        return tuple(2.0 ** round(math.log2(marginal.size(schema) ** (2 / 3))) for marginal in self.marginals(schema))
+
+    def build(self, releases: Release | Published | Iterable[Release]) -> LatentModel:
+        """The model, from published tables only; everyone who builds it gets the same one."""
+        published = Published.of(releases)
+        schema, tables = published.schema, published.tables
+        seen = {name for table in tables for name in table.marginal.names}
+        names = tuple(name for name in schema.names if name in seen)
+        if not names:
+            raise ReleaseError("Latent: expected a release with tables of counts. Release some first.")
+        if self.target is not None and self.target not in names:
+            raise SchemaError(f"Latent: no table holds the target {self.target!r}. Release one that does.")
+        alone = {name: published.shares((name,)) for name in names}
+        joined = _joined(tables, schema, self.target)
+        if not joined:
+            weights, laws, fits = np.ones(1), alone, None
+        elif self.target is not None and _is_star(tables, self.target):
+            laws = {name: published.shares((name,), (self.target,)) for name in joined if name != self.target}
+            weights, fits = alone[self.target][0], None
+            laws[self.target] = np.eye(weights.size)
+        else:
+            fits = self._fits(published, joined, alone)
+            weights, laws = _averaged(fits, joined, schema)
+        return LatentModel(
+            spec=self,
+            published=published,
+            weights=weights,
+            laws={name: laws.get(name, alone[name]) for name in names},
+            fits=fits,
+        )
+
+    def _fits(self, published: Published, joined: tuple[str, ...], alone: Mapping[str, Floats]) -> Fits:
+        schema, tables = published.schema, published.tables
+        sizes = {name: len(schema[name].levels) for name in joined}
+        total = max(published.posterior.joint.total, 1.0)
+        seen = Statistics.of(sizes, ((each.marginal.names, each.counts, each.variance) for each in tables), total)
+        noise = np.mean([table_noise(table, total) for table in tables if len(table.marginal.names) == 2] or [1.0])
+        seed = int(published.releases[0].digest()[:16], 16)
+        target = None if self.target is None else joined.index(self.target)
+        return chosen(
+            seen,
+            np.concatenate([alone[name][0] for name in joined]),
+            CLASSES_CLEAR if noise < CLEAR else CLASSES,
+            target,
+            np.random.default_rng(seed),
+        )
+
+    def record(self) -> Record:
+        """JSON form."""
+        return {"kind": self.kind, **codec.fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Latent:
+        """Read the JSON form back."""
+        return codec.from_fields(cls, record, "model")
+
+
+def table_noise(table: NoisyTable, total: float) -> float:
+    """Mean total variation that the noise of a table alone makes: Σ sd/(N·√(2π)), as for a Gaussian error."""
+    return float(np.sqrt(table.variance).sum() / (total * math.sqrt(2.0 * math.pi)))
+
+
+def _joined(tables: Sequence[NoisyTable], schema: Schema, target: str | None) -> tuple[str, ...]:
+    """Attributes that some table holds together with another one, without those of most levels if there are many."""
+    found = {name for table in tables for name in table.marginal.names if len(table.marginal.names) > 1}
+    kept = sorted(found, key=lambda name: (name != target, len(schema[name].levels)))
+    while sum(len(schema[name].levels) for name in kept) > MOST_LEVELS:
+        kept.pop()
+    return tuple(name for name in schema.names if name in kept)
+
+
+def _is_star(tables: Sequence[NoisyTable], target: str) -> bool:
+    """Whether all pairs hold the target."""
+    return all(target in table.marginal.names for table in tables if len(table.marginal.names) > 1)
+
+
+def _averaged(fits: Fits, joined: tuple[str, ...], schema: Schema) -> tuple[Floats, dict[str, Floats]]:
+    """A mixture of mixtures is a mixture."""
+    found = [fit.laws() for fit in fits.all]
+    weights = np.concatenate([each for each, _ in found]).astype(np.float64)
+    shares = np.concatenate([each for _, each in found]).astype(np.float64)
+    starts = np.concatenate([[0], np.cumsum([len(schema[name].levels) for name in joined])])
+    laws = {name: shares[:, starts[at] : starts[at + 1]] for at, name in enumerate(joined)}
+    return weights / weights.sum(), laws
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class LatentModel(Built):
+    """Weights of classes, and for each attribute its shares in every class."""
+
+    kind: ClassVar[str] = "latent"
+    spec: Latent
+    published: Published
+    weights: Floats
+    laws: dict[str, Floats]
+    """Classes × levels; an attribute that is independent of all others has one row."""
+    fits: Fits | None = field(default=None)
+    """What was fitted and averaged; None where independent columns or naive Bayes had to do."""
+
+    @property
+    def form(self) -> str:
+        """What it came to: a mixture, naive Bayes, or independent columns."""
+        if self.fits is not None:
+            return "mixture"
+        return "naive Bayes" if len(self.weights) > 1 else "independent"
+
+    @property
+    def network(self) -> Network:
+        """Independent columns and naive Bayes are networks; a mixture has no graph."""
+        if self.form == "mixture":
+            raise InvalidArgument("Latent: a mixture has no graph. Build BayesNet() from the same release for one.")
+        schema, target = self.published.schema, self.spec.target
+        joined = [name for name, law in self.laws.items() if len(law) > 1 and name != target]
+        parents: dict[str, tuple[str, ...]] = {}
+        tables: dict[str, Floats] = {}
+        for name in sorted(self.laws, key=lambda name: name != target):
+            parents[name] = (target,) if name in joined and target is not None else ()
+            tables[name] = self.weights[None] if name == target and joined else self.laws[name]
+        return Network(levels={name: schema[name].levels for name in self.laws}, parents=parents, tables=tables)
+
+    def shares(self, names: Sequence[str]) -> Floats:
+        """The model's distribution of these attributes, in this order, measured or not."""
+        for name in names:
+            if name not in self.laws:
+                raise SchemaError(f"Latent: there is no attribute {name!r}. It has {', '.join(self.laws)}.")
+        if not names or len(set(names)) < len(names):
+            raise InvalidArgument("Latent: expected one attribute or more, each once.")
+        wide = [np.broadcast_to(self.laws[name], (len(self.weights), self.laws[name].shape[1])) for name in names]
+        first = self.weights[:, None] * wide[0]
+        joint = reduce(lambda left, law: (left[:, :, None] * law[:, None, :]).reshape(len(left), -1), wide[1:-1], first)
+        found = joint.T @ wide[-1] if len(names) > 1 else joint.sum(axis=0)
+        found = np.maximum(found, LEAST_SHARE**2).reshape([law.shape[1] for law in wide])
+        return np.asarray(found / found.sum())
+
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
+        """Records, as positions among levels: a class, then every attribute given it."""
+        none = np.zeros(rows, dtype=np.int64)
+        classes = pick(self.weights[None], none, rng, even=even)
+        return {name: pick(law, classes if len(law) > 1 else none, rng, even=even) for name, law in self.laws.items()}

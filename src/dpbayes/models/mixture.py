@@ -1,0 +1,233 @@
+"""Mixtures of products fitted to noisy one- and two-way tables: plain arrays, float32, gradients written out.
+
+All levels of all attributes stand side by side in one axis, so that every two-way table is a block of one square
+matrix, and the whole model of all pairs is a single product of matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpbayes._checks import Floats, Ints
+
+Singles = NDArray[np.float32]
+
+START_SPREAD = 1.5
+"""Classes start from the one-way shares times e to normal numbers of this standard deviation."""
+
+DECAY = (0.9, 0.99)
+"""Adam: how long it remembers the gradient and its square."""
+
+RATE = (0.1, 0.02)
+"""Adam: the rate at the first and at the last step of a leg."""
+
+FIRST_STEPS, STEPS = 300, 100
+"""Steps of the first leg and of each later one."""
+
+SMALL = 1e-12
+"""Keeps logarithms finite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Statistics:
+    """Noisy shares of all measured one- and two-way tables; a precision of zero marks what nobody measured.
+
+    The two-way part is symmetric, and each of its two halves carries half of the precision.
+    """
+
+    starts: Ints
+    """Where each attribute begins on the common axis, and where the last one ends."""
+    one: Singles
+    one_precision: Singles
+    two: Singles
+    two_precision: Singles
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Mapping[str, int],
+        tables: Iterable[tuple[Sequence[str], Floats, Floats]],
+        total: float,
+    ) -> Statistics:
+        """From tables of counts with the variances of their cells; larger tables count by their pairs.
+
+        Several measurements of one cell are averaged by precision, which loses nothing under Gaussian noise.
+        """
+        starts = np.concatenate([[0], np.cumsum(list(sizes.values()))]).astype(np.int64)
+        place = {name: slice(starts[at], starts[at + 1]) for at, name in enumerate(sizes)}
+        width = int(starts[-1])
+        one, one_precision, two, two_precision = (np.zeros(shape) for shape in [width] * 2 + [(width, width)] * 2)
+        for names, counts, variance in tables:
+            for axes, values, spread in _margins(names, counts, variance, place):
+                weight = total**2 / spread
+                if len(axes) == 1:
+                    at = place[axes[0]]
+                    one[at] += weight * values / total
+                    one_precision[at] += weight
+                    continue
+                row, column = (place[name] for name in axes)
+                for cells, seen, known in (
+                    ((row, column), values, weight),
+                    ((column, row), values.T, weight.T),
+                ):
+                    two[cells] += 0.5 * known * seen / total
+                    two_precision[cells] += 0.5 * known
+        one, two = (
+            np.divide(part, known, out=np.zeros_like(part), where=known > 0)
+            for part, known in ((one, one_precision), (two, two_precision))
+        )
+        return cls(
+            starts=starts,
+            one=one.astype(np.float32),
+            one_precision=one_precision.astype(np.float32),
+            two=two.astype(np.float32),
+            two_precision=two_precision.astype(np.float32),
+        )
+
+    def noise(self, rng: np.random.Generator) -> tuple[Singles, Singles]:
+        """Gaussian noise of the size that the tables have."""
+        one = rng.standard_normal(self.one.shape, dtype=np.float32) * _deviation(self.one_precision)
+        half = np.triu(rng.standard_normal(self.two.shape, dtype=np.float32))
+        return one, (half + half.T) * _deviation(2 * self.two_precision)
+
+    def moved(self, one: Singles, two: Singles, precision: float = 1.0) -> Statistics:
+        """With other numbers, of this share of the precision."""
+        return replace(
+            self,
+            one=one,
+            two=two,
+            one_precision=self.one_precision * np.float32(precision),
+            two_precision=self.two_precision * np.float32(precision),
+        )
+
+
+def _margins(
+    names: Sequence[str], counts: Floats, variance: Floats, known: Mapping[str, slice]
+) -> Iterable[tuple[tuple[str, ...], Floats, Floats]]:
+    """A table of one or two attributes as it is, a larger one summed to each of its pairs; others are left out."""
+    if len(names) <= 2:
+        chosen = [tuple(range(len(names)))]
+    else:
+        chosen = [(a, b) for a in range(len(names)) for b in range(a + 1, len(names))]
+    for axes in chosen:
+        if all(names[axis] in known for axis in axes):
+            absent = tuple(axis for axis in range(len(names)) if axis not in axes)
+            yield tuple(names[axis] for axis in axes), counts.sum(axis=absent), variance.sum(axis=absent)
+
+
+def _deviation(precision: Singles) -> Singles:
+    return np.asarray(
+        np.divide(1.0, np.sqrt(precision), out=np.zeros_like(precision), where=precision > 0), dtype=np.float32
+    )
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Mixture:
+    """Classes with weights, each a product of one-way laws; logits, and what Adam remembers of them."""
+
+    starts: Ints
+    centre: Singles
+    """Log one-way shares that classes are pulled to."""
+    labels: Ints | None
+    """The level of the target that each class is tied to, on the common axis."""
+    tied: slice
+    logits: Singles
+    weights: Singles
+    """Logits of the classes' weights."""
+    memory: list[Singles]
+    steps: int = 0
+
+    @classmethod
+    def start(cls, starts: Ints, shares: Floats, classes: int, target: int | None, rng: np.random.Generator) -> Mixture:
+        """Random classes around the one-way shares; with a target, each is tied to one of its levels."""
+        centre = np.log(np.maximum(shares, SMALL)).astype(np.float32)
+        logits = centre + np.float32(START_SPREAD) * rng.standard_normal((classes, centre.size), dtype=np.float32)
+        weights, labels, tied = np.zeros(classes, dtype=np.float32), None, slice(0, 0)
+        if target is not None:
+            tied = slice(int(starts[target]), int(starts[target + 1]))
+            levels = _allotted(shares[tied], classes)
+            labels = levels + tied.start
+            weights = np.log(np.maximum(shares[tied], SMALL)[levels] / np.bincount(levels)[levels]).astype(np.float32)
+        memory = [np.zeros_like(each) for each in (weights, weights, logits, logits)]
+        return cls(
+            starts=starts, centre=centre, labels=labels, tied=tied, logits=logits, weights=weights, memory=memory
+        )
+
+    def copy(self) -> Mixture:
+        """One that can be fitted further without touching this one."""
+        return replace(
+            self, logits=self.logits.copy(), weights=self.weights.copy(), memory=[each.copy() for each in self.memory]
+        )
+
+    def laws(self) -> tuple[Singles, Singles]:
+        """Weights of the classes, and their one-way shares: classes × all levels."""
+        weights = np.exp(self.weights - self.weights.max())
+        sizes, first = np.diff(self.starts), self.starts[:-1]
+        shares = np.exp(self.logits - np.repeat(np.maximum.reduceat(self.logits, first, axis=1), sizes, axis=1))
+        shares /= np.repeat(np.add.reduceat(shares, first, axis=1), sizes, axis=1)
+        if self.labels is not None:
+            shares[:, self.tied] = 0.0
+            shares[np.arange(len(weights)), self.labels] = 1.0
+        return weights / weights.sum(), shares
+
+    def misfit(self, seen: Statistics) -> float:
+        """χ² of the tables: Σ (model − noisy)²/variance."""
+        weights, shares = self.laws()
+        two = shares.T @ (weights[:, None] * shares) - seen.two
+        one = weights @ shares - seen.one
+        return float((two * two * seen.two_precision).sum(dtype=np.float64)) + float(
+            (one * one * seen.one_precision).sum(dtype=np.float64)
+        )
+
+    def fit(self, seen: Statistics, pull: float, steps: int) -> None:
+        """Descend ½χ² + pull·Σ_k w_k·KL(T_k‖p) by Adam.
+
+        Symbols: w_k the weight of class k, T_k its one-way shares, p the one-way shares of all.
+        Source: [KB15] for Adam; the model, docs/explanation/synthetic.md.
+        Adjacency: none, this is post-processing.
+        """
+        fast, slow = DECAY
+        for step in range(steps):
+            rate = RATE[0] * (RATE[1] / RATE[0]) ** (step / max(steps - 1, 1))
+            self.steps += 1
+            scale = (1 - fast**self.steps, 1 - slow**self.steps)
+            gradients = self._gradients(seen, np.float32(pull))
+            for place, (logits, gradient) in enumerate(zip((self.weights, self.logits), gradients, strict=True)):
+                mean, square = self.memory[2 * place : 2 * place + 2]
+                mean += np.float32(1 - fast) * (gradient - mean)
+                square += np.float32(1 - slow) * (gradient * gradient - square)
+                size = np.sqrt(square / np.float32(scale[1])) + np.float32(1e-8)
+                np.subtract(logits, np.float32(rate / scale[0]) * mean / size, out=logits)
+
+    def _gradients(self, seen: Statistics, pull: np.float32) -> tuple[Singles, Singles]:
+        """Of the weights' logits and of the laws' logits."""
+        weights, shares = self.laws()
+        weighted = weights[:, None] * shares
+        error = shares.T @ weighted
+        error -= seen.two
+        error *= seen.two_precision
+        one = (weights @ shares - seen.one) * seen.one_precision
+        pushed = shares @ error
+        away = np.log(shares + np.float32(SMALL)) - self.centre
+        if self.labels is not None:
+            away[:, self.tied] = 0.0
+        of_weights = ((pushed + one + pull * away) * shares).sum(axis=1)
+        of_weights = weights * (of_weights - weights @ of_weights)
+        of_laws = weighted * (2 * pushed + one + pull * away)
+        total = np.add.reduceat(of_laws, self.starts[:-1], axis=1)
+        of_laws -= shares * np.repeat(total, np.diff(self.starts), axis=1)
+        if self.labels is not None:
+            of_laws[:, self.tied] = 0.0
+        return of_weights, of_laws
+
+
+def _allotted(shares: Floats, classes: int) -> Ints:
+    """Levels of the target for each class: one at least, the others in proportion to the roots of the shares."""
+    root = np.sqrt(np.maximum(shares, 0.0))
+    number = np.maximum(np.floor(root / root.sum() * max(classes - root.size, 0)).astype(np.int64) + 1, 1)
+    number[int(np.argmax(number))] += classes - int(number.sum())
+    return np.repeat(np.arange(root.size), number)

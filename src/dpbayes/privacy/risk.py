@@ -1,0 +1,205 @@
+"""What a guarantee means to a person: the best success of any attacker who guesses something about them.
+
+The attacker may know everything but this one person's data, have any power, and attack in any way. All bounds come from
+one curve, the privacy profile δ(ε); an upper bound of it gives an upper bound of the success.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpbayes import _checks
+from dpbayes.errors import InvalidArgument
+from dpbayes.privacy.adaptive import AdaptiveDP
+from dpbayes.privacy.convert import best_order, renyi_to_delta
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.gdp import gaussian_delta
+from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
+from dpbayes.privacy.solve import least
+
+Profile = Callable[[float], float]
+"""δ(ε) for ε ≥ 0: at least that of every pair of neighbours."""
+
+STEPS = 60
+"""Golden-section steps; each shrinks the search by 0.618, so the last bracket is below 10⁻¹¹ of the first."""
+
+LARGEST = 60.0
+"""Beyond this ε a profile is not asked: e^−60 is far below every probability of interest."""
+
+ROUND_UP = 1.0 + 1e-12
+"""Covers the rounding of the few operations here; the profile rounds up by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GDP:
+    """μ-Gaussian differential privacy, as other tools state it."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        _checks.positive("GDP", mu=self.mu)
+
+    def __str__(self) -> str:
+        return f"GDP μ={self.mu:g}"
+
+
+def profile_of(promise: Guarantee | Cost | GDP) -> Profile:
+    """The privacy profile of a cost, exactly, or of a guarantee: that of the worst mechanism that keeps it."""
+    if isinstance(promise, Cost):
+        return promise.delta
+    if isinstance(promise, GDP):
+        mu = promise.mu
+        return lambda epsilon: gaussian_delta(mu, epsilon)
+    if isinstance(promise, PureDP):
+        return lambda epsilon: stated_delta(promise.epsilon, 0.0, epsilon)
+    if isinstance(promise, (ApproxDP, AdaptiveDP)):
+        return lambda epsilon: stated_delta(promise.epsilon, promise.delta, epsilon)
+    if isinstance(promise, RDP):
+        return lambda epsilon: renyi_to_delta(promise.order, promise.epsilon, epsilon)
+    if isinstance(promise, (TCDP, ZCDP)):
+        return lambda epsilon: _concentrated_delta(promise.rho, getattr(promise, "omega", math.inf), epsilon)
+    raise InvalidArgument(f"risk: expected a guarantee or a cost, got {type(promise).__name__}.")
+
+
+def stated_delta(epsilon: float, delta: float, at: float) -> float:
+    """δ(ε′) = δ + (1−δ)·(e^ε − e^ε′)⁺/(1 + e^ε): the largest profile that an (ε, δ) statement allows.
+
+    Symbols: ε epsilon, δ delta, ε′ at.
+    Source: [KOV] theorem 3.3, the pair that dominates all (ε, δ)-DP mechanisms.
+    Adjacency: that of the statement.
+    """
+    if at >= epsilon:
+        return delta
+    return min((delta + (1.0 - delta) * -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon))) * ROUND_UP, 1.0)
+
+
+def success(profile: Profile, blind: float) -> float:
+    """s(p) = min over ε of δ(ε) + e^ε·p: the most often that a guess is right after a release.
+
+    Symbols: p how often the best guess without the release is right; δ(−ε) = 1 − e^−ε + e^−ε·δ(ε).
+    Source: docs/explanation/proofs/risk.md, theorem 1; [KulynychEtAl25] for all three kinds of attack.
+    Adjacency: both; the guess is about one person's data, all else may be known.
+
+    The guess may be anything about the person: whether they took part, which record is theirs, the value of an
+    attribute. It is also the power of the best test at a false-positive rate of p, 1 − f(p).
+
+    >>> round(success(profile_of(PureDP(epsilon=math.log(3))), 0.2), 6)
+    0.6
+    """
+    _checks.probability("risk", blind=blind)
+
+    def bound(epsilon: float) -> float:
+        if epsilon >= 0:
+            return profile(epsilon) + math.exp(epsilon) * blind
+        decay = math.exp(epsilon)
+        return 1.0 - decay * (1.0 - min(profile(-epsilon), 1.0)) + decay * blind
+
+    # convex in e^ε, hence it falls and then rises; every ε gives a valid bound
+    found, _ = least(bound, -LARGEST, LARGEST, steps=STEPS)
+    return min(min(found, bound(0.0)) * ROUND_UP, 1.0)
+
+
+def membership(profile: Profile, prior: float = 0.5) -> float:
+    """1 − p + p·δ(ln((1−p)/p)): how often the best attacker tells whether a person took part, or which of two it is.
+
+    Symbols: p prior probability that the person took part.
+    Source: docs/explanation/proofs/risk.md, theorem 2.
+    Adjacency: add/remove for taking part; replace-one for telling two possible records apart.
+
+    >>> round(membership(profile_of(PureDP(epsilon=math.log(3)))), 6)
+    0.75
+    """
+    _checks.probability("risk", prior=prior)
+    rarer = min(prior, 1.0 - prior)  # the answer is the same when the two cases change places
+    two_cases = (1.0 - rarer + rarer * profile(math.log((1.0 - rarer) / rarer))) * ROUND_UP
+    return min(two_cases, success(profile, 1.0 - rarer))  # the second where the profile is itself a loose bound
+
+
+def odds(profile: Profile, beyond: float) -> float:
+    """e^ε′ for the least ε′ with min over ε < ε′ of δ(ε)/(1 − e^(ε−ε′)) ≤ η: the factor by which odds can rise.
+
+    Symbols: η beyond, the probability with which the release may raise them more; infinite if no ε′ will do.
+    Source: docs/explanation/proofs/risk.md, lemma 3.
+    Adjacency: that of the profile; the odds are those of two neighbouring possibilities.
+    """
+    _checks.probability("risk", beyond=beyond)
+
+    def tail(at: float) -> float:
+        """The probability of a larger loss is at most this."""
+        return least(lambda epsilon: profile(epsilon) / -math.expm1(min(epsilon - at, -1e-12)), 0.0, at)[0]
+
+    if profile(0.0) == 0.0:
+        return 1.0
+    if profile(LARGEST) == 0.0:  # a bounded loss: nothing lies beyond it
+        low, high = 0.0, LARGEST
+        while high - low > 1e-9 * high:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if profile(middle) == 0.0 else (middle, high)
+        bounded = high
+    else:
+        bounded = math.inf
+    if tail(LARGEST) > beyond:
+        return math.exp(bounded)
+    low, high = 0.0, LARGEST
+    while high - low > 1e-6 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if tail(middle) <= beyond else (middle, high)
+    return math.exp(min(high, bounded))
+
+
+def _concentrated_delta(rho: float, omega: float, epsilon: float) -> float:
+    """The least δ that the line ρ·λ gives at any order below ω."""
+
+    def at(order: float) -> float:
+        return renyi_to_delta(order, rho * order, epsilon) if order < omega else 1.0
+
+    return at(best_order(at))
+
+
+BLIND = (0.001, 0.01, 0.1, 0.5, 0.9)
+"""How often a blind guess may be right: one person in a thousand, a rare attribute, …, a common one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """What the best attacker can do, as upper bounds."""
+
+    membership: float
+    """How often they tell whether a person took part, or which of two records is theirs; blind it is a half."""
+    guesses: tuple[tuple[float, float], ...]
+    """How often a blind guess is right, and the same guess at best after the release."""
+
+    @classmethod
+    def of(cls, promise: Guarantee | Cost | GDP, *, blind: tuple[float, ...] = BLIND) -> Risk:
+        """The risk under a guarantee, or of a composed cost.
+
+        >>> Risk.of(PureDP(epsilon=1.0)).guesses[1]
+        (0.01, 0.0271828182846...)
+        """
+        profile = profile_of(promise)
+        return cls(membership=membership(profile), guesses=tuple((each, success(profile, each)) for each in blind))
+
+    def sentences(self, *, taking_part: bool = True) -> tuple[str, ...]:
+        """The risk in words. ``taking_part``: whether the promise hides that a person took part (add/remove)."""
+        question = "whether a given person is in the data" if taking_part else "which of two records is a person's own"
+        said = [
+            f"Anyone who guesses {question} by tossing a coin is right in 50 % of cases. "
+            f"With the release, the best attacker is right in at most {percent(self.membership)}."
+        ]
+        for blind, at_best in self.guesses:
+            said.append(
+                f"A fact about a person that is guessed right {percent(blind)} of the time without the release "
+                f"is guessed right at most {percent(at_best)} of the time with it."
+            )
+        return tuple(said)
+
+
+def percent(share: float) -> str:
+    """A share in percent, never too small: three digits, and no more than 100.
+
+    >>> percent(0.73106), percent(0.0027182), percent(1.0), percent(0.99999)
+    ('73.2 %', '0.272 %', '100 %', '100 %')
+    """
+    return f"{rounded_up(100.0 * share, digits=3)} %"

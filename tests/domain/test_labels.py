@@ -1,0 +1,50 @@
+"""Levels read as people say them: distinct, complete, and true to the edges."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpbayes import Attribute
+from dpbayes.domain.labels import labels, number
+
+INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("edges", "said"),
+    [
+        ((18, 25, 65, INF), ("18 to 24", "25 to 64", "65 and over")),
+        ((-INF, 18, INF), ("under 18", "18 and over")),
+        ((0, 1, 2, INF), ("0", "1", "2 and over")),
+        ((0, 0.5, 1), ("0 to under 0.5", "0.5 to under 1")),
+        ((-10, -5, 0), ("−10 to −6", "−5 to −1")),
+        ((0, 15000, 30000), ("0 to 14,999", "15,000 to 29,999")),
+        ((1990, 2000, 2010), ("1990 to 1999", "2000 to 2009")),
+        ((-INF, INF), ("any number",)),
+    ],
+)
+def test_bins_read_as_people_say_them(edges: tuple[float, ...], said: tuple[str, ...]) -> None:
+    assert labels(Attribute(name="x", edges=edges))[: len(said)] == said
+
+
+def test_categories_stay_as_they_are_declared_and_undeclared_levels_are_named() -> None:
+    answered = Attribute(name="q", categories=("yes", "no"), unknown="drop", missing="category")
+    assert labels(answered) == ("yes", "no", "not stated", "dropped")
+    assert labels(Attribute(name="q", categories=("other", "not stated"), missing="category"))[-1] != "not stated"
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8, unique=True), st.booleans())
+def test_labels_are_distinct_and_as_many_as_levels(edges: list[float], whole: bool) -> None:
+    cut = sorted({float(round(edge)) if whole else edge for edge in edges})
+    if len(cut) > 1:
+        attribute = Attribute(name="x", edges=tuple(cut), missing="category")
+        found = labels(attribute)
+        assert len(set(found)) == len(found) == len(attribute.levels)
+
+
+def test_numbers_have_no_more_digits_than_they_were_declared_with() -> None:
+    assert [number(value) for value in (0.1, 1e20, 9999.0, 10000.0)] == ["0.1", "1e+20", "9999", "10,000"]

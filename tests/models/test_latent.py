@@ -1,0 +1,145 @@
+"""Latent classes: gradients, the split of the noise, and a model that says what the table says."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from tests.models.examples import ADD, tables, weather, weather_schema
+
+from dpbayes import ApproxDP, Curator, Latent, Release, Synthetic
+from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.models.fission import copies
+from dpbayes.models.mixture import Mixture, Statistics
+
+CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    curator = Curator(weather(20_000), weather_schema(ADD), seed=3)
+    return curator.release(Synthetic(target="rain"), CLEAR, estimates=False)
+
+
+@pytest.fixture(scope="module")
+def model(release: Release):
+    return release.build()
+
+
+def seen(rng: np.random.Generator) -> Statistics:
+    sizes = {"a": 3, "b": 2, "c": 4}
+    measured = [
+        (names, rng.normal(100.0, 5.0, [sizes[name] for name in names]), np.full([sizes[name] for name in names], 25.0))
+        for names in (("a",), ("b",), ("a", "b"), ("c", "b"), ("a", "b"))
+    ]
+    return Statistics.of(sizes, measured, 1000.0)
+
+
+@pytest.mark.parametrize("target", [None, 1])
+def test_gradients_are_those_of_the_loss(target: int | None) -> None:
+    rng = np.random.default_rng(0)
+    data = seen(rng)
+    mixture = Mixture.start(data.starts, rng.dirichlet(np.ones(9)) * 3, 5, target, rng)
+    pull = 20.0
+
+    def loss(weights: np.ndarray, logits: np.ndarray) -> float:
+        mixture.weights, mixture.logits = weights.astype(np.float32), logits.astype(np.float32)
+        share, laws = (each.astype(np.float64) for each in mixture.laws())
+        total = 0.5 * mixture.misfit(data)
+        for at, (start, stop) in enumerate(zip(data.starts[:-1], data.starts[1:], strict=True)):
+            if at != target:
+                law = laws[:, start:stop]
+                total += pull * float((share * (law * (np.log(law) - mixture.centre[start:stop])).sum(axis=1)).sum())
+        return total
+
+    weights, logits = mixture.weights.copy(), mixture.logits.copy()
+    of_weights, of_logits = mixture._gradients(data, np.float32(pull))
+    step = 1e-2
+    for place in range(5):
+        moved = np.zeros(5)
+        moved[place] = step
+        slope = (loss(weights + moved, logits) - loss(weights - moved, logits)) / (2 * step)
+        assert of_weights[place] == pytest.approx(slope, rel=0.02, abs=0.05)
+    for place in [(0, 0), (2, 5), (4, 8), (1, 3)]:
+        moved = np.zeros(logits.shape)
+        moved[place] = step
+        slope = (loss(weights, logits + moved) - loss(weights, logits - moved)) / (2 * step)
+        assert of_logits[place] == pytest.approx(slope, rel=0.02, abs=0.05)
+
+
+def test_several_measurements_of_a_table_count_by_their_precision() -> None:
+    first, second = np.array([[10.0, 20.0]]), np.array([[40.0, 50.0]])
+    data = Statistics.of(
+        {"a": 1, "b": 2},
+        [(("a", "b"), first, np.full((1, 2), 1.0)), (("b", "a"), second.T, np.full((2, 1), 2.0))],
+        100.0,
+    )
+    assert data.two[0, 1:] * 100 == pytest.approx([20.0, 30.0])
+    assert data.two_precision[0, 1:] + data.two_precision[1:, 0] == pytest.approx([1.5 * 100**2] * 2)
+
+
+def test_a_larger_table_counts_by_its_pairs() -> None:
+    cube = np.arange(8.0).reshape(2, 2, 2)
+    data = Statistics.of({"a": 2, "b": 2, "c": 2}, [(("a", "b", "c"), cube, np.ones((2, 2, 2)))], 28.0)
+    assert data.two[:2, 4:] * 28 == pytest.approx(cube.sum(axis=1))
+    assert not data.one_precision.any()
+
+
+def test_copies_of_the_noise_are_independent_of_what_the_others_say() -> None:
+    rng = np.random.default_rng(1)
+    ones = [(("a", "b"), np.zeros((30, 30)), np.full((30, 30), 4.0))]
+    gathered = []
+    for _ in range(40):
+        noisy = [(names, rng.normal(0.0, 2.0, (30, 30)), spread) for names, _, spread in ones]
+        train, test = next(copies(Statistics.of({"a": 30, "b": 30}, noisy, 1.0), rng))
+        gathered.append((train.two[:30, 30:].ravel(), test.two[:30, 30:].ravel()))
+    one, other = (np.concatenate(part) for part in zip(*gathered, strict=True))
+    assert np.corrcoef(one, other)[0, 1] == pytest.approx(0.0, abs=4 / np.sqrt(one.size))
+    assert one.var() == pytest.approx(5.0, rel=0.05)
+    assert other.var() == pytest.approx(20.0, rel=0.05)
+
+
+def test_the_model_says_what_the_table_says(model) -> None:
+    data = weather(20_000)
+    levels = {name: np.array(model.published.schema[name].levels) for name in data}
+    coded = {name: np.array([list(levels[name]).index(value) for value in data[name]]) for name in data}
+    for names in combinations(data, 3):
+        shape = [len(levels[name]) for name in names]
+        cells = np.ravel_multi_index([coded[name] for name in names], shape)
+        truth = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape) / 20_000
+        found = model.shares(names)
+        assert 0.5 * np.abs(found - truth).sum() < 0.02
+        assert found.sum() == pytest.approx(1.0)
+        assert found.sum(axis=2) == pytest.approx(model.shares(names[:2]), abs=1e-6)
+
+
+def test_records_follow_the_model(model) -> None:
+    drawn = model.sample(100_000, np.random.default_rng(0), even=True)
+    joint = np.zeros((3, 5))
+    np.add.at(joint, (drawn["street"], drawn["umbrella"]), 1e-5)
+    assert np.abs(joint - model.shares(("street", "umbrella"))).max() < 0.01
+    assert len(model.synthesise(100)) == 100
+
+
+def test_everyone_builds_the_same_model(release: Release, model) -> None:
+    again = Release.from_json(release.to_json()).build()
+    assert again.shares(("rain", "day")) == pytest.approx(model.shares(("rain", "day")), abs=1e-5)
+
+
+def test_any_release_of_pairs_will_do(release: Release) -> None:
+    other = tables("street,umbrella", "rain,street", target=CLEAR, schema=weather_schema(ADD))
+    model = Latent().build([release, other])
+    assert model.form == "mixture"
+    assert Latent().build(other).laws["street"].shape[1] == 3
+    with pytest.raises(SchemaError, match="no table holds the target"):
+        Latent(target="day").build(other)
+
+
+def test_what_the_model_lacks_is_said(model) -> None:
+    with pytest.raises(SchemaError, match="no attribute 'snow'"):
+        model.shares(("snow",))
+    with pytest.raises(InvalidArgument, match="each once"):
+        model.shares(("rain", "rain"))
+    with pytest.raises(InvalidArgument, match="no graph"):
+        _ = model.network
