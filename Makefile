@@ -46,6 +46,7 @@ demo: setup-run ## release two tables of a made-up survey: plan, ledger, release
 	  --ledger $(DEMO)/survey.ledger --out $(DEMO)/published
 	@$(BIN)/dpbayes verify $(DEMO)/published --ledger $(DEMO)/survey.ledger
 	@echo "Open $(DEMO)/published/report.html in a browser."
+	@echo "To look around, ask questions and plan the next release: $(BIN)/dpbayes studio $(DEMO)"
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup

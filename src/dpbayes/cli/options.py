@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,6 +17,7 @@ from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
+from dpbayes.jobs.wanted import loosest
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.adaptive import AdaptiveDP, Rule
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit
@@ -66,6 +68,13 @@ Linf = Annotated[float | None, typer.Option("--linf", help="Dirichlet: Δ∞ of 
 RequestFile = Annotated[
     Path | None, typer.Option(help="Request file: tables, guarantee, title, purpose. Other options win over it.")
 ]
+Wants = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How exact a table has to be: 'income|sex ± 1 point' or 'region ± 50 records'; repeatable. The guarantee "
+        "is then the most that is allowed, and the least that is needed is taken."
+    ),
+]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release: its JSON file, or the folder that holds it.")]
 
 
@@ -91,7 +100,7 @@ def unit(command: F) -> F:
 
 def curator(command: F) -> F:
     """Give a command the options of a private table with schema and ledger, as its parameter ``curator``."""
-    return _composed(command, "curator", _curator)
+    return _composed(command, "curator", curator_of)
 
 
 def numbers(owner: str, text: str) -> float | tuple[float, ...]:
@@ -145,8 +154,12 @@ def _priced(
     ledger: PricedBy = None,
     dataset: PricedFor = None,
 ) -> Guarantee:
-    """The target as the ledger that will be charged prices it, or one with this rule would."""
     asked = guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
+    return priced(asked, adaptive=adaptive, ledger=ledger, dataset=dataset)
+
+
+def priced(asked: Guarantee, *, adaptive: Rule | None, ledger: str | None, dataset: str | None) -> Guarantee:
+    """The target as the ledger that will be charged prices it, or one with this rule would."""
     if ledger is None and dataset is None:
         if adaptive is None or not isinstance(asked, ApproxDP):
             return asked
@@ -158,12 +171,23 @@ def _priced(
     return Ledger(ledger).priced(dataset, asked)
 
 
+def at_most_what_is_left(request: Request, *, ledger: bool) -> Request:
+    """A request for accuracies that names no limit: with a ledger, what is left there is the limit."""
+    return replace(request, target=None) if ledger and unlimited(request) else request
+
+
+def unlimited(request: Request) -> bool:
+    """Whether accuracies are wanted at any price."""
+    return bool(request.want) and request.target is not None and request.target == loosest(request.target)
+
+
 def _request(
     *,
     request: RequestFile = None,
     marginal: Annotated[
         list[str] | None, typer.Option(help="sex,income (joint) or income|sex (conditional); repeatable.")
     ] = None,
+    want: Wants = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     order: Order = None,
@@ -201,9 +225,14 @@ def _request(
     asked = Request() if request is None else Request.load(request)
     numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in numbers.values())
+    if want and said and epsilon is None and rho is None:  # the least ε at this δ is looked for
+        target: Guarantee | None = loosest(guarantee_of(**{**numbers, "epsilon": 1.0}))
+    else:
+        target = guarantee_of(**numbers) if said else None
     return asked.with_changes(
         tables=tuple(marginal) if marginal else None,
-        target=guarantee_of(**numbers) if said else None,
+        want=tuple(want) if want else None,
+        target=target,
         mechanism=mechanism,
         product=product,
         accounting=accounting,
@@ -228,7 +257,7 @@ def _unit(*, adjacency: AdjacencyOption = "replace-one", max_rows: MaxRows = 1) 
     return PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows)
 
 
-def _curator(
+def curator_of(
     table: TableAddress,
     *,
     schema: SchemaFile,
@@ -245,6 +274,7 @@ def _curator(
     ] = False,
     dry_run: DryRun = False,
 ) -> Curator:
+    """The private table that the options name, with its schema and its ledger."""
     if (seed is None) == not_private:
         raise InvalidArgument("dpbayes: --seed and --not-private go together: a seeded release is not private.")
     if seed is not None and ledger is not None:

@@ -14,11 +14,10 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger import export, tables
-from dpbayes.ledger.account import Account, Spending, mechanism
+from dpbayes.ledger.account import Account, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
-from dpbayes.ledger.replay import release
 from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.randomness import software
@@ -207,6 +206,14 @@ class Ledger:
             raise account.refusal(cost)
         placed = account.with_charge(entry, cost).spending(entry.serial)
         return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
+
+    def check(self, dataset: str, cost: Cost, *, schema: str = "") -> Account:
+        """Refuse what ``charge`` would refuse now, and charge nothing; the account, if it affords the cost."""
+        account = self.account(dataset)
+        self._check(account, cost, schema)
+        if not account.affords(cost):
+            raise account.refusal(cost)
+        return account
 
     def receipt(self, key: str) -> Receipt | None:
         """The receipt of the charge that was made with this key, if one was and was not taken back."""

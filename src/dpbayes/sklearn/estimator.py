@@ -16,13 +16,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from dpbayes.curator import LOOSEST, Curator
+from dpbayes.curator import Curator
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.coding import codes
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import text_of
 from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.jobs.base import LOOSEST
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
@@ -72,7 +73,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         accounting: "exact", or "published" for the papers' parameters (Dirichlet).
         split: "optimal" by the sizes of the tables, or "equal".
         estimate: "posterior", or "draw" for the papers' single draw.
-        tempered: spend a tenth of the budget on how far the model may trust itself (``dpbayes.temperature``).
+        tempered: spend a tenth of the budget on how far the model may trust itself. None does so where public numbers
+            say that it can do more than guess.
         ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
         dataset: the data set's name in the ledger.
         private: False fits the same model without noise, to compare with. It is not private, charges nothing, and
@@ -105,7 +107,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         accounting: Accounting = "exact",
         split: Literal["optimal", "equal"] = "optimal",
         estimate: Estimate = "posterior",
-        tempered: bool = True,
+        tempered: bool | None = None,
         ledger: Ledger | str | None = None,
         dataset: str = "sklearn",
         private: bool = True,
@@ -147,7 +149,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         schema = declared or self._schema(columns, labels, typed=_types(X))
         target = self.target if declared is not None else schema.names[-1]
         spec = NaiveBayes(target=target, features=tuple(columns), estimate=self.estimate)
-        tempered = self.tempered and not spec.draws and self.mechanism != "dirichlet" and self.accounting == "exact"
+        plain = spec.draws or self.mechanism == "dirichlet" or self.accounting != "exact"
+        tempered = False if plain else self.tempered
         job = Fit(
             model=spec,
             mechanism=self.mechanism if self.private else "auto",
