@@ -26,12 +26,13 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
+from dpbayes.ledger.history import ID_LENGTH
 from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release import numbers
-from dpbayes.release.words import ID_LENGTH, statement
 from dpbayes.release.words import checked as checked_about
+from dpbayes.release.words import statement
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger

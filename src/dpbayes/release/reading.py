@@ -23,7 +23,8 @@ def release_of(text: str | bytes, folder: Path | None = None) -> Release:
     except ReleaseError:
         raise
     except DpbayesError as problem:
-        raise ReleaseError(f"Release: {problem}") from None
+        said = " ".join(str(problem).split())  # a schema lists its faults line by line
+        raise ReleaseError(f"Release: {said}") from None
     except (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError, RecursionError):
         raise ReleaseError("Release: a part of the file is missing or malformed.") from None
 

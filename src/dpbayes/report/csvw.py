@@ -30,7 +30,7 @@ def csvw(release: Release) -> Record:
         "dc:description": said.get("purpose") or f"Tables of {release.dataset}.",
         "dc:rights": release.statement(),
         "dc:created": release.created,
-        "tables": [_table(release, table, name) for name, table in listed],
+        "tables": [_table(release, table, name) for name, table in listed if not table.long],
     }
     for key, term in (("author", "dc:creator"), ("contact", "dc:publisher"), ("supersedes", "dc:replaces")):
         if key in said:
