@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,19 @@ def test_bins_read_as_people_say_them(edges: tuple[float, ...], said: tuple[str,
 def test_categories_stay_as_they_are_declared_and_undeclared_levels_are_named() -> None:
     answered = Attribute(name="q", categories=("yes", "no"), unknown="drop", missing="category")
     assert labels(answered) == ("yes", "no", "not stated", "dropped")
-    assert labels(Attribute(name="q", categories=("other", "not stated"), missing="category"))[-1] != "not stated"
+    twice = labels(Attribute(name="q", categories=("other", "not stated"), missing="category"))
+    assert twice == ("other", "not stated (not stated)", "not stated (missing)")
+
+
+def test_labels_of_the_schema_win_and_stay_apart() -> None:
+    coded = Attribute(name="q", categories=("1", "2", "9"), labels={"1": "yes", "2": "no", "9": "no", "other": "else"})
+    assert labels(coded) == ("yes", "no (2)", "no (9)", "else")
+
+
+def test_days_are_named_by_the_first_and_the_last() -> None:
+    first, last = date(2026, 1, 1), date(2026, 7, 1)
+    assert labels(Attribute(name="d", dates=(first, last)))[0] == "2026-01-01 to 2026-06-30"
+    assert labels(Attribute(name="d", dates=(first, last), period="quarter"))[:2] == ("2026-Q1", "2026-Q2")
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8, unique=True), st.booleans())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from datetime import timedelta
 from itertools import pairwise
 
 from dpbayes.domain.attribute import DROPPED, MISSING, OTHER, Attribute
@@ -12,25 +14,35 @@ RESERVED = {DROPPED: "dropped", MISSING: "not stated", OTHER: "other"}
 
 
 def labels(attribute: Attribute) -> tuple[str, ...]:
-    """The levels of an attribute for people, in the order of the axis.
+    """The levels of an attribute for people, in the order of the axis: its labels, where the schema has them.
 
     Bins between whole numbers count completed units, as ages do; others say where they end. The exact edges are in
-    the schema.
+    the schema. No two levels read the same.
 
     >>> labels(Attribute(name="age", edges=(float("-inf"), 18, 25, 65, float("inf"))))
     ('under 18', '18 to 24', '25 to 64', '65 and over', 'other')
     >>> labels(Attribute(name="pay", edges=(0, 0.5, 15000, 30000), unknown="drop", missing="category"))
     ('0 to under 0.5', '0.5 to under 15,000', '15,000 to under 30,000', 'not stated', 'dropped')
-    >>> labels(Attribute(name="sex", categories=("1", "2"), labels={"1": "men", "2": "women", "other": "no answer"}))
-    ('men', 'women', 'no answer')
+    >>> labels(Attribute(name="sex", categories=("1", "2"), labels={"1": "male", "2": "female"}))
+    ('male', 'female', 'other')
     """
-    chosen, declared = dict(attribute.labels), _declared(attribute)
-    reserved = attribute.levels[len(declared) :]
-    words = declared + tuple(_free(RESERVED[level], declared) for level in reserved)
-    return tuple(chosen.get(level, word) for level, word in zip(attribute.levels, words, strict=True))
+    said, levels = dict(attribute.labels), attribute.levels
+    declared = _declared(attribute)
+    words = [*declared, *(RESERVED[level] for level in levels[len(declared) :])]
+    found = [said.get(level, word) for level, word in zip(levels, words, strict=True)]
+    times = Counter(found)
+    taken = {word for word in found if times[word] == 1}
+    for place, word in enumerate(found):
+        if times[word] > 1:
+            found[place] = _free(f"{word} ({levels[place]})", taken)
+            taken.add(found[place])
+    return tuple(found)
 
 
 def _declared(attribute: Attribute) -> tuple[str, ...]:
+    if attribute.dates and attribute.period is None:
+        last = [day - timedelta(days=1) for day in attribute.dates[1:]]
+        return tuple(f"{low} to {high}" for low, high in zip(attribute.dates, last, strict=False))
     if not attribute.edges:
         return attribute.declared
     whole = all(edge.is_integer() for edge in attribute.edges if math.isfinite(edge))
@@ -61,6 +73,8 @@ def number(value: float) -> str:
     return text.replace("-", "−", 1) if value < 0 else text
 
 
-def _free(word: str, taken: tuple[str, ...]) -> str:
-    """A reserved word that no declared category has."""
-    return word if word not in taken else f"{word} (undeclared)"
+def _free(word: str, taken: set[str]) -> str:
+    """The word, with apostrophes until no other level has it."""
+    while word in taken:
+        word += "'"
+    return word

@@ -10,7 +10,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import Html, table, tag
 from dpbayes.errors import DpbayesError
 from dpbayes.privacy.guarantee import guarantee_from_record
-from dpbayes.release.format import Paid, Release
+from dpbayes.release.format import Release, Table
 from dpbayes.report import words
 from dpbayes.report.figures import gauge
 
@@ -66,31 +66,40 @@ def _method(release: Release) -> list[Html]:
         ("tables priced together", str(sum(each.kind != "derived" for each in release.tables))),
         ("choice of the mechanism", release.choice),
     ]
-    for place, paid in enumerate(release.paid[:MOST_RECORDS]):
-        facts += _parameters(release, place, paid)
-    if len(release.paid) > MOST_RECORDS:
-        facts.append(("more mechanisms", f"{len(release.paid) - MOST_RECORDS}, in release.json"))
+    facts += _mechanisms(release)
     used = {name for each in release.asked for name in each.marginal.names}
     facts += [
-        (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}")
+        (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}{_source(axis.source)}")
         for axis in release.schema.attributes
         if axis.name in used
     ]
     return [table("The release and its public parameters", ("what", "value"), facts, class_="facts")]
 
 
-def _parameters(release: Release, place: int, paid: Paid) -> list[tuple[str, str]]:
-    """The law and the parameters of one mechanism, with the tables that it drew."""
-    record = paid.mechanism.record()
-    drew = [(number, each) for number, each in enumerate(release.tables, start=1) if each.by == place]
-    helping = [words.title(each) for _, each in drew if not each.asked]
-    which = _numbers([number for number, each in drew if each.asked])
-    if helping:
-        which = f"{which}{', and ' if which else ''}measured besides: {'; '.join(helping)}"
-    law = words.law(drew[0][1], record) if drew else "see the record below"
-    named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
-    said = ", ".join(f"{words.PARAMETERS.get(key, key)} {words.parameter(value)}" for key, value in named.items())
-    return [(which or "mechanism", f"{record.get('mechanism')}: {said}. Law: {law}.")]
+def _source(source: str) -> str:
+    """Where a list of levels comes from."""
+    return f". Source: {source.rstrip('.')}." if source else ""
+
+
+def _mechanisms(release: Release) -> list[tuple[str, str]]:
+    """The parameters of each mechanism with the tables that it drew, and then the laws, each once."""
+    facts, laws = [], {}
+    for place, paid in enumerate(release.paid[:MOST_RECORDS]):
+        record = paid.mechanism.record()
+        name = str(record.get("mechanism"))
+        drew = [(number, each) for number, each in enumerate(release.tables, start=1) if each.by == place]
+        helping = [words.title(each) for _, each in drew if not each.asked]
+        which = _numbers([number for number, each in drew if each.asked])
+        if helping:
+            which = f"{which}{', and ' if which else ''}measured besides: {'; '.join(helping)}"
+        if drew:
+            laws[name] = words.law(drew[0][1], record)
+        named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
+        said = ", ".join(f"{words.PARAMETERS.get(key, key)} {words.parameter(value)}" for key, value in named.items())
+        facts.append((which or "mechanism", f"{name}: {said}"))
+    if len(release.paid) > MOST_RECORDS:
+        facts.append(("more mechanisms", f"{len(release.paid) - MOST_RECORDS}, in release.json"))
+    return facts + [(f"law of {name}", law) for name, law in laws.items()]
 
 
 def _numbers(numbers: list[int]) -> str:
@@ -138,6 +147,16 @@ def file_stem(marginal: Marginal) -> str:
     return re.sub(r"\W+", "-", said).strip("-")[:40] or "table"
 
 
-def file_names(release: Release, suffix: str = "") -> list[str]:
-    """The file of numbers of each table."""
-    return [f"{number}-{file_stem(each.marginal)}{suffix}" for number, each in enumerate(release.asked, start=1)]
+def file_names(release: Release) -> list[str]:
+    """The file of numbers of each table that was asked for, without its ending."""
+    return [f"{number}-{file_stem(each.marginal)}" for number, each in enumerate(release.asked, start=1)]
+
+
+def numbered_files(release: Release, numbers: str) -> dict[str, Table]:
+    """The files of numbers, and the table in each; a long table that only helped has one too, to keep its values."""
+    found = {
+        f"{name}.{'parquet' if table.long else numbers}": table
+        for name, table in zip(file_names(release), release.asked, strict=True)
+    }
+    besides = (table for table in release.tables if not table.asked and table.long)
+    return found | {f"{at}-measured-{file_stem(table.marginal)}.parquet": table for at, table in enumerate(besides, 1)}

@@ -5,6 +5,7 @@ Parquet keeps the levels of the schema and every digit, as release.json does.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -54,7 +55,8 @@ class Column:
 def columns(release: Release, table: Table) -> list[Column]:
     """The columns of a table for people, one row per cell: labels, what was released, and estimates with intervals."""
     axes = release.axes(table)
-    positions = np.unravel_index(np.arange(len(table.values)), tuple(len(axis.levels) for axis in axes))
+    shape = tuple(len(axis.levels) for axis in axes)
+    positions = np.unravel_index(np.arange(math.prod(shape)), shape)
     found = []
     for axis, position in zip(axes, positions, strict=True):
         words = tuple(defused(word) for word in labels(axis))
@@ -70,7 +72,8 @@ def columns(release: Release, table: Table) -> list[Column]:
         typed = cells.astype(np.int64 if whole else np.float64)
         found.append(Column(name=free, kind="integer" if whole else "number", cells=typed, description=description))
 
-    add("released", table.values, DESCRIPTIONS["released"], whole=table.kind in WHOLE)
+    if table.kind != "derived":
+        add("released", table.values, DESCRIPTIONS["released"], whole=table.kind in WHOLE)
     for name, product in table.products.items():
         values, lower, upper = for_files(product.values, product.lower, product.upper)
         said = DESCRIPTIONS.get(name, name)
@@ -102,5 +105,10 @@ def write_numbers(release: Release, table: Table, path: Path, kind: Numbers) -> 
     from pyarrow import csv
 
     found = columns(release, table)
-    parts = [arrow.texts(each.words, each.cells) if each.words else arrow.numbers(each.cells) for each in found]
-    csv.write_csv(pyarrow.table(parts, names=[each.name for each in found]), path)
+    parts = [
+        arrow.texts([arrow.harmless(word) for word in each.words], each.cells)
+        if each.words
+        else arrow.numbers(each.cells)
+        for each in found
+    ]
+    csv.write_csv(pyarrow.table(parts, names=[arrow.harmless(each.name) for each in found]), path)

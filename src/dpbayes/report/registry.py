@@ -50,7 +50,7 @@ def entry(release: Release, deployment: Deployment) -> Record:
     if release.seeded:
         raise InvalidArgument("registry: a seeded release is not private, so there is nothing to register.")
     said, spent = about(release), release.spending
-    tables = words.listed_and([words.title(table) for table in release.tables], most=20)
+    tables = words.listed_and([words.title(table) for table in release.asked], most=20)
     basic: Record = {
         "name": title(release),
         "data_curators": [{"data_curator_name": deployment.curator, "data_curator_type": deployment.curator_type}],

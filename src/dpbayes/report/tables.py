@@ -24,6 +24,9 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
     view = View(release, source)
     parts = [tag("h2", f"Table {number}. {words.title(source)}", dir="auto")]
     parts += [tag("p", note, class_="warning") for note in source.notes]
+    if view.shares is None and not len(source.values):
+        parts.append(tag("p", caption(view), class_="note"))
+        return tag("section", *parts, id=f"table-{number}", class_="table")
     parts.append(_list(view) if view.column_axis is None else _cross(view, view.column_axis))
     notes = [*footnotes(view), *_left_out(view, file)]
     if notes:
@@ -79,6 +82,8 @@ def lines(view: View, most: int) -> tuple[list[str], list[tuple[str, ...]]]:
     """The columns and the first rows of a table as texts, for terminals: labels, percent, uncertainty."""
     shares, cells = view.shares, view.cells(view.kept)[:most]
     names = [" · ".join(view.names(cell)) for cell in cells]
+    if shares is None and not len(view.source.values):
+        return [], [(name,) for name in names]
     if shares is None:
         return ["released"], [(name, f"{view.source.values[cell]:g}") for name, cell in zip(names, cells, strict=True)]
     step = _step(view, shares, cells, 100.0)

@@ -43,7 +43,7 @@ def write_xlsx(release: Release, path: Path) -> None:
     styles = {"title": book.add_format({"bold": True, "font_size": 14}), "head": book.add_format({"bold": True})}
     styles |= {"wrap": book.add_format({"text_wrap": True, "valign": "top"})}
     _front(book.add_worksheet("About"), release, styles)
-    for number, table in enumerate(release.tables, start=1):
+    for number, table in enumerate(release.asked, start=1):
         _sheet(book.add_worksheet(f"Table {number}"), release, table, number, styles)
     book.close()
 
@@ -61,7 +61,7 @@ def _front(sheet: Any, release: Release, styles: dict[str, Any]) -> None:
         sheet.write_string(row, 0, name, styles["head"])
         sheet.write_string(row, 1, value, styles["wrap"])
     start = 3 + len(facts)
-    for row, (number, table) in enumerate(enumerate(release.tables, start=1), start=start):
+    for row, (number, table) in enumerate(enumerate(release.asked, start=1), start=start):
         sheet.write_url(row, 0, f"internal:'Table {number}'!A1", string=f"Table {number}")
         sheet.write_string(row, 1, words.title(table))
 

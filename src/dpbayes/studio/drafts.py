@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dpbayes.domain import codec, durable
 from dpbayes.domain.attribute import Attribute
@@ -35,13 +36,15 @@ class Declared:
     use: str = "ignore"
     """``use``, ``ignore`` or ``person``."""
     values: str = "categories"
-    """``categories`` or ``edges``."""
+    """``categories``, ``edges``, or ``file``: something that only a schema file can say, such as dates."""
     text: str = ""
     """The list as typed: one category per line, or edges."""
     source: str = ""
     """Where the list comes from."""
     unknown: str = "other"
     missing: str = "other"
+    full: dict[str, Any] = field(default_factory=dict)
+    """The whole declaration where it came from a file or a known list: with recodes, labels or dates."""
 
     @classmethod
     def of(cls, attribute: Attribute, kind: str) -> Declared:
@@ -49,14 +52,18 @@ class Declared:
         edges = [f"{edge:g}" if edge != int(edge) else str(int(edge)) for edge in attribute.edges if abs(edge) < 1e15]
         if len(edges) < len(attribute.edges):
             edges = [repr(edge) for edge in attribute.edges]
+        values = "edges" if attribute.edges else "categories" if attribute.categories else "file"
+        text = {"edges": ", ".join(edges), "categories": "\n".join(attribute.categories)}
         return cls(
             name=attribute.name,
             kind=kind,
             use="use",
-            values="edges" if attribute.edges else "categories",
-            text=", ".join(edges) if attribute.edges else "\n".join(attribute.categories),
+            values=values,
+            text=text.get(values, "\n".join(attribute.levels)),
+            source=attribute.source,
             unknown=attribute.unknown,
             missing=attribute.missing,
+            full=_alone(attribute).record()["attribute"][0],  # type: ignore[index]
         )
 
     @property
@@ -70,12 +77,27 @@ class Declared:
         return tuple(lines)
 
     def attribute(self) -> Attribute:
-        """The attribute, or a sentence about what is missing."""
+        """The attribute, or a sentence about what is missing. A whole declaration holds until something is changed."""
+        if self.full:
+            whole = Schema.from_record({**_NOBODY, "attribute": [self.full]}).attributes[0]
+            if self == replace(Declared.of(whole, self.kind), use=self.use):
+                return whole
+        if self.values == "file":
+            raise SchemaError(f"Schema: {self.name!r} is declared in a file. Change it there.")
         if not self.listed:
             what = "its edges" if self.values == "edges" else "its categories"
             raise SchemaError(f"Schema: {self.name!r} is to be used, and {what} are not listed yet.")
         key = "edges" if self.values == "edges" else "categories"
-        return Attribute(name=self.name, unknown=self.unknown, missing=self.missing, **{key: self.listed})  # type: ignore[arg-type]
+        rules = {"unknown": self.unknown, "missing": self.missing, "source": self.source}
+        return Attribute(name=self.name, **rules, **{key: self.listed})  # type: ignore[arg-type]
+
+
+_NOBODY: dict[str, object] = {"id": "alone", "adjacency": "add-remove"}
+
+
+def _alone(attribute: Attribute) -> Schema:
+    """A schema of one attribute: it knows how to write it down."""
+    return Schema(id="alone", unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE), attributes=(attribute,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,15 +143,19 @@ class Draft:
                 found[each.name] = str(problem).removeprefix("Schema: ")
         return found
 
-    def declared(self) -> Schema:
-        """The schema that this amounts to, or the first fault of it."""
-        return Schema(
-            id=self.id,
-            unit=self.unit(),
-            person=self.person,
-            records=self.records if self.adjacency == Adjacency.REPLACE_ONE else None,
-            attributes=tuple(each.attribute() for each in self.used),
-        )
+    def declared(self, before: Schema | None = None) -> Schema:
+        """The schema that this amounts to, or the first fault of it.
+
+        What the schema file says of columns that were not changed stays, such as public totals.
+        """
+        attributes = tuple(each.attribute() for each in self.used)
+        public = self.records if self.adjacency == Adjacency.REPLACE_ONE else None
+        said = {"id": self.id, "unit": self.unit(), "person": self.person, "records": public}
+        known = {each.name: each for each in before.attributes} if before is not None else {}
+        same = [each.name for each in attributes if each == known.get(each.name)]
+        if before is None or not same:
+            return Schema(**said, attributes=attributes)  # type: ignore[arg-type]  # by name
+        return replace(before.project(same), **said, attributes=attributes)  # type: ignore[arg-type]
 
     def with_schema(self, schema: Schema, columns: Sequence[Column]) -> Draft:
         """The draft as a schema file says it, for a table with these columns."""
@@ -163,6 +189,8 @@ class Drafts:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.state = folder.start / STATE
+        if self.state.is_symlink():
+            raise InvalidArgument(f"studio: {STATE} in the start folder is a link. Remove it: the studio writes there.")
 
     def all(self) -> list[Draft]:
         """Every draft that can be read."""
@@ -202,6 +230,11 @@ class Drafts:
             number += 1
             name = f"{stem}-{number}"
         return self.save(Draft(name=name, **said))  # type: ignore[arg-type]
+
+    def forget(self, draft: Draft) -> None:
+        """Take a draft off the list."""
+        with _writable():
+            (self.state / f"{draft.name}.json").unlink(missing_ok=True)
 
     def schema(self, draft: Draft) -> Schema:
         """The schema file of a draft, which must have been written by now."""
