@@ -208,7 +208,7 @@ def test_constant_columns_and_empty_classes_do_no_harm():
 
 def test_the_temperature_is_paid_from_the_same_budget():
     X, y = frame(500)
-    nb = estimator().fit(X, y)
+    nb = estimator(tempered=True).fit(X, y)
     assert nb.model_.temperature in CANDIDATES
     release = nb.release_
     [choice] = [paid.mechanism for paid in release.paid if isinstance(paid.mechanism, Selection)]

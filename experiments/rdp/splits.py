@@ -78,7 +78,7 @@ def split(name: str, repetition: int, only: Iterable[str] | None = None) -> Spli
 
 
 def binned(values: pd.Series) -> bool:
-    """Whether a column is a number with too many values to be categories."""
+    """Whether a column is a number with too many values to be categories; asked of the training part."""
     return values.dtype.kind in "if" and values.nunique() > MOST_VALUES
 
 
@@ -95,7 +95,7 @@ def bins(seen: pd.Series) -> tuple[list[float], np.ndarray]:
 
 def _coded(values: pd.Series, training: np.ndarray) -> tuple[np.ndarray, int]:
     """Codes and their number."""
-    if not binned(values):
+    if not binned(values[training]):
         found, codes = np.unique(values.to_numpy(), return_inverse=True)
         return codes, len(found)
     kept, inner = bins(values[training])

@@ -26,9 +26,9 @@ from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import already, check_superseded, line
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.about import checked
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
+from dpbayes.release.words import checked
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.sources import open_table, public_address
 
@@ -82,13 +82,14 @@ class Curator:
         """Calibrate a job or a request. Looks at the schema, the column names and the ledger's rule, never at rows."""
         said = dict(about or {})
         if isinstance(job, Request):
-            target, said = target or job.guarantee(), {**job.about, **said}
+            target, said = target or (job.target if job.want else job.guarantee()), {**job.about, **said}
             job = job.job(self.schema)
-        if target is None:
-            raise InvalidArgument("Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6).")
         said = checked(said)
         self._say("calibrating")
-        plan = planned(as_job(job), self.schema, target, ledger=self._ledger)
+        asked = as_job(job)
+        if (suiting := getattr(asked, "suiting", None)) is not None:
+            asked = suiting(self._engine)
+        plan = planned(asked, self.schema, target, ledger=self._ledger)
         plan.job.check(self._engine, plan)
         return replace(plan, publication=said)
 
@@ -125,8 +126,9 @@ class Curator:
     ) -> Release:
         """Make a release: plan it, pay for it, draw it, and write it to the folder ``out`` if there is one.
 
-        A plan of this curator's own may be given instead of a job.
-        A ``Request`` brings its own target. ``about`` is for readers: title, author, contact, purpose, supersedes.
+        A plan of this curator's own may be given instead of a job. A ``Request`` brings its own target. Where a job
+        wants accuracies, the target is the most that is allowed, by default what is left in the ledger, and the least
+        that is needed is paid and promised. ``about`` is for readers: title, author, contact, purpose, supersedes.
         Without ``estimates`` it holds what was drawn and no more; they are computed when it is saved.
         """
         plan = self._trusted(job) if isinstance(job, Plan) else self.plan(job, target, about=about)

@@ -152,3 +152,20 @@ def test_every_command_has_help_with_an_example():
             "  ", " "
         )
     assert set(COMMANDS)
+
+
+def test_plan_finds_the_least_budget_for_wanted_accuracies(tmp_path):
+    schema = tmp_path / "people.toml"
+    schema.write_text(
+        'id = "people"\nadjacency = "replace-one"\nrecords = 3000\n'
+        '[[attribute]]\nname = "sex"\ncategories = ["F", "M"]\n'
+        '[[attribute]]\nname = "income"\ncategories = ["low", "high"]\n'
+    )
+    asked = ("plan", "--schema", str(schema), "--want", "income|sex ± 2 points", "--want", "sex ± 20 records")
+    found = call(*asked, "--delta", "1e-6")
+    assert 0 < found["least"]["epsilon"] < 3
+    assert found["want"] == ["income|sex ± 2 points", "sex ± 20 records"]
+    assert "delta" not in call(*asked)["least"]
+    assert "out of reach" in refused(*asked, "--epsilon", "0.001", "--delta", "1e-6")
+    assert "--cells and --records" in refused("plan", "--epsilon", "1")
+    assert "expected --schema" in refused("plan", "--want", "sex ± 3 records")

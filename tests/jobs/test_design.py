@@ -14,7 +14,8 @@ from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUn
 from dpbayes.domain.margin import Margin
 from dpbayes.inference import GaussianNoise, Measurement
 from dpbayes.inference.posterior import Posterior as Joint
-from dpbayes.jobs.forecast import design_of, forecast, half_error
+from dpbayes.jobs.design import half_error
+from dpbayes.jobs.forecast import design_of, forecast
 from dpbayes.jobs.preview import preview
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.cost import Cost
@@ -118,7 +119,7 @@ def test_the_forecast_is_the_error_of_the_law_that_reads_the_release(adjacency: 
     for found in forecast(plan):
         variance = law.linear(found.marginal.names)[1]
         np.testing.assert_allclose(variance, found.standard_error**2, rtol=1e-9)
-        assert found.records == pytest.approx(1.959964 * found.standard_error, rel=1e-6)
+        assert found.records == pytest.approx(2.004654 * found.standard_error, rel=1e-6)
         assert found.points is None
 
 
@@ -141,7 +142,7 @@ def test_the_error_of_a_share_of_one_half_is_that_of_the_difference_it_stands_fo
     variance = Joint(measured, sizes, records=1000).functional({("sex", "income"): weights})[1][0, 0]
     design = design_of(plan)
     assert design is not None
-    assert half_error(design, Marginal.parse("income|sex")) == pytest.approx(math.sqrt(variance), rel=1e-9)
+    assert half_error(design, ("sex", "income"), ("sex",)) == pytest.approx(math.sqrt(variance), rel=1e-9)
 
 
 def test_a_forecast_states_points_where_the_number_of_records_is_known_or_guessed() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, PrivacyUnit
-from dpbayes.jobs.temperature import CANDIDATES, GRAINS, choose_temperature, record_losses
+from dpbayes.jobs.temperature import CANDIDATES, FOUND, GRAINS, SURE, choose_temperature, record_losses, worth_it
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.sklearn import PrivateCategoricalNB
@@ -108,3 +108,34 @@ def test_a_table_in_which_one_power_is_best_by_far_has_that_temperature(model: N
     selection = Selection(sharpness=1.0, unit=PrivacyUnit(adjacency="replace-one"))
     assert choose_temperature(model, table(records), selection) == 1.0
     assert choose_temperature(model, table(records), selection, np.random.default_rng(1)) == 1.0
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_a_choice_that_is_worth_it_comes_near_the_best_as_often_as_it_says(adjacency: Adjacency) -> None:
+    unit, bound = PrivacyUnit(adjacency=adjacency), 3 + math.log(2)
+    made = Selection(sharpness=0.5, unit=unit)
+    spread = GRAINS * (2 if unit.replaces else 1)
+    least = next(n for n in range(1, 10**6) if worth_it(made, records=n, classes=2))
+    assert not worth_it(made, records=None, classes=2)
+    assert not worth_it(made, records=least - 1, classes=2)
+    worse = least * FOUND / bound * GRAINS  # every other candidate loses a tenth of a nat per record
+    weights = [math.exp(-made.sharpness * each / spread) for each in (0.0, *[worse] * (len(CANDIDATES) - 1))]
+    assert weights[0] / sum(weights) >= SURE
+    assert weights[0] / sum(weights) <= SURE + 0.01
+
+
+def test_a_fit_buys_a_temperature_by_default_only_where_it_is_worth_it() -> None:
+    from dpbayes import ApproxDP, Attribute, Fit, NaiveBayes, Schema
+
+    def plan(records: int, tempered: bool | None) -> int:
+        schema = Schema(
+            id="d",
+            unit=PrivacyUnit(adjacency="replace-one"),
+            records=records,
+            attributes=tuple(Attribute(name=name, categories=("a", "b")) for name in ("x", "y")),
+        )
+        made = Fit(model=NaiveBayes(target="y"), tempered=tempered).plan(schema, ApproxDP(epsilon=1, delta=1e-6))
+        return sum(isinstance(paid.mechanism, Selection) for paid in made.paid)
+
+    assert [plan(100, None), plan(100, True), plan(100, False)] == [0, 1, 0]
+    assert [plan(10**6, None), plan(10**6, True), plan(10**6, False)] == [1, 1, 0]

@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.releases import KINDS, LEVELS, REPLACE, a_release, charged, levels_of, release_of
 
-import dpbayes.report
 from dpbayes import ApproxDP, Attribute, Dirichlet, Gaussian, PrivacyUnit, Release, Schema
-from dpbayes.domain.markup import tag
+from dpbayes.domain.markup import style, tag
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.release.products import completed
 from dpbayes.report.figures import SHADES, WIDTH, Bar, Scale
 from dpbayes.report.page import report_html
 
 VOID = {"meta"}
-STYLE = Path(dpbayes.report.__file__).with_name("style.css").read_text(encoding="utf-8")
+STYLE = style()
 
 
 class Page(HTMLParser):

@@ -16,6 +16,7 @@ from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
+from dpbayes.jobs.wanted import loosest
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.adaptive import AdaptiveDP, Rule
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit
@@ -66,6 +67,13 @@ Linf = Annotated[float | None, typer.Option("--linf", help="Dirichlet: Δ∞ of 
 RequestFile = Annotated[
     Path | None, typer.Option(help="Request file: tables, guarantee, title, purpose. Other options win over it.")
 ]
+Wants = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How exact a table has to be: 'income|sex ± 1 point' or 'region ± 50 records'; repeatable. The guarantee "
+        "is then the most that is allowed, and the least that is needed is taken."
+    ),
+]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release: its JSON file, or the folder that holds it.")]
 
 
@@ -91,7 +99,7 @@ def unit(command: F) -> F:
 
 def curator(command: F) -> F:
     """Give a command the options of a private table with schema and ledger, as its parameter ``curator``."""
-    return _composed(command, "curator", _curator)
+    return _composed(command, "curator", curator_of)
 
 
 def numbers(owner: str, text: str) -> float | tuple[float, ...]:
@@ -168,6 +176,7 @@ def _request(
     marginal: Annotated[
         list[str] | None, typer.Option(help="sex,income (joint) or income|sex (conditional); repeatable.")
     ] = None,
+    want: Wants = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     order: Order = None,
@@ -205,9 +214,15 @@ def _request(
     asked = Request() if request is None else Request.load(request)
     numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in numbers.values())
+    target = None
+    if said and (want or asked.want) and epsilon is None and rho is None:
+        target = loosest(guarantee_of(**{**numbers, "epsilon": 1.0}))  # the least at this δ is looked for
+    elif said:
+        target = guarantee_of(**numbers)
     return asked.with_changes(
         tables=tuple(marginal) if marginal else None,
-        target=guarantee_of(**numbers) if said else None,
+        want=tuple(want) if want else None,
+        target=target,
         mechanism=mechanism,
         product=product,
         accounting=accounting,
@@ -232,7 +247,7 @@ def _unit(*, adjacency: AdjacencyOption = "replace-one", max_rows: MaxRows = 1) 
     return PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows)
 
 
-def _curator(
+def curator_of(
     table: TableAddress,
     *,
     schema: SchemaFile,
@@ -249,6 +264,7 @@ def _curator(
     ] = False,
     dry_run: DryRun = False,
 ) -> Curator:
+    """The private table that the options name, with its schema and its ledger."""
     if (seed is None) == not_private:
         raise InvalidArgument("dpbayes: --seed and --not-private go together: a seeded release is not private.")
     if seed is not None and ledger is not None:

@@ -17,6 +17,8 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.planner import Measure, Plan, Question, plan
 from dpbayes.jobs.request import Request
+from dpbayes.jobs.wanted import loosest
+from dpbayes.privacy.guarantee import PureDP
 
 _NO_SCHEMA = "Without --schema."
 
@@ -52,7 +54,9 @@ def plan_command(
     ] = 1.0,
     adaptive: options.Adaptive = None,
     dataset: options.PricedFor = None,
-    chart: Annotated[Path | None, typer.Option(help=f"Also draw a chart: .png, .svg or .html. {_NO_SCHEMA}")] = None,
+    chart: Annotated[
+        Path | None, typer.Option(help=f"Also draw a chart: .svg, .html, .png or .pdf. {_NO_SCHEMA}")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how exact the tables of a request will be; or rank the mechanisms for a table of any size.
@@ -61,12 +65,16 @@ def plan_command(
     ledger would take the release.
 
     Example: dpbayes plan --schema people.toml --request request.toml --ledger people.ledger
+
+    Example: dpbayes plan --schema people.toml --want 'income|sex ± 1 point' --want 'region ± 50 records' --delta 1e-6
     """
     if schema is not None:
         _plan_tables(request, Schema.load(schema), ledger, out, as_json=as_json)
         return
+    if request.want:
+        raise InvalidArgument("plan: expected --schema, which says how large the tables are, with --want.")
     if cells is None or records is None or out is not None:
-        raise InvalidArgument("plan: expected --schema with tables, or --cells with --records.")
+        raise InvalidArgument("plan: expected --schema with tables, or --cells and --records.")
     question = Question(
         cells=cells,
         records=records,
@@ -81,7 +89,7 @@ def plan_command(
         say("simulating releases of made-up tables")
         made = plan(question, error=error)
     if chart is not None:
-        _save_chart(made, chart)
+        made.plot(chart)
     if as_json:
         print_json(_record(made, error))
     else:
@@ -92,17 +100,19 @@ def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path
     from dpbayes.cli import dry_run
     from dpbayes.jobs.base import planned
 
+    target = request.target if request.want else request.guarantee()
     if ledger is None:
-        made = planned(request.job(schema), schema, request.guarantee())
-        dry_run.show(replace(made, publication=request.about), affords=None, out=out, already=[], as_json=as_json)
+        limit = loosest(PureDP(epsilon=1.0)) if target is None else target
+        made = replace(planned(request.job(schema), schema, limit), publication=request.about)
+        dry_run.show(made, affords=None, out=out, already=[], as_json=as_json)
         return
     from dpbayes.ledger.history import already
     from dpbayes.ledger.ledger import Ledger
 
     book = Ledger(ledger)
-    made = planned(request.job(schema), schema, request.guarantee(), ledger=book)
+    made = replace(planned(request.job(schema), schema, target, ledger=book), publication=request.about)
     dry_run.show(
-        replace(made, publication=request.about),
+        made,
         affords=lambda plan: book.check(schema.id, plan.cost, schema=schema.digest),
         out=out,
         already=already(book.account(schema.id), made.wanted),
@@ -173,16 +183,3 @@ def _print(made: Plan, error: float | None) -> None:
     for label, reason in made.impossible:
         tell_people(f"{label}: {reason}.")
     tell_people(made.why, "bold")
-
-
-def _save_chart(made: Plan, path: Path) -> None:
-    from dpbayes.report.charts import Bar, save_bars
-
-    question = made.question
-    save_bars(
-        path,
-        [Bar(label=p.label, value=p.mean, upper=p.quantile, highlighted=p is made.choice) for p in made.predictions],
-        title=f"Predicted error at {question.target} ({question.cells} cells, {question.records:,} records)",
-        axis=f"{NAMES[question.measure]}, mean; the line ends where {1 - question.failure:.0%} of errors lie below",
-        note=made.why,
-    )

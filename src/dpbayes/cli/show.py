@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 def show_command(
     model: options.ReleaseFile,
     node: Annotated[str | None, typer.Option(help="Show the table of this attribute.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it into a PNG, SVG or PDF file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it into an SVG, HTML, PNG or PDF file.")] = None,
     public_test: Annotated[
         str | None, typer.Option(help="Public records with known classes: accuracy, cross-entropy, calibration curve.")
     ] = None,
@@ -35,14 +35,17 @@ def show_command(
 ) -> None:
     """Show a fitted model: its promise, its tables, how well it predicts on public records.
 
-    Example: dpbayes show network --node income --plot network.png
+    Example: dpbayes show network --node income --plot network.svg
     """
     read = Release.load(model).build()
     scored = None if public_test is None else _scores(read, public_test)
     if plot is not None:
-        from dpbayes.report.plots import save_model
+        from dpbayes.report import models as pictures
 
-        save_model(plot, read, node=node, scored=scored)
+        drawn = [pictures.network_picture(read.network, f"{read.kind} of {read.published.schema.id}")]
+        drawn += [] if node is None else [pictures.table_picture(read.network, node, read.published.schema)]
+        drawn += [] if scored is None else [pictures.calibration_picture(scored)]
+        pictures.stacked(drawn, drawn[0].title).save(plot)
     if bif is not None:
         from dpbayes.models.interchange import to_bif
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dpbayes.domain.markup import table
+from dpbayes.domain.markup import embedded, table
 
 Facts = Sequence[tuple[str, str]]
 
@@ -26,8 +26,8 @@ def as_text(title: str, facts: Facts = ()) -> str:
 
 
 def as_html(title: str, facts: Facts = ()) -> str:
-    """The same as a table; whatever is in it is text."""
-    return str(table(shortened(title, 2 * WIDTH), ("what", "value"), _shown(facts)))
+    """The same as a table in the style of the report; whatever is in it is text."""
+    return embedded(table(shortened(title, 2 * WIDTH), ("what", "value"), _shown(facts), class_="facts"))
 
 
 def listed(items: Iterable[object], most: int = MOST) -> str:

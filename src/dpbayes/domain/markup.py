@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 
 
 class Html(str):
@@ -24,6 +26,17 @@ def tag(name: str, *children: str, **attributes: object) -> Html:
         if value is not None
     )
     return Html(f"<{name}{listed}>{joined(children)}</{name}>")
+
+
+def style() -> str:
+    """The style sheet of everything that the library draws."""
+    return Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+
+
+def embedded(body: Html) -> str:
+    """A part of a page that brings the style along: for notebooks."""
+    scoped = re.sub(r"@page [^}]*}", "", style()).replace(":root", ":scope").replace("\nbody {", "\n:scope {")
+    return str(tag("div", Html(f"<style>@scope (.dpbayes) {{{scoped}}}</style>"), body, class_="dpbayes"))
 
 
 def joined(parts: Iterable[str]) -> Html:

@@ -60,6 +60,7 @@ def best_split(
     *,
     weights: Sequence[float] | None = None,
     errors: Sequence[float] | None = None,
+    groups: Sequence[Axes] | None = None,
     kind: Kind = "gaussian",
     exact: Sequence[Axes] = ((),),
 ) -> Split:
@@ -76,6 +77,8 @@ def best_split(
         weights: Of the wanted tables; alike by default. Numbers of cells make all cells weigh alike.
         errors: Wanted standard errors instead of weights: then the objective is the whole precision 1/σ² (the whole
             1/scale², for Laplace noise) that is needed, in the units of the errors.
+        groups: With errors, for each table the attributes within whose combinations shares are taken, or (): then the
+            error is that of c − n/2, for a cell c of a group n, which is n times that of a share of one half.
         kind: Gaussian noise, whose precisions add up to the budget, or Laplace noise, whose 1/scale do.
         exact: Tables that are public already: (), the number of records, unless it is private, and public margins.
 
@@ -86,12 +89,10 @@ def best_split(
     _checks.one_of(OWNER, ("gaussian", "laplace"), kind=kind)
     tables = [tuple(name for name in sizes if name in axes) for axes in wanted]
     _check(sizes, wanted, tables, weights, errors)
-    problem = _Problem(sizes, list(dict.fromkeys(tables)), kind, exact)
     if errors is not None:
-        targets: dict[Axes, float] = {}
-        for axes, error in zip(tables, errors, strict=True):
-            targets[axes] = min(targets.get(axes, math.inf), error)
-        return problem.reaching(np.array([targets[axes] for axes in problem.wanted]))
+        within = [tuple(name for name in sizes if name in each) for each in groups or [()] * len(tables)]
+        return _Problem(sizes, tables, kind, exact, within).reaching(np.array(errors, dtype=np.float64))
+    problem = _Problem(sizes, list(dict.fromkeys(tables)), kind, exact)
     given = np.zeros(len(problem.wanted))
     for axes, weight in zip(tables, weights if weights is not None else [1.0] * len(tables), strict=True):
         given[problem.wanted.index(axes)] += weight
@@ -111,7 +112,9 @@ def optimum(sizes: Sizes, wanted: Sequence[Axes], *, exact: Sequence[Axes] = (()
 class _Problem:
     """The wanted tables, the tables that may be measured, and how each residual matters to each of them."""
 
-    def __init__(self, sizes: Sizes, wanted: list[Axes], kind: Kind, exact: Sequence[Axes]) -> None:
+    def __init__(
+        self, sizes: Sizes, wanted: list[Axes], kind: Kind, exact: Sequence[Axes], groups: Sequence[Axes] = ()
+    ) -> None:
         self.sizes, self.wanted, self.kind = sizes, wanted, kind
         known = set(closure([tuple(name for name in sizes if name in axes) for axes in exact]))
         self.parts = [axes for axes in closure(wanted) if axes not in known]
@@ -121,7 +124,7 @@ class _Problem:
 
         def matrix(tables: list[Axes], value: str) -> csr_array:
             entries = [
-                (row, place[part], self._entry(axes, part, value))
+                (row, place[part], self._entry(axes, part, value, groups[row] if groups and value == "need" else ()))
                 for row, axes in enumerate(tables)
                 for part in subsets(axes)
                 if part in place
@@ -133,9 +136,17 @@ class _Problem:
         self.need = matrix(wanted, "need")
         self.cost = np.array([math.prod(1 - 1 / sizes[name] for name in part) for part in self.parts])
 
-    def _entry(self, axes: Axes, part: Axes, value: str) -> float:
+    def _entry(self, axes: Axes, part: Axes, value: str, group: Axes) -> float:
+        """1/n_{A∖C}; or Π_{i∈C}(1 − 1/n_i)/n_{A∖C}², times (1 − n_{A∖J}/2)² for C ⊆ J where c − n/2 is wanted.
+
+        The coefficient of a residual of the group J in c is 1/n_{A∖C}, and in n it is n_{A∖J} times as large.
+        """
         rest = cells(without(axes, part), self.sizes)
-        return 1 / rest if value == "reach" else math.prod(1 - 1 / self.sizes[name] for name in part) / rest**2
+        if value == "reach":
+            return 1 / rest
+        found = math.prod(1 - 1 / self.sizes[name] for name in part) / rest**2
+        inside = bool(group) and set(part) <= set(group)
+        return found * (1 - cells(without(axes, group), self.sizes) / 2) ** 2 if inside else found
 
     def variances(self, shares: Floats) -> Floats:
         """Of a cell of each wanted table."""

@@ -64,6 +64,15 @@ def symmetric(y: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
     return spread.end(y, z), spread.end(y, -z)
 
 
+def reach(level: float) -> float:
+    """Half the width of an assisted interval of a large count, in standard deviations: the prior is of no help there.
+
+    >>> round(reach(0.95), 3)
+    2.005
+    """
+    return float(ndtri(1 - (1 - level) * SAME_DATA / 2))
+
+
 def assisted(cells: Cells, law: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
     """The interval whose regions [θ + √V·z_{α(1−s)}, θ + √V·z_{1−αs}] have the s that the prior predictive prefers.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
@@ -157,15 +157,36 @@ def as_job(asked: object) -> Job:
     raise InvalidArgument(f"Curator: expected a job such as Tables or NaiveBayes, got a {type(asked).__name__}.")
 
 
-def planned(job: Job, schema: Schema, target: Guarantee, *, ledger: Ledger | None = None) -> Plan:
-    """A job calibrated to a target as its ledger prices it. Looks at public things only."""
+def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledger | None = None) -> Plan:
+    """A job calibrated to a target as its ledger prices it. Looks at public things only.
+
+    Where the job wants accuracies, the target is the most that is allowed, by default what is left in the ledger.
+    """
+
+    def priced(asked: Guarantee) -> Guarantee:
+        return asked if ledger is None else ledger.priced(schema.id, asked)
+
+    wants = bool(getattr(job, "want", ()))
+    if target is None and wants and ledger is not None:
+        target = ledger.account(schema.id).rest()
+    if target is None:
+        most = ", or a ledger, since accuracies need a limit" if wants else ""
+        raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
     if target.size > LOOSEST:
         raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
     for name in ("order", "omega"):
         if math.isinf(getattr(target, name, None) or 1.0):
             raise InvalidArgument(f"Curator: expected a finite {name}; ask for pure DP or zCDP instead.")
-    rule = target if ledger is None else ledger.priced(schema.id, target)
-    return replace(job.plan(schema, rule), target=target)
+    if wants:
+        target = cast("Wanting", job).least(schema, target, priced)
+    return replace(job.plan(schema, priced(target)), target=target)
+
+
+class Wanting(Protocol):
+    """A job that may want accuracies instead of a guarantee."""
+
+    def least(self, schema: Schema, most: Guarantee, priced: Callable[[Guarantee], Guarantee]) -> Guarantee:
+        """The least guarantee that gives what is wanted."""
 
 
 def plan_record(plan: Plan) -> Record:

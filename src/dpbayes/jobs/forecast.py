@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import ndtri
-
 from dpbayes.domain.marginal import Marginal
+from dpbayes.inference.intervals import reach
 from dpbayes.jobs.base import Plan
+from dpbayes.jobs.design import half_error
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -25,8 +25,6 @@ HALF = 0.5
 """Of shares within groups, one of a half is forecast, as is usual in surveys."""
 
 NOISY = (Dirichlet, Gaussian, Laplace)
-
-_Z = float(ndtri(0.975))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ class TableForecast:
     standard_error: float
     """Of a cell, in records."""
     records: float
-    """± of a cell, in records: half the width of a 95 % interval."""
+    """± of a cell, in records: half the width of an interval of the job's level, 95 % by default."""
     points: float | None
     """± of a cell's share of all records, in percentage points; None if their number is not known or guessed."""
     group_records: float | None
@@ -82,33 +80,21 @@ def expected(plan: Plan) -> int | None:
 
 def _forecast(marginal: Marginal, plan: Plan, design: Design) -> TableForecast:
     schema, known = plan.schema, expected(plan)
+    z = reach(getattr(plan.job, "level", 0.95))
     error = math.sqrt(design.variance(marginal.names))
     groups = math.prod(marginal.shape(schema)[: len(marginal.given)])
     typical = known / groups if known and marginal.given else None
-    doubt = half_error(design, marginal) if marginal.given else error
+    doubt = half_error(design, marginal.names, marginal.given) if marginal.given else error
     return TableForecast(
         marginal=marginal,
         cells=marginal.size(schema),
         groups=groups,
         standard_error=error,
-        records=_Z * error,
-        points=None if known is None else min(100 * _Z * error / known, 100.0),
+        records=z * error,
+        points=None if known is None else min(100 * z * error / known, 100.0),
         group_records=typical,
-        group_points=None if typical is None else min(100 * _Z * doubt / typical, 100.0),
-        readable_from=math.ceil(_Z * doubt / (READABLE * (HALF if marginal.given else 1.0))),
+        group_points=None if typical is None else min(100 * z * doubt / typical, 100.0),
+        readable_from=math.ceil(z * doubt / (READABLE * (HALF if marginal.given else 1.0))),
         derived_from=design.derived.get(marginal),
         measured=marginal not in design.derived,
     )
-
-
-def half_error(design: Design, marginal: Marginal) -> float:
-    """Standard deviation of c − θn for a share θ of one half in a group of n: √(v_c − 2θ·cov + θ²·v_n)
-
-    Symbols: c cell, n its group, v_c, v_n, cov their variances and covariance; over n it is the error of the share.
-    Source: [Fieller54]; docs/explanation/proofs/residual-basis.md.
-    Adjacency: none, this is post-processing.
-    """
-    cell = design.variance(marginal.names)
-    group = design.variance(marginal.given)
-    both = design.covariance(marginal.names, marginal.given)
-    return math.sqrt(max(cell - 2 * HALF * both + HALF**2 * group, 0.0))

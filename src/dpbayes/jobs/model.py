@@ -18,7 +18,7 @@ from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, selection_for
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, by_cells, calibrated, merged, spread
-from dpbayes.jobs.temperature import choose_temperature
+from dpbayes.jobs.temperature import choose_temperature, worth_it
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.base import Model, ModelSpec
@@ -42,7 +42,8 @@ class Fit:
         accounting: ``exact``, or ``published`` for the papers' parameters.
         split: ``optimal`` by the sizes of the tables, or ``equal``.
         expected_records: a public guess at the number of records, where the schema declares none.
-        tempered: spend a tenth of the budget on how far a naive Bayes model may trust itself.
+        tempered: spend a tenth of the budget on how far a naive Bayes model may trust itself. Left out, it is spent
+            where public numbers say that the choice can do more than guess, and the engine can make it.
         edges: numeric attributes whose edges are bought with another tenth.
     """
 
@@ -52,7 +53,7 @@ class Fit:
     accounting: Accounting = "exact"
     split: Literal["optimal", "equal"] = "optimal"
     expected_records: int | None = None
-    tempered: bool = False
+    tempered: bool | None = None
     edges: dict[str, Quantiles] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -61,6 +62,10 @@ class Fit:
             raise InvalidArgument("Fit: only naive Bayes has a temperature.")
         if self.tempered and (self.model.draws or self.accounting == "published"):
             raise InvalidArgument("Fit: the papers' model has no temperature. Leave tempered out.")
+
+    def suiting(self, table: Engine) -> Fit:
+        """The job as this engine can do it: without a temperature that nobody insists on."""
+        return replace(self, tempered=False) if self.tempered is None and not isinstance(table, CodingEngine) else self
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate every table of the model, and what it buys, against one target."""
@@ -120,7 +125,17 @@ class Fit:
     def _alongside(self, schema: Schema, target: Guarantee) -> tuple[Selection, ...]:
         bought = sum(wish.selections for wish in self.edges.values())
         edges = (selection_for(target.share(PART), schema.unit, times=bought),) * bought if bought else ()
-        return (*edges, selection_for(target.share(PART), schema.unit)) if self.tempered else edges
+        if self.tempered is False or not isinstance(self.model, NaiveBayes) or self._wish() == "dirichlet":
+            return edges
+        choice = selection_for(target.share(PART), schema.unit)
+        records, classes = schema.records or self.expected_records, len(schema[self.model.target].levels)
+        wanted = self.tempered or worth_it(choice, records=records, classes=classes)
+        return (*edges, choice) if wanted else edges
+
+    def _tempers(self, plan: Plan) -> bool:
+        """Whether the plan pays for a temperature, beside its tables and edges."""
+        bought = sum(wish.selections for wish in self.edges.values())
+        return len(plan.places) > len(plan.tables) + bought
 
     def _warn(self, need: Need, mechanisms: Sequence[TableMechanism]) -> None:
         """Say so where the noise of a typical table is larger than the table.
@@ -158,7 +173,7 @@ class Fit:
         schema, answers = self._bought(table, plan, rng)
         drawn = count_and_draw(table, schema, self.model.marginals(schema), plan, rng)
         drawn = replace(drawn, answers=answers, schema=schema if self.edges else None)
-        if not self.tempered:
+        if not self._tempers(plan):
             return drawn
         release = Release(
             job=self.record(), schema=schema, promise=plan.target, choice="", paid=plan.paid, records=drawn.records,

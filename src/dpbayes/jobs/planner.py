@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.solve import safe_root
 from dpbayes.release.posterior import measured_noise
+
+if TYPE_CHECKING:
+    from dpbayes.report.canvas import Picture
 
 Measure = Literal["kl", "linf", "tv"]
 Anything = Dirichlet | Gaussian | Laplace
@@ -114,6 +118,18 @@ class Plan:
             runner = min(others, key=lambda p: p.mean)
             reason += f" (next: {runner.label}, {runner.mean:.3g})"
         return f"{chosen.label}: {reason}. Predicted from public numbers; no data was read."
+
+    def plot(self, path: str | Path | None = None) -> Picture:
+        """The predictions on a logarithmic axis, mean and tail; written to ``path`` if there is one."""
+        from dpbayes.report.pictures import plan_picture
+
+        drawn = plan_picture(self)
+        if path is not None:
+            drawn.save(path)
+        return drawn
+
+    def _repr_html_(self) -> str:
+        return self.plot()._repr_html_()
 
 
 def _doubt(one: Prediction, other: Prediction) -> float:

@@ -18,10 +18,11 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.mechanisms import WISHES, Wish
 from dpbayes.jobs.tables import Tables
+from dpbayes.jobs.wanted import wants
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.targets import guarantee_of
-from dpbayes.release.about import ABOUT, checked
+from dpbayes.release.words import ABOUT, checked
 
 OWNER = "Request"
 
@@ -57,6 +58,8 @@ class Request:
     accounting: Accounting = "exact"
     expected_records: int | None = None
     pseudo_records: int | None = None
+    want: tuple[str, ...] = ()
+    """How exact tables have to be, as in ``income|sex ± 1 point``; the guarantee is then the most that is allowed."""
     prior: tuple[str, ...] = ()
     """CSV files of public guesses; a relative path starts from the folder of the request file."""
     level: float = 0.95
@@ -66,11 +69,11 @@ class Request:
     """Where the request file is."""
 
     def __post_init__(self) -> None:
-        for name in ("tables", "prior"):
+        for name in ("tables", "prior", "want"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "folder", Path(self.folder))
         checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
-        if self.tables:
+        if self.tables or self.want:
             self._tables()
 
     @property
@@ -80,7 +83,7 @@ class Request:
 
     def job(self, schema: Schema | None = None) -> Tables:
         """The tables asked for; the schema is needed where there are priors."""
-        if not self.tables:
+        if not self.tables and not self.want:
             raise InvalidArgument(
                 f'{OWNER}: expected a table or more. Write tables = ["sex,income"], or give --marginal.'
             )
@@ -147,7 +150,7 @@ class Request:
             raise InvalidArgument(f"{OWNER}: {problem}".replace(f"{OWNER}: {OWNER}: ", f"{OWNER}: ")) from None
 
     def _tables(self, priors: tuple[Prior, ...] = ()) -> Tables:
-        return Tables(*self.tables, priors=priors, **{name: getattr(self, name) for name in OPTIONS})
+        return Tables(*self.tables, priors=priors, want=self.want, **{name: getattr(self, name) for name in OPTIONS})
 
     def _prior(self, name: str, schema: Schema) -> Prior:
         try:
@@ -160,7 +163,7 @@ class Request:
 
 def _said(table: Mapping[str, object], faults: Faults) -> dict[str, Any]:
     """The values of a file by the names of the fields, as far as they are sound."""
-    known = (*ABOUT, "tables", *NUMBERS, *OPTIONS, "prior")
+    known = (*ABOUT, "tables", "want", *NUMBERS, *OPTIONS, "prior")
     said: dict[str, Any] = {}
     for key, value in table.items():
         with faults.at(key):
@@ -187,10 +190,9 @@ def _one(key: str, value: object, faults: Faults) -> object:
         return value
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidArgument(f'expected {key} to be a list of texts, as in {key} = ["sex,income"].')
-    if key == "tables":
-        for text in value:
-            with faults.at(key):
-                Marginal.parse(text)
+    for text in value if key in ("tables", "want") else ():
+        with faults.at(key):
+            Marginal.parse(text) if key == "tables" else wants([text])
     return tuple(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -13,13 +14,15 @@ from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
+from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
-from dpbayes.jobs.design import designed
+from dpbayes.jobs.design import Wanted, designed, least_target
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
+from dpbayes.jobs.wanted import loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.design import described
 from dpbayes.tables.engine import Engine, needed
 
 
@@ -36,6 +39,8 @@ class Tables:
         pseudo_records: how many pseudo-records to draw; the declared number of records by default.
         priors: public guesses at distributions, each for the tables of its attributes.
         level: of the intervals.
+        want: how exact tables have to be, ``{"income|sex": "± 1 point", "region": "± 50 records"}``. The target is
+            then the most that is allowed, and the release takes the least that is needed.
     """
 
     kind: ClassVar[str] = "tables"
@@ -47,9 +52,13 @@ class Tables:
     pseudo_records: int | None = None
     priors: tuple[Prior, ...] = field(default=())
     level: float = 0.95
+    want: tuple[str, ...] = field(default=())
 
     def __init__(self, *marginals: str | Marginal, **options: object) -> None:
-        asked = tuple(Marginal.of_text(each) for each in marginals)
+        wanted = wants(options.pop("want", ()))  # type: ignore[arg-type]  # checked there
+        options["want"] = tuple(map(str, wanted))
+        asked = tuple(dict.fromkeys((*map(Marginal.of_text, marginals), *(each.marginal for each in wanted))))
+        asked = asked if wanted else tuple(map(Marginal.of_text, marginals))
         chosen = {name: options.pop(name, default) for name, default in _DEFAULTS.items()}
         if options:
             raise InvalidArgument(
@@ -78,6 +87,18 @@ class Tables:
         if self.priors and self.product == "records":
             raise InvalidArgument("Tables: a prior guides estimates, and pseudo-records have none. Leave it out.")
         self._check_priors()
+        self._check_want()
+
+    def _check_want(self) -> None:
+        if not self.want:
+            return
+        lacking = [each for each in self.marginals if each not in {want.marginal for want in wants(self.want)}]
+        if lacking:
+            raise InvalidArgument(
+                f"Tables: want says nothing about {lacking[0]}. Say how exact it has to be, or leave the table out."
+            )
+        if self.product != "estimate" or self.mechanism == "dirichlet":
+            raise InvalidArgument("Tables: wanted accuracies go with estimates from Gaussian or Laplace noise.")
 
     def _check_priors(self) -> None:
         for number, prior in enumerate(self.priors):
@@ -132,7 +153,34 @@ class Tables:
         )
         if need.wish == "dirichlet":
             return self.marginals, *calibrated(need)
-        return designed(schema, self.marginals, need)
+        return designed(schema, self.marginals, need, self._wanted(schema))
+
+    def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:
+        guess = self.expected_records
+        return tuple(
+            Wanted(names=each.marginal.names, group=each.group, error=each.error(schema, guess, self.level))
+            for each in wants(self.want)
+        )
+
+    def least(
+        self, schema: Schema, cap: Guarantee, price: Callable[[Guarantee], Guarantee] = lambda each: each
+    ) -> Guarantee:
+        """The smallest guarantee up to the cap that gives the wanted accuracies, as a ledger would ``price`` it."""
+        wanted = self._wanted(schema)
+        if found := least_target(schema, self.marginals, self.mechanism, wanted, cap, price):
+            return found
+        needed = least_target(schema, self.marginals, self.mechanism, wanted, loosest(cap), lambda each: each)
+        try:
+            plan = self.plan(schema, price(cap))
+        except TargetUnreachable:
+            raise out_of_reach(needed, cap, ["nothing can be released"]) from None
+        made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
+        design = described(schema, self.marginals, made, self.expected_records)
+        reached = [
+            f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
+            for want, each in zip(wants(self.want), wanted, strict=True)
+        ]
+        raise out_of_reach(needed, cap, reached)
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column."""
@@ -159,6 +207,10 @@ class Tables:
         return cls(*marginals, **options)
 
 
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
 def _pseudo_records(
     target: Guarantee, schema: Schema, many: int, cells: tuple[int, ...], records: int, accounting: Accounting
 ) -> tuple[tuple[PseudoRecords, ...], str]:
@@ -180,6 +232,7 @@ _DEFAULTS: dict[str, object] = {
     "pseudo_records": None,
     "priors": (),
     "level": 0.95,
+    "want": (),
 }
 
 JOB = Tables

@@ -24,6 +24,35 @@ GRAINS = 2**20
 """The loss of a record is rounded to this many parts of its bound: sums are then whole numbers, and exact."""
 
 
+FOUND, SURE = 0.1, 0.95
+"""A choice is worth its price if it is sure to come this near to the best candidate, in nats per record.
+
+A tenth of a nat is a tenth of the probability of the true class. Fixed before anything was measured.
+"""
+
+
+def worth_it(selection: Selection, *, records: int | None, classes: int) -> bool:
+    """ε·N·η/(B·m) ≥ ln((k−1)/β), or with 2m for m if replaced: then the choice is within η of the best, but for β
+
+    A candidate that is worse by η per record, Nη in all, is drawn at most exp(−εNη/R) as often as the best one.
+
+    Symbols: ε sharpness, N records, η FOUND, B = 3 + ln C the bound of a loss, C classes, m rows per person, k
+    candidates, β = 1 − SURE, R as in choose_temperature.
+    Source: docs/explanation/models.md, the temperature; [MT07] theorem 6 for the exponential mechanism in general.
+    Adjacency: both, as stated.
+
+    >>> from dpbayes import PrivacyUnit
+    >>> selection = Selection(sharpness=0.1, unit=PrivacyUnit(adjacency="replace-one"))
+    >>> worth_it(selection, records=1000, classes=2), worth_it(selection, records=10_000, classes=2)
+    (False, True)
+    """
+    if records is None:
+        return False
+    moved = selection.unit.max_rows * (2 if selection.unit.replaces else 1)
+    lead = selection.sharpness * records * FOUND / ((3.0 + math.log(classes)) * moved)
+    return lead >= math.log((len(CANDIDATES) - 1) / (1.0 - SURE))
+
+
 def choose_temperature(
     model: NaiveBayesModel, table: CodingEngine, selection: Selection, rng: np.random.Generator | None = None
 ) -> float:

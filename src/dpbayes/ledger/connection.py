@@ -1,13 +1,18 @@
-"""One connection to a ledger's database: SQLite or PostgreSQL, spoken to in SQL that both understand."""
+"""One connection to a ledger's database: SQLite or PostgreSQL, spoken to in SQL that both understand.
+
+Its faults are told in one sentence with the remedy; the driver's own text, which may hold a password, stays out.
+"""
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpbayes.errors import MissingExtra
+from dpbayes.errors import LedgerError, MissingExtra
 
 PATIENCE = 60
 """Seconds to wait for another writer: longer than pricing a long history takes."""
@@ -66,3 +71,74 @@ def _psycopg() -> Any:
     except ModuleNotFoundError as problem:
         raise MissingExtra("Ledger: a PostgreSQL ledger needs psycopg. Install dpbayes[postgres].") from problem
     return psycopg
+
+
+LOCKED = "is locked by another process. Try again when that one has finished."
+READ_ONLY = "is read-only. Ask for permission to write it (for a file, also to its folder)."
+FULL = "cannot be written: the disk is full or failing. Draw nothing on this charge; make room and try again."
+DAMAGED = "is damaged. Restore the last good copy, and check that it holds every release published since."
+NO_LEDGER = "is not a dpbayes ledger. Check the name, or create one with `dpbayes ledger init`."
+CLOSED = "cannot be opened. Check the name and the permissions."
+UNREACHABLE = (
+    "does not answer. Check the address and that the server runs; a charge that was on its way may have been kept."
+)
+REFUSED = "refuses this user. Check name, password and permissions."
+
+SQLITE = {
+    "SQLITE_BUSY": LOCKED,
+    "SQLITE_LOCKED": LOCKED,
+    "SQLITE_READONLY": READ_ONLY,
+    "SQLITE_FULL": FULL,
+    "SQLITE_IOERR": FULL,
+    "SQLITE_NOTADB": NO_LEDGER,
+    "SQLITE_ERROR": NO_LEDGER,  # no such table
+    "SQLITE_CANTOPEN": CLOSED,
+    "SQLITE_PERM": CLOSED,
+    "SQLITE_AUTH": CLOSED,
+}
+"""Primary result codes; extended ones begin with the same words. Anything else is damage."""
+
+POSTGRESQL = {
+    "55P03": LOCKED,
+    "40P01": LOCKED,
+    "25006": READ_ONLY,
+    "53100": FULL,
+    "58030": FULL,
+    "XX": DAMAGED,
+    "42P01": NO_LEDGER,  # no such table
+    "3D000": NO_LEDGER,  # no such database
+    "42501": REFUSED,
+    "28": REFUSED,
+}
+"""SQLSTATE codes or classes; anything else is a server that went away."""
+
+
+@contextmanager
+def told(name: str) -> Iterator[None]:
+    """Turn any fault of the database called ``name`` into a LedgerError."""
+    try:
+        yield
+    except OSError as problem:
+        raise LedgerError(f"Ledger: {name} {CLOSED}") from problem
+    except Exception as problem:
+        if not isinstance(problem, sqlite3.Error) and type(problem).__module__.partition(".")[0] != "psycopg":
+            raise
+        raise LedgerError(f"Ledger: {name} {_reason(problem)}") from problem
+
+
+def _reason(original: Exception) -> str:
+    if isinstance(original, sqlite3.Error):
+        table, code, otherwise = SQLITE, getattr(original, "sqlite_errorname", ""), DAMAGED
+    else:
+        table, code, otherwise = POSTGRESQL, _state(original), UNREACHABLE
+    return next((text for start, text in table.items() if code.startswith(start)), otherwise)
+
+
+def _state(original: Exception) -> str:
+    """The SQLSTATE; of a connection that a server refuses there is none, only the server's line."""
+    said = str(original)
+    if known := getattr(original, "sqlstate", None):
+        return str(known)
+    if re.search(r'FATAL: +database ".*" does not exist', said):
+        return "3D000"
+    return "28000" if re.search("FATAL: .*(authentication|pg_hba|role|permission)", said) else ""

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from dpbayes.domain.codec import canonical
 from dpbayes.errors import LedgerError
-from dpbayes.ledger.account import Account
+from dpbayes.ledger.account import Account, replay
 from dpbayes.ledger.entry import broken, parsed
-from dpbayes.ledger.replay import replay
 
 
 def lines(account: Account) -> list[str]:

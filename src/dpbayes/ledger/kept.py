@@ -103,12 +103,11 @@ class Kept:
         with ExitStack() as held:
             with _told(self.folder):
                 durable.sweep(self.folder)
-                paths = sorted([*self.folder.glob(f"*{DRAFT}"), *self.folder.glob(f"*{READING}")])
-            for path in paths:
-                handle = durable.locked(path)
-                if handle is not None:
-                    held.callback(os.close, handle)
-                    slots.append(Slot(path, _draft(path)))
+                for path in sorted([*self.folder.glob(f"*{DRAFT}"), *self.folder.glob(f"*{READING}")]):
+                    handle = durable.locked(path)
+                    if handle is not None:
+                        held.callback(os.close, handle)
+                        slots.append(Slot(path, _draft(path)))
             yield slots
 
     def draws(self) -> list[str]:

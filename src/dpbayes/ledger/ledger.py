@@ -14,11 +14,10 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger import export, tables
-from dpbayes.ledger.account import Account, Spending, mechanism
+from dpbayes.ledger.account import Account, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
-from dpbayes.ledger.replay import release
 from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.randomness import software

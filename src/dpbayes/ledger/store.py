@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 
 from dpbayes.errors import LedgerError
 from dpbayes.ledger import tables
-from dpbayes.ledger.connection import PATIENCE, Connection, check_driver
+from dpbayes.ledger.account import too_new
+from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, check_driver, told
 from dpbayes.ledger.entry import FORMAT
-from dpbayes.ledger.faults import NO_LEDGER, told
-from dpbayes.ledger.replay import too_new
 
 CREATION = 0x64706C67
 """Two creators at once would collide in PostgreSQL's catalogue: they queue at this advisory lock."""

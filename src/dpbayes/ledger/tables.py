@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 from dpbayes.domain.codec import digest
 from dpbayes.errors import LedgerError
-from dpbayes.ledger.account import Account
+from dpbayes.ledger.account import Account, replay
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import Entry, broken
-from dpbayes.ledger.replay import replay
 
 KEY = "key"
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
@@ -26,6 +27,8 @@ from dpbayes.release.posterior import NOISY, Posterior, measured_noise
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from dpbayes.report.canvas import Picture
 
 LEAST_SHARE = 1e-9
 """No value is impossible to a model, only rare: a logarithm stays finite."""
@@ -204,6 +207,17 @@ class Built:
         from dpbayes.models.synthetic import synthetic_table
 
         return synthetic_table(cast(Model, self), rows, rng=rng, even=even)
+
+    def plot(self, node: str | None = None, path: str | Path | None = None) -> Picture:
+        """The network, or the table of a node as a heat map; written to ``path`` if there is one."""
+        from dpbayes.report.models import network_picture, table_picture
+
+        network, schema = cast(Model, self).network, self.published.schema
+        title = f"{self.kind} of {schema.id}"
+        drawn = network_picture(network, title) if node is None else table_picture(network, node, schema)
+        if path is not None:
+            drawn.save(path)
+        return drawn
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         asked = [(key, str(value)) for key, value in self.spec.record().items() if key != "kind" and value]

@@ -18,6 +18,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError, SchemaError
 from dpbayes.models.base import Built, Published, draw_of, spec_from_record
+from dpbayes.models.evidence import SURELY, dependence, detectable
 from dpbayes.models.network import Network
 from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
@@ -35,6 +36,10 @@ CLASS_ERROR = 0.01
 
 MOST_FOR_CLASSES = 0.5
 """The largest part of the budget for the class table."""
+
+
+ALMOST_ALL = 0.98
+"""The part of the class table where attributes cannot matter: their tables have to get something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +90,9 @@ class NaiveBayes:
 
         The expected KL error of a table of D cells is about D²σ²/2N², smallest in sum for 1/σ² ∝ D. All attribute
         tables carry the class in their row totals; a class table of its own gets what is missing to know the class
-        shares up to ``CLASS_ERROR``, at most ``MOST_FOR_CLASSES``. Sizes are rounded to powers of two: few
-        mechanisms compose faster.
+        shares up to ``CLASS_ERROR``, at most ``MOST_FOR_CLASSES``; or almost all, where attribute tables would be lost
+        in noise however much they depend on the class. Sizes are rounded to powers of two: few mechanisms compose
+        faster.
 
         Symbols: σ noise that the whole budget would leave on one table, N records, D cells, C classes.
         Source: docs/explanation/models.md, splitting the budget.
@@ -99,6 +105,9 @@ class NaiveBayes:
         own = min(
             max((needed - carried) / (1.0 - carried) if carried < 1 else 0.0, classes / sum(sizes)), MOST_FOR_CLASSES
         )
+        precisions = [part * (1.0 - own) / sum(sizes) / sigma**2 for part in sizes]
+        if not detectable([(classes, size // classes) for size in tables], precisions, records):
+            own = ALMOST_ALL
         return (own, *(part * (1.0 - own) / sum(sizes) for part in sizes))
 
     def build(self, releases: Release | Published | Iterable[Release]) -> NaiveBayesModel:
@@ -132,7 +141,7 @@ class NaiveBayes:
         return found
 
     def _temperature(self, published: Published, names: tuple[str, ...]) -> float:
-        """The power that was chosen for this very model; one where none was."""
+        """The power that was chosen for this very model; else one, or nothing without a sign of dependence."""
         for release in published.releases:
             if release.kind != "model":
                 continue
@@ -142,7 +151,7 @@ class NaiveBayes:
                 chosen += [release.job["temperature"]] if "temperature" in release.job else []  # of 0.1.0
                 if chosen and set(fitted.predictors(release.schema)) == set(names):
                     return float(chosen[0])
-        return 1.0
+        return 1.0 if self.draws or dependence(published, self.target, names) > SURELY else 0.0
 
     def record(self) -> Record:
         """JSON form."""
@@ -166,7 +175,8 @@ class NaiveBayesModel(Built):
     class_log_prior: Floats
     feature_log_prob: tuple[Floats, ...]
     temperature: float = 1.0
-    """The power of the likelihood in predictions, below one where attributes repeat each other."""
+    """The power of the likelihood in predictions: below one where attributes repeat each other, zero where noise hides
+    whether they say anything, so that class shares are predicted."""
 
     @property
     def network(self) -> Network:

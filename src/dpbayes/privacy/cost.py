@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from dpbayes import _checks
 from dpbayes.domain import display
@@ -21,6 +22,8 @@ from dpbayes.privacy.solve import rounded_towards_infinity
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    from dpbayes.report.canvas import Picture
 
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
@@ -114,6 +117,16 @@ class Cost:
 
     def _repr_html_(self) -> str:
         return display.as_html(*self._facts())
+
+    def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Picture:
+        """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""
+        from dpbayes.report import pictures
+
+        _checks.one_of("Cost", ("profile", "tradeoff"), what=what)
+        drawn = pictures.profile_picture(self) if what == "profile" else pictures.tradeoff_picture(self)
+        if path is not None:
+            drawn.save(path)
+        return drawn
 
     @property
     def releases(self) -> int:

@@ -101,8 +101,8 @@ class Design:
         """In the order of the schema."""
         return _ordered(axes, self.sizes)
 
-    def sentence(self) -> str:
-        """What differs from measuring every table by itself; empty if nothing does."""
+    def sentence(self, *, compared: bool = True) -> str:
+        """What differs from measuring every table by itself, and how exact that is; empty if nothing does."""
         parts = []
         if self.derived:
             follow = ", ".join(
@@ -111,7 +111,7 @@ class Design:
             parts.append(f"{follow}, so no budget goes to {'it' if len(self.derived) == 1 else 'them'}")
         if self.added:
             parts.append(f"measured besides, because it pays: {'; '.join(map(str, self.added))}")
-        if len(self.measured) > 1 or parts:
+        if compared and (len(self.measured) > 1 or parts):
             parts.append(f"standard errors are {self.over_separate:.2f} of those of separate, equal tables")
             if self.over_optimum is not None:
                 parts.append(f"and {self.over_optimum:.2f} of the least that any Gaussian mechanism reaches")

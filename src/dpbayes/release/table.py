@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.markup import embedded
 from dpbayes.errors import MissingExtra
 from dpbayes.release import arrow
 from dpbayes.release.format import Release, Table
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from dpbayes.report.canvas import Picture
 
 SHOWN = 12
 
@@ -82,11 +85,14 @@ class TableView:
         """Any library that reads Arrow streams can read the table."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Shares with their intervals, as a matplotlib figure; written to ``path`` if there is one."""
-        from dpbayes.report.plots import plot_table
+    def plot(self, path: str | Path | None = None) -> Picture:
+        """Shares with their intervals, as a picture that notebooks show; written to ``path`` if there is one."""
+        from dpbayes.report.pictures import shares
 
-        return plot_table(self, path)
+        drawn = shares(self)
+        if path is not None:
+            drawn.save(path)
+        return drawn
 
     def __repr__(self) -> str:
         name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
@@ -106,7 +112,7 @@ class TableView:
     def _repr_html_(self) -> str:
         from dpbayes.report.tables import section
 
-        return str(section(1, self.release, self.table))
+        return embedded(section(1, self.release, self.table))
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

@@ -1,10 +1,16 @@
-"""The promise in plain English: the same sentences in files, reports and on the terminal."""
+"""What a release says in plain English: its promise, the same in files, reports and on the terminal, and its about.
+
+The about is free text that its author chose, and no number depends on it.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 
 from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, rounded_up
 
 SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
@@ -65,3 +71,39 @@ def times(number: int) -> str:
     ('once', 'twice', '10 times')
     """
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
+ABOUT = ("title", "author", "contact", "purpose", "supersedes")
+"""A line each, but for the purpose; ``supersedes`` is the id of an earlier release that this one replaces."""
+
+LONGEST = {"purpose": 4000}
+LONGEST_LINE = 300
+
+_ID = re.compile(r"[0-9a-f]{12,64}")
+
+
+def checked(about: Mapping[str, str], *, owner: str = "Release") -> dict[str, str]:
+    """The texts without those that are empty; a key that is not known, or a text that is too long, is refused.
+
+    >>> checked({"title": "Income by sex ", "purpose": ""})
+    {'title': 'Income by sex'}
+    """
+    found = {}
+    for key, text in about.items():
+        if key not in ABOUT:
+            raise InvalidArgument(f"{owner}: expected about to have the keys {', '.join(ABOUT)}, got {key!r}.")
+        if not isinstance(text, str):
+            raise InvalidArgument(f"{owner}: expected {key} to be text, got {type(text).__name__}.")
+        longest, lines = LONGEST.get(key, LONGEST_LINE), text.strip().splitlines()
+        if len(text) > longest:
+            raise InvalidArgument(f"{owner}: expected {key} to have at most {longest} characters, got {len(text)}.")
+        if not all(line.isprintable() for line in lines) or (len(lines) > 1 and key not in LONGEST):
+            raise InvalidArgument(f"{owner}: expected {key} to be one line of printable text.")
+        if key == "supersedes" and lines and not _ID.fullmatch(lines[0]):
+            raise InvalidArgument(
+                f"{owner}: expected supersedes to be the id of a release, 12 or more hexadecimal digits, "
+                f"got {lines[0][:40]!r}. `dpbayes ledger show` lists the ids."
+            )
+        if lines:
+            found[key] = "\n".join(lines)
+    return found

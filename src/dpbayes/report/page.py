@@ -6,10 +6,9 @@ Results come first, for readers who decide; the promise follows in short, and an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from dpbayes.domain.display import plural
-from dpbayes.domain.markup import Html, joined, tag
+from dpbayes.domain.markup import Html, embedded, joined, style, tag
 from dpbayes.release.format import Answer, Release
 from dpbayes.report import appendix, tables, words
 from dpbayes.report.view import View
@@ -21,11 +20,6 @@ MOST_CELLS = 3000
 """Tables are shown in full until the page has this many cells; the contents name the rest."""
 
 NOTEBOOK_TABLES = 6
-
-
-def style() -> str:
-    """The style sheet of everything that the library draws."""
-    return Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
 def report_html(release: Release) -> str:
@@ -131,13 +125,6 @@ def fragment(release: Release) -> str:
     promise = words.NOT_PRIVATE if release.seeded else release.statement()
     head = [tag("p", tag("strong", repr(release))), tag("p", promise)]
     return embedded(joined([*head, *shown, *more, *answers]))
-
-
-def embedded(body: Html) -> str:
-    """A part of a page that brings the style along: for notebooks."""
-    scoped = style().replace(":root", ".dpbayes").replace("@page { margin: 14mm 13mm; }", "")
-    scoped = scoped.replace("\nbody {", "\n.dpbayes {").replace("* { box-sizing", ".dpbayes * { box-sizing")
-    return str(tag("div", Html(f"<style>@scope (.dpbayes) {{{scoped}}}</style>"), body, class_="dpbayes"))
 
 
 def _answer(answer: Answer) -> Html:

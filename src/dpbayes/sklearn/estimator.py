@@ -73,7 +73,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         accounting: "exact", or "published" for the papers' parameters (Dirichlet).
         split: "optimal" by the sizes of the tables, or "equal".
         estimate: "posterior", or "draw" for the papers' single draw.
-        tempered: spend a tenth of the budget on how far the model may trust itself (``dpbayes.temperature``).
+        tempered: spend a tenth of the budget on how far the model may trust itself. None does so where public numbers
+            say that it can do more than guess.
         ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
         dataset: the data set's name in the ledger.
         private: False fits the same model without noise, to compare with. It is not private, charges nothing, and
@@ -106,7 +107,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         accounting: Accounting = "exact",
         split: Literal["optimal", "equal"] = "optimal",
         estimate: Estimate = "posterior",
-        tempered: bool = True,
+        tempered: bool | None = None,
         ledger: Ledger | str | None = None,
         dataset: str = "sklearn",
         private: bool = True,
@@ -148,7 +149,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         schema = declared or self._schema(columns, labels, typed=_types(X))
         target = self.target if declared is not None else schema.names[-1]
         spec = NaiveBayes(target=target, features=tuple(columns), estimate=self.estimate)
-        tempered = self.tempered and not spec.draws and self.mechanism != "dirichlet" and self.accounting == "exact"
+        plain = spec.draws or self.mechanism == "dirichlet" or self.accounting != "exact"
+        tempered = False if plain else self.tempered
         job = Fit(
             model=spec,
             mechanism=self.mechanism if self.private else "auto",
