@@ -1,6 +1,6 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow audit check bench peers reproduce docs lock audit-deps clean
+.PHONY: help setup setup-run demo test test-slow audit check bench peers reproduce docs lock audit-deps clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,22 +10,33 @@ WORKERS ?= 2
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-setup: .venv/.ready ## install dpbayes and its tools into .venv from the hashed lock
-
-.venv/.ready: requirements.lock pyproject.toml
+# $(call install,LOCK): that lock, hashed, and dpbayes itself, into .venv; by uv where there is one.
+define install
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
-	  uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock && \
+	  uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) && \
 	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
 	else \
 	  $(PYTHON) -m venv .venv && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1) && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ; \
 	fi
-	@touch .venv/.ready
+endef
+
+setup: .venv/.ready ## install dpbayes with all extras and tools into .venv from the hashed lock
+
+.venv/.ready: requirements-dev.lock pyproject.toml
+	$(call install,requirements-dev.lock)
+	@touch .venv/.ready .venv/.ready-run
+
+setup-run: .venv/.ready-run ## install dpbayes alone, with what it needs to run
+
+.venv/.ready-run: requirements.lock pyproject.toml
+	$(call install,requirements.lock)
+	@touch .venv/.ready-run
 
 DEMO := out/demo
-demo: setup ## release two tables of a made-up survey: plan, ledger, release, report, verification
+demo: setup-run ## release two tables of a made-up survey: plan, ledger, release, report, verification
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/dpbayes example $(DEMO)/private
 	@$(BIN)/dpbayes ledger init $(DEMO)/survey.ledger --schema $(DEMO)/private/survey.toml \
@@ -35,6 +46,7 @@ demo: setup ## release two tables of a made-up survey: plan, ledger, release, re
 	  --ledger $(DEMO)/survey.ledger --out $(DEMO)/published
 	@$(BIN)/dpbayes verify $(DEMO)/published --ledger $(DEMO)/survey.ledger
 	@echo "Open $(DEMO)/published/report.html in a browser."
+	@echo "To look around, ask questions and plan the next release: $(BIN)/dpbayes studio $(DEMO)"
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
@@ -70,17 +82,20 @@ docs: setup ## write the reference pages and build the documentation into site/
 	$(BIN)/python docs/build_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-  --no-annotate --custom-compile-command "make lock" --all-extras --group dev pyproject.toml
-lock: ## compile the locks again (needs uv)
-	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --group peers --output-file requirements-peers.lock
+UV ?= uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-annotate --custom-compile-command "make lock" pyproject.toml
+lock: ## compile the locks again (needs uv): the run-time first, and the others agree with it
+	$(COMPILE) --group build --output-file requirements.lock
+	$(COMPILE) --all-extras --group dev --constraints requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --all-extras --group dev --group peers --constraints requirements-dev.lock \
+	  --output-file requirements-peers.lock
 
 audit-deps: ## look up the locked libraries among published vulnerabilities (needs pip-audit and the network)
 	@if ! command -v pip-audit >/dev/null 2>&1; then \
 	  echo "audit-deps: pip-audit is not installed, so nothing was audited. Install it: pipx install pip-audit" >&2; exit 1; \
 	fi; \
-	pip-audit --disable-pip --require-hashes --progress-spinner off -r requirements.lock || { \
+	pip-audit --disable-pip --require-hashes --progress-spinner off -r requirements-dev.lock || { \
 	  echo "audit-deps: vulnerabilities are listed above, or the audit could not run (no network?). It has not passed." >&2; exit 1; }
 
 clean: ## remove what the recipes made

@@ -409,6 +409,7 @@ def release_page() -> str:
     """Every field of release.json, from the dataclasses that read it."""
     from dpbayes.ledger.account import Spending
     from dpbayes.release import format as release
+    from dpbayes.release import numbers
 
     kinds = (release.Release, release.Table, release.Product, release.Group, release.Answer, release.Paid, Spending)
     lines = [
@@ -420,6 +421,11 @@ def release_page() -> str:
         "A reader refuses unknown fields, missing fields, other types, and numbers that are not finite. A later",
         "version may add fields; it then carries a higher number, and this one stays readable. Files of version 1",
         "and model files of dpbayes 0.1.0 are read as well.",
+        "",
+        f"A list of more than {numbers.LONG:,} numbers is not written out: its place in `release.json` holds its",
+        "length (`cells`) and its SHA-256, taken of the numbers as 64-bit little-endian integers or doubles. The",
+        "numbers are a column with that hash in the Parquet file of the table, which lies beside it. Seal and digest",
+        "are taken of this form too, so they fix every number. `Release.to_json()` writes all numbers out.",
         "",
         "`Release.load(path)` reads a file, or the folder that holds it. Infinite numbers are written as text.",
         "A schema is written as in [its file](schema.md), a guarantee and a mechanism with their names.",

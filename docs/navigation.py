@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 SECTIONS = {
-    "Tutorials": ("tutorials", ("first-release", "first-plan")),
+    "Tutorials": ("tutorials", ("first-release", "first-release-in-the-browser", "first-plan")),
     "How to": ("how-to", ("publish-a-table", "write-a-schema", "plan-a-release", "finish-a-release", "calibrate")),
     "Explanation": (
         "explanation",

@@ -15,6 +15,7 @@ from experiments.rdp import models_page
 
 EXPERIMENTS = (
     "rdp.introduction",
+    "rdp.related",
     "rdp.figure1",
     "rdp.figure2",
     "rdp.theorem2",
@@ -22,6 +23,7 @@ EXPERIMENTS = (
     "rdp.figures3_4",
     "rdp.figure5",
     "rdp.figure6",
+    "rdp.authors",
     "rdp.figure7",
     "rdp.proposition3",
     "tcdp.figure1_left",
@@ -32,6 +34,7 @@ EXPERIMENTS = (
     "tcdp.appendix_d",
     "tcdp.sample_sizes",
     "hellinger.abstract_figure1",
+    "hellinger.crossing",
     "hellinger.abstract_figure2",
     "hellinger.abstract_figure3",
     "hellinger.beyond",
@@ -47,16 +50,18 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("names", nargs="*", metavar="name", help=f"one of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, written to out/reproduce-quick")
     parser.add_argument("--fresh", action="store_true", help="measure again what was kept from earlier runs")
+    parser.add_argument("--restate", action="store_true", help="claims and figures anew from stored rows; runs nothing")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     asked = parser.parse_args(arguments)
     if unknown := set(asked.names) - set(EXPERIMENTS):
         parser.error(f"no experiment named {', '.join(sorted(unknown))}")
     experiments = [lab.Experiment(name, asked.quick) for name in asked.names or EXPERIMENTS]
-    lab.run(experiments, jobs=asked.jobs, fresh=asked.fresh)
+    if not asked.restate:
+        lab.run(experiments, jobs=asked.jobs, fresh=asked.fresh)
     quick = lab.ROOT / "out" / "reproduce-quick"
     folders = (quick, quick) if asked.quick else (lab.RESULTS, lab.FIGURES)
     for experiment in experiments:
-        lab.write(experiment, *folders)
+        (lab.restate if asked.restate else lab.write)(experiment, *folders)
     page.write(*folders)
     if not asked.quick:
         models_page.write()

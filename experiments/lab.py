@@ -57,6 +57,8 @@ class Claim:
     measured: str
     verdict: Verdict
     why: str = ""
+    ours: bool = False
+    """Whether the claim is about what dpbayes adds, and not one of the paper's."""
 
 
 def verdict(holds: bool) -> Verdict:
@@ -150,14 +152,25 @@ def gather(experiment: Experiment) -> tuple[pd.DataFrame, float]:
 
 def write(experiment: Experiment, results: Path = RESULTS, figures: Path = FIGURES) -> None:
     """Rows as Parquet, claims and settings as JSON, and the figure as PNG and SVG."""
-    from experiments import style
-
-    module, settings = experiment.module, experiment.settings
     rows, seconds = gather(experiment)
     for folder in (results, figures):
         folder.mkdir(parents=True, exist_ok=True)
+    rows.to_parquet(results / f"{experiment.slug}.parquet", index=False, compression="zstd")
+    _state(experiment, rows, seconds, results, figures)
+
+
+def restate(experiment: Experiment, results: Path = RESULTS, figures: Path = FIGURES) -> None:
+    """Claims and figure anew from stored rows, where words or lines have changed and numbers have not."""
+    stored = json.loads((results / f"{experiment.slug}.json").read_text(encoding="utf-8"))
+    rows = pd.read_parquet(results / f"{experiment.slug}.parquet")
+    _state(experiment, rows, stored["seconds"], results, figures)
+
+
+def _state(experiment: Experiment, rows: pd.DataFrame, seconds: float, results: Path, figures: Path) -> None:
+    from experiments import style
+
+    module, settings = experiment.module, experiment.settings
     data = results / f"{experiment.slug}.parquet"
-    rows.to_parquet(data, index=False, compression="zstd")
     style.save(lambda: module.draw(rows, settings), figures / experiment.slug)
     found = {
         "experiment": experiment.name,

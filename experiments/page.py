@@ -6,11 +6,17 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from experiments.lab import FIGURES, RESULTS
+
+TIMED = re.compile(r"seconds|time|speed")
+"""Columns of rows that say how long something took."""
 
 MARKS = {"agrees": "✓ agrees", "differs": "≠ differs", "cannot be known": "? cannot be known"}
 INTRODUCTION = (
@@ -38,10 +44,14 @@ def stored(results: Path = RESULTS) -> list[dict[str, Any]]:
 
 
 def digest(results: Path = RESULTS) -> str:
-    """What the page stands on: a hash over all files of results."""
+    """What the page stands on: a hash over settings, verdicts and values of all rows, and over no timing."""
     total = hashlib.sha256()
-    for path in sorted(results.glob("*.json")):
-        total.update(path.name.encode() + b"\0" + path.read_bytes())
+    for result in stored(results):
+        told = [result["settings"], [(claim["says"], claim["verdict"]) for claim in result["claims"]]]
+        rows = pd.read_parquet(results / f"{_slug(result)}.parquet")
+        kept = rows[[name for name in rows.columns if not TIMED.search(str(name))]]
+        text = json.dumps(told, sort_keys=True) + kept.to_csv(index=False, float_format="%.9g")
+        total.update(text.encode() + b"\0")
     return total.hexdigest()
 
 
@@ -111,9 +121,15 @@ def page(results: Path = RESULTS, figures: Path = FIGURES) -> str:
 
 
 def _tally(found: list[dict[str, Any]]) -> str:
-    verdicts = Counter(claim["verdict"] for result in found for claim in result["claims"])
+    claims = [claim for result in found for claim in result["claims"]]
+    ours = [claim for claim in claims if claim.get("ours")]
+    verdicts = Counter(claim["verdict"] for claim in claims if not claim.get("ours"))
     agree, differ, unknown = (verdicts[verdict] for verdict in MARKS)
-    return f"{verdicts.total()} claims: {agree} agree, {differ} differ, {unknown} cannot be known."
+    held = sum(claim["verdict"] == "agrees" for claim in ours)
+    return (
+        f"{verdicts.total()} claims of the papers: {agree} agree, {differ} differ, {unknown} cannot be known. Beside "
+        f"them, {len(ours)} of ours, of which {held} hold."
+    )
 
 
 def _code(text: str) -> str:

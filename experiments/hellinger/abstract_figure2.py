@@ -116,6 +116,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
         ),
         Claim(
             where="Figure 2, ours beside it",
+            ours=True,
             says="Noise on every count and a noise-aware estimate beat the paper's Laplace baseline at no more cost.",
             measured=f"error {laplace.min():.2f} to {laplace.max():.2f} times with Laplace noise (pure ε), "
             f"{gaussian.min():.2f} to {gaussian.max():.2f} times with Gaussian noise at δ = {settings['delta']:g}",

@@ -119,6 +119,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
         ),
         Claim(
             where="Section 5, ours beside it",
+            ours=True,
             says="Which mechanism is nearest at the same (ε, δ).",
             measured="; ".join(f"{LINES[name][1]['label']}: {count} of {len(table)}" for name, count in best.items())
             + f"; proved Hellinger {proved.min():.1f} to {proved.max():.1f} times noise-aware Laplace, Gaussian "

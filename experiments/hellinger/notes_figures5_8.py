@@ -185,6 +185,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
         ),
         Claim(
             where="Figures 5 to 8, ours beside them",
+            ours=True,
             says="Laplace noise used well is nearer than the notes' baseline at no more than ε.",
             measured="error relative to it: "
             + ", ".join(f"{value:.2f} (figure {name})" for name, value in fair.items()),

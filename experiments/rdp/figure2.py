@@ -2,7 +2,8 @@
 
 The concentration is α = 1 + 4(λ−1)r throughout. Three numbers for each weight r: what Algorithm 1 charges; the exact
 divergence of this one pair of histograms, which the paper computes; and what dpbayes charges, the exact divergence of
-the worst pair there is. The gap between the last two is not slack: other histograms attain it.
+the worst pair there is. The gap between the last two is not slack: other histograms attain it. The orders, λ = 2, 20
+and 200, and the smallest weight, 10⁻³, are those of the authors' public code; the text names neither.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from scipy.special import gammaln
 from dpbayes import RDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
 from dpbayes.privacy.published import algorithm_1, trigamma_bound
 from experiments import style
-from experiments.lab import Claim, Verdict, verdict
+from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"
 TITLE = "Figure 2: the guarantee of Algorithm 1 and the actual divergence"
@@ -92,13 +93,6 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
             why=f"Within a factor of two; up to {100 * (1 - exact.min()):.0f} % of the budget is given away. With "
             f"exact accounting the same weight needs {100 * saved.min():.0f} to {100 * saved.max():.0f} % less "
             "concentration.",
-        ),
-        Claim(
-            where="Figure 2",
-            says="The curves themselves, for four values of λ.",
-            measured=f"ours are for λ = {', '.join(f'{order:g}' for order in settings['orders'])}",
-            verdict=Verdict.UNKNOWN,
-            why="The text does not say which λ were drawn.",
         ),
         Claim(
             where="Lemma 2",

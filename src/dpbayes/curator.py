@@ -8,12 +8,11 @@ under the same charge; from then on it is completed from the draw (``dpbayes.led
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -21,10 +20,9 @@ from dpbayes.domain import display
 from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, Unfinished
-from dpbayes.jobs.base import Job, Plan, as_job, plan_from_record, plan_record
+from dpbayes.jobs.base import Job, Plan, as_job, plan_from_record, plan_record, planned
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.tables import Tables
-from dpbayes.ledger.entry import LONGEST_TEXT
+from dpbayes.ledger.history import already, check_superseded, line
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
@@ -36,9 +34,6 @@ from dpbayes.tables.sources import open_table, public_address
 if TYPE_CHECKING:
     from dpbayes.ledger.kept import Slot
     from dpbayes.ledger.ledger import Ledger, Receipt
-
-LOOSEST = 1e6
-"""The largest ε or ρ that may be asked for; beyond it there is no noise left to compute with."""
 
 
 class Curator:
@@ -88,27 +83,35 @@ class Curator:
         if isinstance(job, Request):
             target, said = target or (job.target if job.want else job.guarantee()), {**job.about, **said}
             job = job.job(self.schema)
-        asked = as_job(job)
-        wants = bool(getattr(asked, "want", ()))
-        if target is None and wants and self._ledger is not None:
-            target = self._ledger.account(self.schema.id).rest()
-        if target is None:
-            most = ", or a ledger, since accuracies need a limit" if wants else ""
-            raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
-        _check_target(target)
         said = checked(said)
         self._say("calibrating")
+        asked = as_job(job)
         if (suiting := getattr(asked, "suiting", None)) is not None:
             asked = suiting(self._engine)
-        if wants:
-            target = cast(Tables, asked).least(self.schema, target, self._priced)
-        plan = asked.plan(self.schema, self._priced(target))
-        asked.check(self._engine, plan)
-        return replace(plan, target=target, publication=said)
+        plan = planned(asked, self.schema, target, ledger=self._ledger)
+        plan.job.check(self._engine, plan)
+        return replace(plan, publication=said)
 
-    def _priced(self, target: Guarantee) -> Guarantee:
-        """A target as the ledger prices it."""
-        return target if self._ledger is None else self._ledger.priced(self.schema.id, target)
+    def check(self, plan: Plan) -> None:
+        """Refuse what the ledger would refuse if it were charged for this plan now. Charges nothing, reads no rows."""
+        if self._ledger is not None:
+            account = self._ledger.check(self.schema.id, plan.cost, schema=self.schema.digest)
+            if replaced := plan.publication.get("supersedes"):
+                check_superseded(account, replaced)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a ledger remembers the cost."""
+        return self._ledger is not None
+
+    def already(self, plan: Plan) -> list[str]:
+        """Sentences about tables of a plan that the ledger knows to be published, or to follow from what is."""
+        return [] if self._ledger is None else already(self._ledger.account(self.schema.id), plan.wanted)
+
+    def _trusted(self, plan: Plan) -> Plan:
+        if plan.schema != self.schema or plan.lock:
+            raise InvalidArgument("Curator: expected a plan of this curator's own. Plan the job again.")
+        return plan
 
     def release(
         self,
@@ -122,16 +125,18 @@ class Curator:
     ) -> Release:
         """Make a release: plan it, pay for it, draw it, and write it to the folder ``out`` if there is one.
 
-        A ``Request`` brings its own target. Where a job wants accuracies, the target is the most that is allowed, by
-        default what is left in the ledger, and the least that is needed is paid and promised. ``about`` is for readers:
-        title, author, contact, purpose, supersedes. Without ``estimates`` it holds what was drawn and no more; they are
-        computed when it is saved.
+        A plan of this curator's own may be given instead of a job. A ``Request`` brings its own target. Where a job
+        wants accuracies, the target is the most that is allowed, by default what is left in the ledger, and the least
+        that is needed is paid and promised. ``about`` is for readers: title, author, contact, purpose, supersedes.
+        Without ``estimates`` it holds what was drawn and no more; they are computed when it is saved.
         """
-        plan = self.plan(job, target, about=about)
+        plan = self._trusted(job) if isinstance(job, Plan) else self.plan(job, target, about=about)
         goes = None if out is None else {"folder": str(Path(out).absolute()), "numbers": numbers}
         if self._ledger is None or self._seed is not None:
             return _completed(self._draw(plan), goes, estimates=estimates)
         draft = {"plan": plan_record(plan), "table": self._address, "goes": goes}
+        if replaced := plan.publication.get("supersedes"):
+            check_superseded(self._ledger.account(self.schema.id), replaced)
         with self._ledger.kept.begin(draft) as slot:
             try:
                 self._say("charging the ledger")
@@ -267,8 +272,8 @@ def _resumed(
 
 def _line(plan: Plan) -> str:
     """What the ledger remembers a charge by."""
-    title = plan.publication.get("title")
-    return (plan.about if title is None else f"{title}: {plan.about}")[:LONGEST_TEXT]
+    said = plan.publication
+    return line(plan.about, title=said.get("title", ""), supersedes=said.get("supersedes", ""))
 
 
 def _completed(drawn: Release, goes: Record | None, *, estimates: bool = True) -> Release:
@@ -297,11 +302,3 @@ def _opened(ledger: Ledger | str | Path | None) -> Ledger | None:
     from dpbayes.ledger.ledger import Ledger  # only here: databases take long to load, and some releases need none
 
     return Ledger(ledger)
-
-
-def _check_target(target: Guarantee) -> None:
-    if target.size > LOOSEST:
-        raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
-    for name in ("order", "omega"):
-        if math.isinf(getattr(target, name, None) or 1.0):
-            raise InvalidArgument(f"Curator: expected a finite {name}; ask for pure DP or zCDP instead.")

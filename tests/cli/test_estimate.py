@@ -9,7 +9,8 @@ import pytest
 from tests.commands import dpbayes
 from tests.release.test_posterior import release
 
-from dpbayes import Posterior
+from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, Schema, Tables
+from dpbayes.ledger.ledger import Ledger
 
 
 @pytest.fixture
@@ -70,3 +71,39 @@ def test_what_cannot_be_answered_is_one_sentence(folder: Path, arguments: tuple[
 def test_an_empty_folder_is_one_sentence(tmp_path: Path) -> None:
     assert "no release in" in dpbayes("estimate", tmp_path).sentence
     assert "cannot read" in dpbayes("estimate", tmp_path / "none.json").sentence
+
+
+def test_with_its_ledger_only_what_was_charged_counts(tmp_path: Path) -> None:
+    schema = Schema(
+        id="people",
+        unit=PrivacyUnit(adjacency="replace-one"),
+        attributes=(
+            Attribute(name="sex", categories=("F", "M", "other")),
+            Attribute(name="income", categories=("low", "high", "other")),
+        ),
+    )
+    table = {"sex": ["F", "M"] * 200, "income": ["low", "low", "high", "low"] * 100}
+    ledgers = []
+    for name in ("one", "two"):
+        book = Ledger(tmp_path / name)
+        book.open("people", ApproxDP(epsilon=5, delta=1e-6), unit=schema.unit, schema=schema.digest)
+        ledgers.append(Curator(table, schema, ledger=book))
+    target = ApproxDP(epsilon=1, delta=1e-6)
+    ledgers[0].release(Tables("sex"), target, out=tmp_path / "all" / "first")
+    ledgers[0].release(Tables("income|sex"), target, out=tmp_path / "all" / "year" / "second")
+    ledgers[1].release(Tables("income"), target, out=tmp_path / "all" / "other")
+    ledgers[0].release(Tables("income"), target)
+    done = dpbayes("estimate", tmp_path / "all", "--ledger", tmp_path / "one", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert [each["table"] for each in found["tables"]] == ["sex", "income|sex"]
+    assert found["charged_elsewhere"] == 1
+    shown = dpbayes("estimate", tmp_path / "all", "--ledger", tmp_path / "one")
+    assert "1 release that the ledger was charged for" in " ".join(shown.out.split())
+    refused = dpbayes("estimate", tmp_path / "all" / "other", "--ledger", tmp_path / "one").sentence
+    assert "charged for none of these" in refused
+
+
+def test_a_level_or_attribute_with_a_slip_is_told_the_nearest(folder: Path) -> None:
+    assert "Did you mean 'high'" in dpbayes("estimate", folder, "--ask", "share(income='hihg')").sentence
+    assert "Did you mean 'income'" in dpbayes("estimate", folder, "--ask", "share(incme='high')").sentence

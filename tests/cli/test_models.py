@@ -191,3 +191,32 @@ def test_a_model_is_built_from_published_tables_without_a_charge(folder):
     assert left(folder) == before
     lacking = run("build", "naive-bayes", folder / "tables", "--target", "rain", "--feature", "umbrella")
     assert isinstance(lacking.exception, ReleaseError)
+
+
+def test_one_command_leads_from_a_private_table_to_records(folder):
+    before = left(folder)
+    asked = ("--schema", folder / "weather.toml", "--target", "rain", "--ledger", folder / "weather.ledger", *BUDGET)
+    wanted = ("--rows", 500, "--out", folder / "s.csv")
+    dry = run("synth", folder / "weather.csv", *asked, *wanted, "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert left(folder) == before
+    result = run("synth", folder / "weather.csv", *asked, *wanted, "--published", folder / "measured")
+    assert result.exit_code == 0, result.output
+    assert left(folder) < before
+    assert len(csv.read_csv(folder / "s.csv")) == 500
+    assert Release.load(folder / "measured").verify(ledger=folder / "weather.ledger").ok
+    spent = left(folder)
+    again = run("synth", folder / "measured", "--rows", 700, "--out", folder / "t.csv")
+    assert again.exit_code == 0, again.output
+    assert left(folder) == spent
+    wrong = run("synth", folder / "measured", "--rows", 7, "--out", folder / "t.csv", "--epsilon", 1)
+    assert isinstance(wrong.exception, InvalidArgument)
+
+
+def test_a_network_is_fitted_without_a_graph(folder):
+    asked = ("--schema", folder / "weather.toml", *BUDGET, "--ledger", folder / "weather.ledger")
+    result = run("fit", "bayes-net", folder / "weather.csv", *asked, "--out", folder / "learned")
+    assert result.exit_code == 0, result.output
+    assert ("rain", "street") in [
+        tuple(sorted(edge)) for edge in Release.load(folder / "learned").build().network.edges
+    ]

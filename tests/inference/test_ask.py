@@ -81,7 +81,7 @@ def test_sums_and_differences_have_the_exact_variance_of_the_law():
         ("share()", "expected a condition"),
         ("share(sex)", "expected =, != or in"),
         ("share(sex='men')", "sex has no level 'men'. It has 'male', 'female', 'other'"),
-        ("share(town='north')", "no axis 'town'"),
+        ("share(town='north')", "no attribute 'town'"),
         ("share(sex='male'", r"expected \)"),
         ("count(sex='male' | age=0)", "expected a count without"),
         ("share(sex=male, sex=female)", "named twice"),

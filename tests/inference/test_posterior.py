@@ -127,7 +127,7 @@ def test_what_is_not_determined_is_refused_with_what_would_tell():
     assert found.missing(("b", "c")) == [("b", "c")]
     with pytest.raises(NotEstimable, match="contains b × c"):
         found.estimate(("c",), given=("b",))
-    with pytest.raises(InvalidArgument, match="no axis 'x'"):
+    with pytest.raises(InvalidArgument, match="no attribute 'x'"):
         found.estimate(("x",))
     with pytest.raises(InvalidArgument, match="named twice"):
         found.estimate(("a",), given=("a",))
@@ -185,3 +185,26 @@ def test_shares_of_no_records_are_even_and_their_intervals_hold_them():
             np.testing.assert_allclose(part.values, share)
             assert (part.lower <= part.values).all()
             assert (part.values <= part.upper).all()
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.5, 0.8, 1.0, 1.7, 3.0, 6.0])
+@pytest.mark.parametrize("tables", [1, 3])
+def test_whole_ends_lose_no_coverage_however_small_the_noise(sigma, tables):
+    """Whole noise, measured once or averaged over releases: rounding to the nearest whole numbers covers."""
+    truth = np.random.default_rng(0).integers(30, 300, 3000).astype(float)
+    k = np.arange(-60, 61)
+    law = np.exp(-0.5 * (k / sigma) ** 2)
+    rng = np.random.default_rng([1, tables, int(100 * sigma)])
+    measured = [
+        Measurement(
+            axes=("cell",),
+            values=truth + rng.choice(k, truth.size, p=law / law.sum()),
+            noise=GaussianNoise(sigma=sigma),
+        )
+        for _ in range(tables)
+    ]
+    found = Posterior(measured, {"cell": truth.size}, records=int(truth.sum())).estimate(("cell",)).counts
+    np.testing.assert_allclose(found.lower, np.rint(found.lower), atol=1e-5)
+    covered = np.mean((found.lower <= truth) & (truth <= found.upper))
+    assert covered > 0.95 - 3 * np.sqrt(0.95 * 0.05 / truth.size)
+    assert ((found.lower <= found.values) & (found.values <= found.upper)).all()

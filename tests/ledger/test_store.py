@@ -15,7 +15,7 @@ import pytest
 
 from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
 from dpbayes.errors import LedgerError, MissingExtra
-from dpbayes.ledger import store
+from dpbayes.ledger import connection
 from dpbayes.ledger.ledger import Ledger
 
 NOBODY = 65534
@@ -111,7 +111,7 @@ def test_a_newer_ledger_asks_for_an_upgrade(used: Ledger, path: Path, unit: Priv
 def test_a_locked_ledger_is_waited_for_then_refused(
     used: Ledger, path: Path, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "PATIENCE", 0.01)
+    monkeypatch.setattr(connection, "PATIENCE", 0.01)
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert len(used.account("census").charges) == 3  # readers do not wait for a writer at work

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from tests.models.examples import ADD, tables, weather, weather_schema
 
-from dpbayes import ApproxDP, Curator, Latent, Release, Synthetic
+from dpbayes import ApproxDP, BayesNet, Curator, Latent, Release, Synthetic
+from dpbayes.domain.structure import Impossible
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.models.fission import copies
 from dpbayes.models.mixture import Mixture, Statistics
+from dpbayes.models.uncertainty import LABEL, Uncertainty
 
 CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)
 
@@ -129,11 +132,59 @@ def test_everyone_builds_the_same_model(release: Release, model) -> None:
 
 def test_any_release_of_pairs_will_do(release: Release) -> None:
     other = tables("street,umbrella", "rain,street", target=CLEAR, schema=weather_schema(ADD))
-    model = Latent().build([release, other])
-    assert model.form == "mixture"
+    assert len(release.tables) > len(other.tables)
     assert Latent().build(other).laws["street"].shape[1] == 3
     with pytest.raises(SchemaError, match="no table holds the target"):
         Latent(target="day").build(other)
+
+
+def test_what_cannot_occur_is_in_no_table_and_no_record() -> None:
+    schema = replace(weather_schema(ADD), impossible=(Impossible(levels={"rain": ("no",), "umbrella": ("open",)}),))
+    curator = Curator(weather(2000), schema, seed=3)
+    model = curator.release(Synthetic(), ApproxDP(epsilon=0.3, delta=1e-6), estimates=False).build()
+    assert model.shares(("umbrella", "rain"))[2, 0] == 0.0
+    drawn = model.synthesise(20_000).to_pydict()
+    assert ("no", "open") not in set(zip(drawn["rain"], drawn["umbrella"], strict=True))
+
+
+def test_a_sample_with_the_seed_of_the_records_is_not_tied_to_them(model) -> None:
+    """The generator that drew even records would pick the same strata again."""
+    records = model.synthesise(10_000, rng=np.random.default_rng(5)).column("rain").to_numpy(zero_copy_only=False)
+    share = (records == "yes").mean()
+    found = [
+        (
+            model.synthesise(2000, rng=np.random.default_rng(seed))
+            .column("rain")
+            .to_numpy(zero_copy_only=False)[np.random.default_rng(seed).permutation(2000)[:200]]
+            == "yes"
+        ).mean()
+        for seed in range(60)
+    ]
+    assert np.mean(found) == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 200 / 60))
+    assert np.std(found) == pytest.approx(np.sqrt(share * (1 - share) / 200), rel=0.4)
+
+
+def test_intervals_of_what_was_not_measured_hold_the_truth(model) -> None:
+    data = weather(20_000)
+    schema, names = model.published.schema, ("rain", "street", "umbrella")
+    coded = [np.array([schema[name].levels.index(value) for value in data[name]]) for name in names]
+    shape = [len(schema[name].levels) for name in names]
+    truth = np.bincount(np.ravel_multi_index(coded, shape), minlength=int(np.prod(shape))).reshape(shape)
+    found = Uncertainty.of(model).interval(names, 0.9)
+    assert ((found.lower <= truth) & (truth <= found.upper)).mean() > 0.85
+    assert (found.upper - found.lower).mean() < 200
+    with pytest.raises(InvalidArgument, match="not part of the mixture"):
+        Uncertainty.of(model).interval(("rain", "snow"))
+    assert "not a guaranteed" in LABEL
+
+
+def test_a_tree_is_learned_from_pairs(release: Release) -> None:
+    network = release.build(BayesNet()).network
+    assert {frozenset(edge) for edge in network.edges} == {
+        frozenset(("rain", "street")),
+        frozenset(("rain", "umbrella")),
+    }
+    assert network.parents["day"] == ()
 
 
 def test_what_the_model_lacks_is_said(model) -> None:

@@ -77,24 +77,19 @@ def test_divergences_and_concentrated_costs_add(mix: list[tuple[Priced, int]]) -
 
 
 @given(mixes)
-@settings(max_examples=8)
-def test_epsilon_falls_with_delta_and_delta_with_epsilon(mix: list[tuple[Priced, int]]) -> None:
+@settings(max_examples=10)
+def test_epsilon_falls_with_delta_and_delta_with_epsilon_and_both_tell_the_same_story(
+    mix: list[tuple[Priced, int]],
+) -> None:
     cost = total(mix)
-    deltas = [1e-15, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 0.01, 0.3]
+    deltas = [1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.3]
     epsilons = [cost.epsilon(delta) for delta in deltas]
     assert all(a >= b for a, b in itertools.pairwise(epsilons))
-    spent = [cost.delta(epsilon) for epsilon in sorted(e for e in epsilons if math.isfinite(e))]
-    assert all(a >= b for a, b in itertools.pairwise(spent))
-
-
-@given(mixes)
-@settings(max_examples=12)
-def test_epsilon_and_delta_tell_the_same_story(mix: list[tuple[Priced, int]]) -> None:
-    cost = total(mix)
-    for delta in (1e-9, 1e-6, 1e-3):
-        epsilon = cost.epsilon(delta)
-        if 0 < epsilon < math.inf:
-            assert cost.delta(epsilon) <= delta * (1 + 1e-6)
+    told = [(epsilon, delta) for epsilon, delta in zip(epsilons, deltas, strict=True) if math.isfinite(epsilon)]
+    spent = [cost.delta(epsilon) for epsilon, _ in told]
+    assert all(a <= b for a, b in itertools.pairwise(spent))
+    for (epsilon, delta), found in zip(told, spent, strict=True):
+        assert epsilon == 0 or found <= delta * (1 + 1e-6)
 
 
 @given(mixes, st.data())

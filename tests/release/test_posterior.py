@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.releases import REPLACE, a_release, release_of, schema_of
+from tests.releases import ADD, REPLACE, a_release, release_of, schema_of
 
 from dpbayes import ApproxDP, Gaussian, Posterior, Release
 from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
@@ -87,6 +87,7 @@ def test_draws_agree_in_what_they_share() -> None:
     [
         ({"schema": schema_of("sex", "income", "region", dataset="census")}, "of different data sets"),
         ({"schema": schema_of("sex", "income")}, "different schemas"),
+        ({"schema": schema_of("sex", "income", "region", unit=ADD), "records": None}, "different units"),
         ({"seeded": True}, "seeded release, which is not private"),
     ],
 )

@@ -78,7 +78,7 @@ def declared(visitor: Visitor, name: str, **changes: str) -> dict[str, str]:
     columns = visitor.desk.drafts.load(name).columns
     fields = {"count": str(len(columns))}
     for place, column in enumerate(columns):
-        for key in ("use", "values", "text", "missing", "unknown"):
+        for key in ("use", "values", "text", "missing", "unknown", "source"):
             fields[f"{key}.{place}"] = getattr(column, key)
     return {**fields, **changes}
 

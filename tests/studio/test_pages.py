@@ -32,6 +32,15 @@ def test_a_page_that_is_not_there(visitor):
         assert visitor.get(path).status_code in (400, 404)
 
 
+def test_a_draft_is_forgotten_and_its_files_stay(visitor, tmp_path):
+    name = ready(visitor)
+    assert visitor.post(f"/d/{name}/forget").headers["location"] == "/"
+    assert visitor.get(f"/d/{name}/ask").status_code == 400
+    assert "In progress" not in text_of(visitor.get("/"))
+    assert (tmp_path / f"{name}.request.toml").is_file()
+    assert (tmp_path / "survey.ledger").is_file()
+
+
 # -- Table and people ------------------------------------------------------------------------------------------
 
 
@@ -201,7 +210,7 @@ def test_an_accuracy_is_solved_for(visitor, tmp_path):
 
         desk = visitor.desk
         draft = desk.drafts.load(name)
-        worst = forecasts.worst(asked, desk.drafts.schema(draft), desk.account(draft))
+        worst = forecasts.planned(asked, desk.drafts.schema(draft), desk.account(draft)).worst
         assert 0.9 * within <= worst <= within
 
 
@@ -211,10 +220,7 @@ def test_a_smaller_budget_makes_every_table_worse(visitor):
     from dpbayes.studio import forecasts, requests
 
     asked, schema, account = requests.load(desk, draft), desk.drafts.schema(draft), desk.account(draft)
-    found = [
-        forecasts.expected(forecasts.planned(forecasts.with_epsilon(asked, e), schema, account))
-        for e in (0.25, 1.0, 2.0)
-    ]
+    found = [forecasts.planned(forecasts.with_epsilon(asked, e), schema, account).expected for e in (0.25, 1.0, 2.0)]
     for place in range(2):
         assert found[0][place].table.records > found[1][place].table.records > found[2][place].table.records
 
@@ -225,7 +231,7 @@ def test_a_smaller_budget_makes_every_table_worse(visitor):
 def test_risk_warns_of_a_delta_that_promises_nothing(visitor):
     name = ready(visitor)
     visitor.post(f"/d/{name}/ask", {**ASKED, "delta": "0.001"})
-    assert "not below one in 20,000" in text_of(visitor.get(f"/d/{name}/risk"))
+    assert "not below one in the number of records (20,000)" in text_of(visitor.get(f"/d/{name}/risk"))
 
 
 def test_a_preview_is_marked_and_shows_nothing_of_the_table(visitor, tmp_path):
@@ -381,3 +387,36 @@ def test_every_screen_is_quick(published):
         started = time.process_time()
         assert published.get(path).status_code == 200
         assert time.process_time() - started < 0.4, path  # 0.2 on an idle machine
+
+
+def test_what_only_a_schema_file_can_say_is_kept(visitor, tmp_path):
+    path = tmp_path / "private" / "survey.toml"
+    path.write_text(
+        path.read_text().replace('name = "sex"\n', 'name = "sex"\nlabels = { female = "Women", male = "Men" }\n')
+        + "\n[[margin]]\nof = ['sex']\ntotals = [10000, 9000, 1000]\n"
+    )
+    before = Schema.load(path)
+    name = begun(visitor)
+    visitor.post(f"/d/{name}/declare", declared(visitor, name))
+    assert visitor.desk.drafts.load(name).schema == "private/survey.toml"
+    visitor.post(f"/d/{name}/declare", declared(visitor, name, **{"text.2": "North\nSouth", "source.2": "the atlas"}))
+    after = visitor.desk.drafts.schema(visitor.desk.drafts.load(name))
+    assert after["sex"] == before["sex"]
+    assert after["sex"].labels
+    assert after.margins == before.margins
+    assert after["region"].categories == ("North", "South")
+    assert after["region"].source == "the atlas"
+
+
+def test_a_sampled_profile_is_never_below_the_exact_one():
+    import numpy as np
+
+    from dpbayes import Cost, Gaussian, Laplace, PrivacyUnit
+    from dpbayes.studio.risk import sampled
+
+    unit = PrivacyUnit(adjacency="add-remove")
+    for cost in (Cost.of(Gaussian(sigma=2, unit=unit), 2), Cost.of(Laplace(scale=1.5, unit=unit), 3)):
+        quick = sampled(cost.delta)
+        for epsilon in np.linspace(0.0, 14.0, 57):
+            assert cost.delta(float(epsilon)) - 1e-15 <= quick(float(epsilon)) <= 1.0
+        assert quick(0.0) == cost.delta(0.0)

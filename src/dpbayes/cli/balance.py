@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dpbayes.cli.output import print_json, print_table
+from dpbayes.ledger.history import timeline
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import ApproxDP, rounded_down, rounded_up
 
@@ -111,24 +112,28 @@ def print_balances(accounts: list[Account], as_json: bool) -> None:
 
 
 def print_charges(account: Account) -> None:
-    """Every charge as a line of a table."""
+    """What happened to the data set, entry by entry: limits, schemas, releases, and which replaced which."""
+    priced = {line["serial"]: line for line in charges(account)}
     print_table(
-        f"Charges on {account.dataset}",
-        ("entry", "time", "state", "own", "total", "mechanisms", "about"),
+        f"Timeline of {account.dataset}",
+        ("entry", "when", "what", "id", "own", "total", "state"),
         [
             (
-                line["serial"],
-                line["time"],
-                line["state"],
-                "-" if line["own"] is None else rounded_up(line["own"], 4),
-                "-" if line["total"] is None else rounded_up(line["total"], 4),
-                ", ".join(f"{one['times']} × {one['mechanism']['mechanism']}" for one in line["releases"]),
-                str(line["about"]),
+                event.serial,
+                event.time.replace("T", " ").removesuffix("Z"),
+                event.what,
+                event.id or "-",
+                *(_price(priced.get(event.serial, {}).get(key)) for key in ("own", "total")),
+                event.state or "-",
             )
-            for line in charges(account)
+            for event in timeline(account)
         ],
         notes=(
             f"Own: what the charge costs on its own, as {_number(account)}. Total: what is spent with it.",
             "A charge counts unless it is void: without a note it may have been drawn.",
         ),
     )
+
+
+def _price(number: float | None) -> str:
+    return "-" if number is None else rounded_up(number, 4)

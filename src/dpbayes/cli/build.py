@@ -30,7 +30,7 @@ def build_command(
     releases: Annotated[list[Path], typer.Argument(help="Releases of one data set: files or folders.")],
     target: Annotated[str | None, typer.Option(help="naive-bayes: the attribute to predict.")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="naive-bayes: an attribute that predicts.")] = None,
-    graph: Annotated[Path | None, typer.Option(help="bayes-net: JSON file of edges.")] = None,
+    graph: Annotated[Path | None, typer.Option(help="bayes-net: JSON file of edges; learned if left out.")] = None,
     attribute: Annotated[list[str] | None, typer.Option(help="histogram: an attribute of the joint table.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -65,7 +65,7 @@ def specification(
         return NaiveBayes(target=target, features=tuple(features or ()))
     if kind == "bayes-net":
         if graph is None:
-            raise InvalidArgument("build: bayes-net needs --graph, a JSON file of edges.")
+            return BayesNet()
         return BayesNet.of(graph.read_text(encoding="utf-8"))
     if not attributes:
         raise InvalidArgument("build: histogram needs --attribute, once for each attribute.")

@@ -11,6 +11,7 @@ import typer
 from dpbayes.cli import options
 from dpbayes.cli.output import SHOWN_CELLS, print_json, print_table, tell_people
 from dpbayes.domain.codec import to_record
+from dpbayes.domain.display import plural
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import ReleaseError
 from dpbayes.release.format import Release
@@ -40,6 +41,9 @@ def estimate_command(
         Literal["records", "population"], typer.Option(help="Whether shares are of these records, or of all people.")
     ] = "records",
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    ledger: Annotated[
+        str | None, typer.Option(help="Use only releases that this ledger was charged for, and say which are missing.")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Estimate tables and answer questions from everything published about a data set. Free.
@@ -48,28 +52,53 @@ def estimate_command(
 
     Example: dpbayes estimate first second --table 'income|sex' --ask "share(income='high')"
     """
-    posterior = Posterior([Release.load(path) for given in releases for path in _found(given)])
+    found = [Release.load(path) for given in releases for path in _found(given)]
+    missing = 0
+    if ledger is not None:
+        found, missing = _charged(found, ledger)
+    posterior = Posterior(found)
     tables = table or ([] if ask else _published(posterior))
     estimated = [_table(posterior, each, level) for each in tables]
     answers = [posterior.ask(question, level=level, target=target) for question in ask or ()]
     if as_json:
         listed = [to_record(each) for each in answers]
         print_json({"dataset": posterior.schema.id, "statement": _statement(posterior), "level": level,
-                    "tables": estimated, "answers": listed})  # fmt: skip
+                    "tables": estimated, "answers": listed, "charged_elsewhere": missing})  # fmt: skip
         return
     for each in estimated:
         _print(each, "population" if target == "population" else "records", level)
     if answers:
         rows = [(each.question, each.estimate, each.lower, each.upper) for each in answers]
         print_table("Answers", ("question", "estimate", "from", "to"), rows)
+    if missing:
+        tell_people(
+            f"{plural(missing, 'release')} that the ledger was charged for would sharpen this, but is not here."
+        )
     tell_people(_statement(posterior))
+
+
+def _charged(found: list[Release], address: str) -> tuple[list[Release], int]:
+    """The releases that a ledger was charged for, and how many others of the data set it was charged for."""
+    from dpbayes.ledger.ledger import Ledger
+
+    book = Ledger(address)
+    kept = []
+    for release in found:
+        locks = {charge.lock for charge in book.account(release.dataset).charges.values() if charge.state != "void"}
+        if release.lock and release.lock in locks:
+            kept.append(release)
+    if not kept:
+        raise ReleaseError("estimate: the ledger was charged for none of these releases. Name its own, or no ledger.")
+    here = {release.lock for release in kept}
+    charges = book.account(kept[0].dataset).charges.values()
+    return kept, sum(charge.state == "drawn" and charge.lock not in here for charge in charges)
 
 
 def _found(path: Path) -> list[Path]:
     """A release, or all that lie in a folder."""
     if not path.is_dir() or (path / "release.json").is_file():
         return [path]
-    inside = sorted(each.parent for each in path.glob("*/release.json"))
+    inside = sorted(each.parent for each in path.glob("**/release.json"))
     if not inside:
         raise ReleaseError(f"estimate: there is no release in {str(path)!r}.")
     return inside

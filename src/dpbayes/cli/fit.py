@@ -79,7 +79,10 @@ def naive_bayes(
 def bayes_net(
     curator: Curator,
     target: Guarantee,
-    graph: Annotated[Path, typer.Option(help="JSON file: [[parent, child], …], or an object with edges and nodes.")],
+    graph: Annotated[
+        Path | None,
+        typer.Option(help="JSON file: [[parent, child], …], or an object with edges and nodes; learned if left out."),
+    ] = None,
     out: options.NewFolder = None,
     mechanism: Mechanism = "auto",
     estimate: Estimate = "posterior",
@@ -88,22 +91,25 @@ def bayes_net(
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Fit the tables of a private Bayesian network whose graph is given.
+    """Fit a private Bayesian network: the tables of a given graph, or all pairs, from which a tree is learned.
 
     Example: dpbayes fit bayes-net people.csv --schema people.toml --graph edges.json --epsilon 1 --delta 1e-6
     --ledger people.ledger --out network
     """
-    try:
-        text = graph.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidArgument(f"fit: cannot read the graph {str(graph)!r}.") from None
     job = Fit(
-        model=BayesNet.of(text, estimate=estimate),
+        model=BayesNet(estimate=estimate) if graph is None else BayesNet.of(_text(graph), estimate=estimate),
         mechanism=mechanism,
         accounting=accounting,
         expected_records=expected_records,
     )
     _fit(curator, job, target, out, dry_run=dry_run, as_json=as_json)
+
+
+def _text(graph: Path) -> str:
+    try:
+        return graph.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidArgument(f"fit: cannot read the graph {str(graph)!r}.") from None
 
 
 def _fit(curator: Curator, job: Fit, target: Guarantee, out: Path | None, *, dry_run: bool, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.privacy.adaptive import Rule
+from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def init(
     elif dataset is not None and adjacency is not None:
         name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
     opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about)
+    for caution in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
+        tell(f"Caution: {caution}", err=True)
     print_balances([opened.account(name)], as_json)
 
 

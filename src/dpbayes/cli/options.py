@@ -104,7 +104,7 @@ def unit(command: F) -> F:
 
 def curator(command: F) -> F:
     """Give a command the options of a private table with schema and ledger, as its parameter ``curator``."""
-    return _composed(command, "curator", _curator)
+    return _composed(command, "curator", curator_of)
 
 
 def numbers(owner: str, text: str) -> float | tuple[float, ...]:
@@ -266,7 +266,7 @@ def _unit(*, adjacency: AdjacencyOption = "replace-one", max_rows: MaxRows = 1) 
     return PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows)
 
 
-def _curator(
+def curator_of(
     table: TableAddress,
     *,
     schema: SchemaFile,
@@ -283,6 +283,7 @@ def _curator(
     ] = False,
     dry_run: DryRun = False,
 ) -> Curator:
+    """The private table that the options name, with its schema and its ledger."""
     if (seed is None) == not_private:
         raise InvalidArgument("dpbayes: --seed and --not-private go together: a seeded release is not private.")
     if seed is not None and ledger is not None:

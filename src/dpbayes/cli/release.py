@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from dpbayes.cli import dry_run as trial
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, show_preview, show_release, working
+from dpbayes.cli.output import print_json, show_release, tell, working
 from dpbayes.curator import Curator
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.preview import preview
+from dpbayes.jobs.answers import warnings
 from dpbayes.jobs.request import Request
 from dpbayes.report.folder import check_folder
 
@@ -39,11 +40,15 @@ def release_command(
         raise InvalidArgument("release: --numbers goes with --out.")
     if dry_run:
         with working(quiet=as_json):
-            found = preview(curator.plan(request))
-        print_json(found) if as_json else show_preview(found)
+            plan = curator.plan(request)
+        affords = curator.check if curator.remembers else None
+        trial.show(plan, affords=affords, out=out, already=curator.already(plan), as_json=as_json)
         return
     if out is not None:
         check_folder(out)
     with working(quiet=as_json):
-        made = curator.release(request, out=out, numbers=numbers)
+        plan = curator.plan(request)
+        for caution in warnings(plan):
+            tell(f"Caution: {caution}", err=True)
+        made = curator.release(plan, out=out, numbers=numbers)
     print_json(made.record()) if as_json else show_release(made, out)

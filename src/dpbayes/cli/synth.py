@@ -1,7 +1,8 @@
-"""``dpbayes synth``: synthetic records from releases."""
+"""``dpbayes synth``: synthetic records of a private table in one command, or from releases, free."""
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,16 @@ import numpy as np
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, tell
-from dpbayes.models.base import Published, built, distribution
+from dpbayes.cli.output import print_json, print_table, show_preview, tell, working
+from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.preview import preview
+from dpbayes.jobs.synthetic import Synthetic
+from dpbayes.models.base import Model, Published, built, distribution
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.synthetic import synthetic_table, write_table
 from dpbayes.release.format import Release
+from dpbayes.report.folder import check_folder
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def synth_command(
-    release: options.ReleaseFile,
+    source: Annotated[str, typer.Argument(help="A release, its file or folder; with --schema, a private table.")],
     rows: Annotated[int, typer.Option(help="How many records; any number is free.")],
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     seed: Annotated[int | None, typer.Option(help="Repeatable records; harmless, for the model is public.")] = None,
@@ -35,34 +40,71 @@ def synth_command(
     ] = None,
     report: Annotated[bool, typer.Option("--report", help="Print distances to what was released.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    schema: Annotated[Path | None, typer.Option(help="Schema file: then the source is a private table.")] = None,
+    target: Annotated[str | None, typer.Option(help="Private table: the attribute that others will predict.")] = None,
+    published: Annotated[
+        Path | None, typer.Option(help="Private table: new folder for what is released, to draw more records from.")
+    ] = None,
+    ledger: options.LedgerAddress = None,
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Do without a ledger: nothing remembers the cost.")
+    ] = False,
+    dry_run: options.DryRun = False,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    order: options.Order = None,
+    rho: options.Rho = None,
+    omega: options.Omega = None,
 ) -> None:
-    """Draw synthetic records from a fitted model, or from the largest joint table of a release. They cost nothing.
+    """Draw synthetic records from a release, at no cost; or release what is needed of a private table first.
 
-    Example: dpbayes synth network --rows 100000 --out people.parquet --report
+    Example: dpbayes synth people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6
+    --ledger people.ledger --published measured --rows 100000 --out records.parquet
     """
-    published = Published.of(Release.load(release))
-    if published.releases[0].kind == "model":
-        model = built(published.releases)
+    spent = (epsilon, delta, order, rho, omega)
+    if schema is None:
+        if any(number is not None for number in spent) or ledger is not None or no_ledger or target or published:
+            raise InvalidArgument("synth: a guarantee, --ledger, --target and --published go with --schema.")
+        found = Published.of(Release.load(source))
     else:
-        model = Histogram(attributes=distribution(published.tables).marginal.of).build(published)
-    made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
+        guarantee = options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
+        curator = options.curator_of(source, schema=schema, ledger=ledger, no_ledger=no_ledger, dry_run=dry_run)
+        job = Synthetic(target=target)
+        if published is not None:
+            check_folder(published)
+        with warnings.catch_warnings(record=True) as caught, working(quiet=as_json):
+            warnings.simplefilter("always", UserWarning)
+            if dry_run:
+                show_preview(preview(curator.plan(job, guarantee)))
+                return
+            found = Published.of(curator.release(job, guarantee, out=published, estimates=published is not None))
+        for warning in caught:
+            tell(f"dpbayes: {warning.message}", err=True)
+    made = synthetic_table(_model(found), rows, rng=np.random.default_rng(seed), even=not independent)
     write_table(made, out)
     if croissant is not None:
         from dpbayes.report.croissant import croissant_json
 
-        croissant.write_text(croissant_json(published.releases[0], out, made.schema, rows), encoding="utf-8")
+        croissant.write_text(croissant_json(found.releases[0], out, made.schema, rows), encoding="utf-8")
     if not report and not as_json:
-        tell(f"Wrote {rows:,} records to {out}. {published.statement()}")
+        tell(f"Wrote {rows:,} records to {out}. {found.statement()}")
         return
     columns = {name: made.column(name).to_numpy(zero_copy_only=False) for name in made.column_names}
-    found = fidelity(published, columns)
+    distances = fidelity(found, columns)
     if as_json:
-        print_json(found)
+        print_json(distances)
         return
     rows_shown = [
         (names, entry["distance"], entry["noise"])
         for kind in ("one-way", "two-way")
-        for names, entry in found[kind].items()
+        for names, entry in distances[kind].items()
     ]
-    notes = ("A distance near the noise is as good as it gets.", published.statement())
+    notes = ("A distance near the noise is as good as it gets.", found.statement())
     print_table("Total variation to the release", ("attributes", "distance", "noise alone"), rows_shown, notes=notes)
+
+
+def _model(found: Published) -> Model:
+    """The model that was measured for, or the largest joint table."""
+    if "model" in found.releases[0].job:
+        return built(found.releases)
+    return Histogram(attributes=distribution(found.tables).marginal.of).build(found)

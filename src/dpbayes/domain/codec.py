@@ -83,9 +83,10 @@ def to_record(value: object) -> Any:
     raise InvalidArgument(f"Record: cannot write down a {type(value).__name__}.")
 
 
-def fields_record(value: object) -> Record:
-    """The fields of a dataclass by name, without those that hold an empty default."""
-    listed = [(field, getattr(value, field.name)) for field in dataclasses.fields(cast(Any, value))]
+def fields_record(value: object, *, without: tuple[str, ...] = ()) -> Record:
+    """The fields of a dataclass by name, without those that hold an empty default, and without those named."""
+    fields = [field for field in dataclasses.fields(cast(Any, value)) if field.name not in without]
+    listed = [(field, getattr(value, field.name)) for field in fields]
     return {field.name: to_record(held) for field, held in listed if not (_empty(held) and _empty(_default(field)))}
 
 
@@ -194,6 +195,11 @@ def _read_list(origin: type, arguments: tuple[Any, ...], value: object, where: s
 def _read_array(kind: Any, value: object, where: str) -> np.ndarray:
     """A list of numbers, all whole for an array of whole numbers; an array of floats keeps whole numbers as floats."""
     whole = np.issubdtype(typing.get_args(typing.get_args(kind)[1])[0], np.integer)
+    if isinstance(value, np.ndarray):  # from a file of columns
+        value = value if whole else value.astype(np.float64, copy=False)
+        if not np.isfinite(value).all():
+            raise _wrong(where, "finite numbers", None)
+        return value
     if not isinstance(value, list):
         raise _wrong(where, "a list of numbers", value)
     allowed = {int} if whole else {int, float}

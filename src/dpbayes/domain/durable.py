@@ -89,9 +89,11 @@ def sweep(folder: Path, name: str | None = None) -> None:
         for path in [each for each in folder.iterdir() if re.fullmatch(rf"\.{of}\.[0-9a-f]{{16}}", each.name)]:
             handle = locked(path)
             if handle is not None:
-                with suppress(OSError):
-                    _remove(path)
-                os.close(handle)
+                try:
+                    with suppress(OSError):  # the others can be removed still
+                        _remove(path)
+                finally:
+                    os.close(handle)
 
 
 def _remove(path: Path) -> None:

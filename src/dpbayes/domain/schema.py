@@ -47,7 +47,9 @@ class Schema:
     records: int | None = None
     margins: tuple[Margin, ...] = ()
     impossible: tuple[Impossible, ...] = ()
+    """Levels that never occur together."""
     within: tuple[Within, ...] = ()
+    """Attributes whose levels each lie in one level of another."""
 
     def __post_init__(self) -> None:
         for key in ("attributes", "margins", "impossible", "within"):

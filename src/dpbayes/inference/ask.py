@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -163,7 +164,9 @@ class _Asked:
         for level in condition.levels:
             if level not in names:
                 listed = ", ".join(repr(each) for each in names[:12]) + (", …" if len(names) > 12 else "")
-                raise InvalidArgument(f"{OWNER}: {condition.name} has no level {level!r}. It has {listed}.")
+                near = get_close_matches(level, names, n=2)
+                hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {listed}."
+                raise InvalidArgument(f"{OWNER}: {condition.name} has no level {level!r}. {hint}")
         chosen = np.array([each in condition.levels for each in names], dtype=np.float64)
         return 1 - chosen if condition.excluded else chosen
 

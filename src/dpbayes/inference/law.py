@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +99,9 @@ class LinearLaw:
         names = (axes,) if isinstance(axes, str) else tuple(axes)
         for name in names:
             if name not in self._place:
-                raise InvalidArgument(f"{OWNER}: there is no axis {name!r}. There are {', '.join(self.sizes)}.")
+                near = get_close_matches(name, self.sizes, n=1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(self.sizes)}."
+                raise InvalidArgument(f"{OWNER}: there is no attribute {name!r}. {hint}")
         if len(set(names)) < len(names):
             raise InvalidArgument(f"{OWNER}: an axis is named twice. Name each axis once.")
         return tuple(sorted(names, key=self._place.__getitem__))

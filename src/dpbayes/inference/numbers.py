@@ -59,10 +59,18 @@ class Numbers:
         self.impossible = self.law.zeros.get(axes, np.zeros(self.mean.shape, dtype=bool))
 
     def counts(self) -> Estimate:
-        """Counts, with ends rounded outward to whole numbers."""
+        """Counts, with ends rounded to the nearest whole numbers, a half outward.
+
+        A count is whole, so the whole numbers in an interval hold it as often as the interval does. Where noise is
+        whole as well, P[|k| ≤ m] is near to 2Φ((m + ½)/σ) − 1 (continuity correction), which takes m ≥ zσ − ½. The
+        nearest whole numbers outside L + ½ and U − ½ satisfy both.
+        """
         lower, upper = self._ends(sampled=False)
-        lower, upper = np.floor(lower + ROUNDING), np.ceil(upper - ROUNDING)
-        return _holding(self.settled.counts[self.axes], lower, upper, self.impossible)
+        values = self.settled.counts[self.axes]
+        lower = np.minimum(np.floor(lower + 0.5 + ROUNDING), np.floor(values + ROUNDING))
+        upper = np.maximum(np.ceil(upper - 0.5 - ROUNDING), np.ceil(values - ROUNDING))
+        top = math.floor(self.total + ROUNDING) if self.known else math.inf
+        return _holding(values, np.maximum(lower, 0.0), np.minimum(upper, top), self.impossible)
 
     def records(self, counts: Estimate) -> Estimate:
         """Shares of the records."""

@@ -7,11 +7,12 @@ module of this package whose ``JOB`` is its class; the module's name, with dashe
 
 from __future__ import annotations
 
+import math
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -27,8 +28,25 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Table
 from dpbayes.tables.engine import Engine, check_schema
 
-HELPERS = ("base", "design", "forecast", "mechanisms", "planner", "preview", "request", "temperature", "wanted")
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger
+
+HELPERS = (
+    "answers",
+    "base",
+    "design",
+    "forecast",
+    "mechanisms",
+    "planner",
+    "preview",
+    "request",
+    "temperature",
+    "wanted",
+)
 """Modules of this package that are no jobs."""
+
+LOOSEST = 1e6
+"""The largest ε or ρ that may be asked for; beyond it there is no noise left to compute with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -136,6 +154,38 @@ def as_job(asked: object) -> Job:
 
         return Fit(model=cast("ModelSpec[Model]", asked))
     raise InvalidArgument(f"Curator: expected a job such as Tables or NaiveBayes, got a {type(asked).__name__}.")
+
+
+def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledger | None = None) -> Plan:
+    """A job calibrated to a target as its ledger prices it. Looks at public things only.
+
+    Where the job wants accuracies, the target is the most that is allowed, by default what is left in the ledger.
+    """
+
+    def priced(asked: Guarantee) -> Guarantee:
+        return asked if ledger is None else ledger.priced(schema.id, asked)
+
+    wants = bool(getattr(job, "want", ()))
+    if target is None and wants and ledger is not None:
+        target = ledger.account(schema.id).rest()
+    if target is None:
+        most = ", or a ledger, since accuracies need a limit" if wants else ""
+        raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
+    if target.size > LOOSEST:
+        raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
+    for name in ("order", "omega"):
+        if math.isinf(getattr(target, name, None) or 1.0):
+            raise InvalidArgument(f"Curator: expected a finite {name}; ask for pure DP or zCDP instead.")
+    if wants:
+        target = cast("Wanting", job).least(schema, target, priced)
+    return replace(job.plan(schema, priced(target)), target=target)
+
+
+class Wanting(Protocol):
+    """A job that may want accuracies instead of a guarantee."""
+
+    def least(self, schema: Schema, most: Guarantee, priced: Callable[[Guarantee], Guarantee]) -> Guarantee:
+        """The least guarantee that gives what is wanted."""
 
 
 def plan_record(plan: Plan) -> Record:

@@ -37,7 +37,7 @@ from dpbayes.tables.engine import Engine
 FIRST_PART = 0.1
 """Of the precision, for the one-way tables: they tell how many records there are, and so what else is worth asking."""
 
-LAST_PART = 0.3
+LAST_PART = 0.4
 """Of the precision, for the last round, where it is known which pairs of attributes depend on each other."""
 
 LAST_SLOTS = 3
@@ -46,8 +46,14 @@ LAST_SLOTS = 3
 TARGET_PART = 0.25
 """Of the pairs' precision, for pairs with the target, at least."""
 
-HOPELESS, FAINT, CLEAR = 6.0, 2.0, 0.5
-"""Mean total variation that noise alone makes in pairs: beyond which they tell nothing, little, or enough to choose."""
+ONE_IN = 3
+"""One draw in three goes to pairs with the target where other pairs are too faint, the others to one-way tables."""
+
+LEAST_SIGNAL = 0.02
+"""No pair counts for less in the last round."""
+
+HOPELESS, FAINT = 6.0, 1.0
+"""Mean total variation that noise alone makes in pairs, beyond which they tell nothing, or little."""
 
 MOST_CELLS = 100_000
 """Cells of a pair that is measured."""
@@ -205,7 +211,12 @@ class _Rounds:
             self._spread(places, [Marginal((name,)) for name in self.schema.names])
             return
         if shape == "target":
-            self._spread(places, [each for each in asked if self.job.target in each.names])
+            ends = [Marginal((name,)) for name in self.schema.names]
+            self._spread([place for place in places if place % ONE_IN], ends)
+            self._spread(
+                [place for place in places if not place % ONE_IN],
+                [each for each in asked if self.job.target in each.names],
+            )
             return
         left = []
         for place, marginal in zip(places, pairs, strict=False):
@@ -215,9 +226,7 @@ class _Rounds:
                 left.append(place)
         mean = float(np.mean([self._noise(each, sigma) for each, sigma in zip(pairs, sigmas, strict=False)]))
         weights = self.job._pulled(asked, self.schema, TARGET_PART * (1 + min(max((mean - 0.1) / 0.3, 0.0), 1.0)))
-        if mean <= CLEAR:
-            weights = weights * self._dependent(asked)
-        self._spread([*left, *places[-last:]], asked, weights)
+        self._spread([*left, *places[-last:]], asked, weights * self._signal(asked))
 
     def _shape(self, asked: Sequence[Marginal], sigmas: Sequence[float]) -> Shape:
         """What is worth measuring: by the noise that a pair would have, and the number of records as drawn."""
@@ -243,8 +252,11 @@ class _Rounds:
             have[chosen] = more[chosen]
             self.measure(place, tables[chosen])
 
-    def _dependent(self, pairs: Sequence[Marginal]) -> Floats:
-        """1 for pairs with the target, and those that differ from independence by more than noise does; else 0."""
+    def _signal(self, pairs: Sequence[Marginal]) -> Floats:
+        """How much of what a pair shows beside independence is more than noise: x/(x + D), x = max(χ² − D, 0).
+
+        Where it is nothing, the model will take the pair as independent, and more precision is lost on it.
+        """
         posterior = self._posterior()
         margins = {name: posterior.linear((name,))[0] for name in self.schema.names}
         total = max(float(posterior.law.mean(())), 1.0)
@@ -252,9 +264,9 @@ class _Rounds:
         for pair in pairs:
             seen, variance = posterior.linear(pair.names)
             even = np.multiply.outer(margins[pair.names[0]], margins[pair.names[1]]) / total
-            excess = float(((seen - even) ** 2 / variance).sum()) - seen.size
-            found.append(self.job.target in pair.names or excess > 2.0 * math.sqrt(2.0 * seen.size))
-        return np.array(found, dtype=np.float64) if any(found) else np.ones(len(pairs))
+            excess = max(float(((seen - even) ** 2 / variance).sum()) - seen.size, 0.0)
+            found.append(max(excess / (excess + seen.size), LEAST_SIGNAL))
+        return np.array(found)
 
     def _posterior(self) -> Posterior:
         sizes = {each.name: len(each.levels) for each in self.schema.attributes}

@@ -207,6 +207,14 @@ class Ledger:
         placed = account.with_charge(entry, cost).spending(entry.serial)
         return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
 
+    def check(self, dataset: str, cost: Cost, *, schema: str = "") -> Account:
+        """Refuse what ``charge`` would refuse now, and charge nothing; the account, if it affords the cost."""
+        account = self.account(dataset)
+        self._check(account, cost, schema)
+        if not account.affords(cost):
+            raise account.refusal(cost)
+        return account
+
     def receipt(self, key: str) -> Receipt | None:
         """The receipt of the charge that was made with this key, if one was and was not taken back."""
         lock = digest(key)

@@ -19,7 +19,9 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.inference.numbers import Estimate as Intervals
 from dpbayes.models.base import Built, Published, draw_of
+from dpbayes.models.latent import Latent
 from dpbayes.models.network import Network, parents_of
+from dpbayes.models.structure import tree
 from dpbayes.release.format import Release
 
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ Estimate = Literal["posterior", "draw"]
 class BayesNet:
     """A directed acyclic graph over attributes of a schema.
 
-    ``edges`` are pairs of parent and child, ``nodes`` attributes without any. Tables cover the whole product of
-    declared levels, so no record ever meets a hole.
+    ``edges`` are pairs of parent and child, ``nodes`` attributes without any. Without both, the graph is learned from
+    published pairs: the tree of strongest dependences, at no further cost. Tables cover the whole product of declared
+    levels, so no record ever meets a hole.
 
     Source: [RDP] section 5.2.
 
@@ -50,7 +53,15 @@ class BayesNet:
         object.__setattr__(self, "edges", tuple(_pair(edge) for edge in self.edges))
         object.__setattr__(self, "nodes", tuple(self.nodes))
         _checks.one_of("BayesNet", ("posterior", "draw"), estimate=self.estimate)
-        parents_of(self.edges, self.nodes)
+        if not self.learned:
+            parents_of(self.edges, self.nodes)
+        elif self.draws:
+            raise InvalidArgument("BayesNet: a posterior draw needs a graph. Give edges, or ask for an estimate.")
+
+    @property
+    def learned(self) -> bool:
+        """Whether the graph is to be learned."""
+        return not self.edges and not self.nodes
 
     @classmethod
     def of(cls, graph: object, *, estimate: Estimate = "posterior") -> BayesNet:
@@ -68,11 +79,13 @@ class BayesNet:
             nodes, edges = (), graph
         if not isinstance(edges, Iterable) or not isinstance(nodes, Iterable):
             raise InvalidArgument("BayesNet: expected edges as a list of pairs, [parent, child].")
-        return cls(edges=tuple(_pair(edge) for edge in edges), nodes=tuple(nodes), estimate=estimate)
+        made = cls(edges=tuple(_pair(edge) for edge in edges), nodes=tuple(nodes), estimate=estimate)
+        parents_of(made.edges, made.nodes)  # a graph that was given is not learned
+        return made
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
-        """Every node with its parents, parents first."""
+        """Every node with its parents, parents first; a graph that is to be learned has none yet."""
         return parents_of(self.edges, self.nodes)
 
     @property
@@ -81,19 +94,25 @@ class BayesNet:
         return self.estimate == "draw"
 
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
-        """One table for each node, given its parents."""
+        """One table for each node, given its parents; all pairs where the graph is to be learned."""
+        if self.learned:
+            return Latent().marginals(schema)
         asked = tuple(Marginal((node,), parents) for node, parents in self.parents.items())
         for marginal in asked:
             marginal.axes(schema)
         return asked
 
-    def shares(self, schema: Schema, sigma: float, records: int) -> tuple[float, ...]:  # noqa: ARG002 - ModelSpec
+    def shares(self, schema: Schema, sigma: float, records: int) -> tuple[float, ...]:
         """Equal parts: a large table is mostly empty, and its noise is drawn towards what its rows share."""
+        if self.learned:
+            return Latent().shares(schema, sigma, records)
         return (1.0,) * len(self.marginals(schema))
 
     def build(self, releases: Release | Published | Iterable[Release]) -> BayesNetModel:
         """The tables of all nodes, from published numbers only."""
         published = Published.of(releases)
+        if self.learned:
+            return _learned(self, published)
         schema, tables = published.schema, {}
         for marginal in self.marginals(schema):
             drawn = draw_of(published[marginal]) if self.draws else published.shares(marginal.of, marginal.given)
@@ -111,6 +130,20 @@ class BayesNet:
     def from_record(cls, record: Record) -> BayesNet:
         """Read the JSON form back."""
         return codec.from_fields(cls, record, "model")
+
+
+def _learned(spec: BayesNet, published: Published) -> BayesNetModel:
+    """The tree that latent classes of the same tables show, with their shares."""
+    latent = Latent().build(published)
+    names = tuple(latent.laws)
+    edges = tree(names, lambda *pair: latent.shares(pair), published.posterior.joint.total)
+    parents = parents_of(edges, names)
+    tables = {}
+    for node, above in parents.items():
+        rows = latent.shares((*above, node)).reshape(-1, len(published.schema[node].levels))
+        tables[node] = rows / rows.sum(axis=1, keepdims=True)
+    levels = {node: published.schema[node].levels for node in parents}
+    return BayesNetModel(spec=spec, published=published, network=Network(levels=levels, parents=parents, tables=tables))
 
 
 def _pair(edge: object) -> tuple[str, str]:
@@ -139,6 +172,8 @@ class BayesNetModel(Built):
             raise SchemaError(f"BayesNet: there is no node {node!r}. It has {', '.join(self.network.nodes)}.")
         if self.spec.draws:
             raise InvalidArgument("BayesNet: a single draw has no intervals. Fit the posterior estimate.")
+        if self.spec.learned:
+            raise InvalidArgument("BayesNet: tables of a learned graph have no intervals of their own. Name the edges.")
         found = self.published.posterior.table(Marginal((node,), self.network.parents[node]), level=level).population
         shape = self.network.tables[node].shape
         return Intervals(

@@ -63,7 +63,7 @@ def chosen(seen: Statistics, shares: Floats, classes: int, target: int | None, r
     paths: list[list[Mixture]] = []
     held: list[Statistics] = []
     for fold, (train, test) in enumerate(copies(seen, rng)):
-        paths.append(list(path(train, shares, classes, target, rng)))
+        paths.append(list(path(train, shares, classes, target, rng, PULLS)))
         misfits[fold] = [fit.misfit(test) for fit in paths[-1]]
         held.append(test)
     mean = misfits.mean(axis=0)
@@ -81,7 +81,7 @@ def path(
     classes: int,
     target: int | None,
     rng: np.random.Generator,
-    pulls: tuple[float, ...] = PULLS,
+    pulls: tuple[float, ...],
 ) -> Iterator[Mixture]:
     """A fit at each pull, from weak to strong."""
     fit = Mixture.start(seen.starts, shares, classes, target, rng)

@@ -95,10 +95,8 @@ class Latent:
         )
 
     def _fits(self, published: Published, joined: tuple[str, ...], alone: Mapping[str, Floats]) -> Fits:
-        schema, tables = published.schema, published.tables
-        sizes = {name: len(schema[name].levels) for name in joined}
-        total = max(published.posterior.joint.total, 1.0)
-        seen = Statistics.of(sizes, ((each.marginal.names, each.counts, each.variance) for each in tables), total)
+        tables, total = published.tables, max(published.posterior.joint.total, 1.0)
+        seen = statistics(published, joined)
         noise = np.mean([table_noise(table, total) for table in tables if len(table.marginal.names) == 2] or [1.0])
         seed = int(published.releases[0].digest()[:16], 16)
         target = None if self.target is None else joined.index(self.target)
@@ -118,6 +116,13 @@ class Latent:
     def from_record(cls, record: Record) -> Latent:
         """Read the JSON form back."""
         return codec.from_fields(cls, record, "model")
+
+
+def statistics(published: Published, joined: Sequence[str]) -> Statistics:
+    """What is published about pairs of these attributes."""
+    sizes = {name: len(published.schema[name].levels) for name in joined}
+    tables = ((each.marginal.names, each.counts, each.variance) for each in published.tables)
+    return Statistics.of(sizes, tables, max(published.posterior.joint.total, 1.0))
 
 
 def table_noise(table: NoisyTable, total: float) -> float:
@@ -183,6 +188,15 @@ class LatentModel(Built):
             tables[name] = self.weights[None] if name == target and joined else self.laws[name]
         return Network(levels={name: schema[name].levels for name in self.laws}, parents=parents, tables=tables)
 
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """The attributes that depend on classes."""
+        return tuple(name for name, law in self.laws.items() if len(law) > 1)
+
+    def seen(self) -> Statistics:
+        """What the classes were fitted to."""
+        return statistics(self.published, self.joined)
+
     def shares(self, names: Sequence[str]) -> Floats:
         """The model's distribution of these attributes, in this order, measured or not."""
         for name in names:
@@ -195,6 +209,8 @@ class LatentModel(Built):
         joint = reduce(lambda left, law: (left[:, :, None] * law[:, None, :]).reshape(len(left), -1), wide[1:-1], first)
         found = joint.T @ wide[-1] if len(names) > 1 else joint.sum(axis=0)
         found = np.maximum(found, LEAST_SHARE**2).reshape([law.shape[1] for law in wide])
+        if (impossible := self.published.schema.zeros(names)) is not None:
+            found = np.where(impossible, 0.0, found)
         return np.asarray(found / found.sum())
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:

@@ -25,13 +25,15 @@ def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None 
     """Records as an Arrow table with the schema's types.
 
     Categories are dictionary-encoded text, bins uniform numbers within their edges (an infinite end gives its finite
-    edge), missing values null. Records that the model would drop are drawn again. ``even`` records follow the model
-    more closely than independent ones: their tables have no sampling noise beyond rounding.
+    edge), missing values null. Records that the model would drop, and combinations that the schema declares impossible,
+    are drawn again. ``even`` records follow the model more closely than independent ones: their tables have no sampling
+    noise beyond rounding. They are drawn from a stream of their own: a sample of them that is taken with a generator of
+    the same seed is as random as any other.
     """
     import pyarrow as pa
 
     _checks.positive_integer("synthetic", rows=rows)
-    generator = rng or np.random.default_rng()
+    generator = np.random.default_rng() if rng is None else rng.spawn(1)[0]
     schema = model.published.schema
     drawn = _kept(model, rows, generator, even)
     return pa.table({name: _column(schema[name], drawn[name], generator) for name in schema.names if name in drawn})
@@ -59,8 +61,9 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 
 
 def _kept(model: Model, rows: int, rng: np.random.Generator, even: bool) -> dict[str, Ints]:
-    """Coded records without any that has a dropped value."""
+    """Coded records without any that has a dropped value or cannot occur."""
     schema = model.published.schema
+    impossible = {each.names: schema.zeros(each.names) for each in schema.structure}
     parts: list[dict[str, Ints]] = []
     have, ask = 0, rows
     while have < rows:
@@ -69,8 +72,13 @@ def _kept(model: Model, rows: int, rng: np.random.Generator, even: bool) -> dict
         for name, column in drawn.items():
             if schema[name].drops:
                 good &= column != len(schema[name].levels) - 1
+        for names, cells in impossible.items():
+            if cells is not None and set(names) <= set(drawn):
+                good &= ~cells[tuple(drawn[name] for name in names)]
         if not good.any() and ask >= 10_000:
-            raise InvalidArgument("synthetic: the model drops all its records; nothing can be drawn from it.")
+            raise InvalidArgument(
+                "synthetic: the model drops all its records, or all are impossible; nothing can be drawn from it."
+            )
         parts.append(drawn if good.all() else {name: column[good] for name, column in drawn.items()})
         have += int(good.sum())
         ask = max(2 * (rows - have), 10_000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,13 +24,15 @@ from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
+from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
+from dpbayes.ledger.history import ID_LENGTH
 from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.words import ID_LENGTH, statement
+from dpbayes.release import numbers
 from dpbayes.release.words import checked as checked_about
+from dpbayes.release.words import statement
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -107,16 +109,26 @@ class Table:
 
     def record(self) -> Record:
         """JSON form; whole numbers are written as such."""
-        found = codec.fields_record(self)
-        if self.kind in WHOLE:
-            found["values"] = self.values.astype(np.int64).tolist()
-        return found
+        return numbers.written(self.held())
+
+    def held(self) -> Record:
+        """The same with arrays in place of lists of numbers."""
+        made = codec.fields_record(self, without=("values", "products"))
+        made["values"] = self.values.astype(np.int64) if self.kind in WHOLE else self.values
+        return numbers.with_products(made, self.products)
+
+    @property
+    def long(self) -> bool:
+        """Whether its lists of numbers are too long to be read by people."""
+        return max(map(len, (self.values, *(product.values for product in self.products.values())))) > numbers.LONG
 
     @classmethod
     def from_record(cls, record: object) -> Table:
         """Read the JSON form back."""
         read = codec.from_fields(cls, record, "tables")
-        if read.kind in WHOLE and not all(type(value) is int for value in record["values"]):  # type: ignore[index]
+        drawn = record["values"]  # type: ignore[index]
+        integers = drawn.dtype == np.int64 if isinstance(drawn, np.ndarray) else set(map(type, drawn)) <= {int}
+        if read.kind in WHOLE and not integers:
             raise InvalidArgument(f"tables: expected whole numbers, as {read.kind} are.")
         return read
 
@@ -329,10 +341,11 @@ class Release:
         """SHA-256 of the draw: the ledger's note of the charge names it, and so fixes all of it."""
         return digest(canonical(self.drawn()._content()))
 
-    def _content(self) -> Record:
-        fields = codec.fields_record(self)
-        fields.pop("seal")
-        return {"format": FORMAT, "version": VERSION, **fields}
+    def _content(self, form: Callable[[Mapping[str, Any]], Record] = numbers.condensed) -> Record:
+        """Everything but the seal, which is taken of it, as is the digest: long lists are named by their hash."""
+        tables = {"tables": [form(table.held()) for table in self.tables]} if self.tables else {}
+        rest = codec.fields_record(self, without=("seal", "tables"))
+        return {"format": FORMAT, "version": VERSION, **rest, **tables}
 
     def sealed(self) -> str:
         """The seal that this content should have."""
@@ -340,12 +353,14 @@ class Release:
 
     def record(self) -> Record:
         """JSON form, with its seal."""
-        content = self._content()
-        return {**content, "seal": digest(canonical(content))}
+        return {**self._content(numbers.written), "seal": self.sealed()}
 
-    def to_json(self) -> str:
-        """The JSON file."""
-        return json.dumps(self.record(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    def to_json(self, *, beside: bool = False) -> str:
+        """The JSON file; with ``beside``, the numbers of large tables are in Parquet files beside it."""
+        record = {**self._content(), "seal": self.sealed()} if beside else self.record()
+        # lists that nobody reads are written without a line for each number, by the faster encoder
+        indent = 1 if beside or not any(table.long for table in self.tables) else None
+        return json.dumps(record, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Release:
@@ -354,49 +369,24 @@ class Release:
         return codec.from_fields(cls, content)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Release:
-        """Read a JSON file of this or an earlier version; what does not fit the format is refused in one sentence."""
-        record = loaded(text)
-        try:
-            if record.get("format") == FORMAT and record.get("version") == VERSION:
-                return cls._faithful(record)
-            from dpbayes.release.legacy import upgraded
+    def from_json(cls, text: str | bytes, *, folder: Path | None = None) -> Release:
+        """Read a JSON file of this or an earlier version; what does not fit the format is refused in one sentence.
 
-            return upgraded(record)
-        except ReleaseError:
-            raise
-        except DpbayesError as problem:
-            raise ReleaseError(f"Release: {problem}") from None
-        except (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError, RecursionError):
-            raise ReleaseError("Release: a part of the file is missing or malformed.") from None
+        The numbers of large tables may lie in Parquet files in its ``folder``.
+        """
+        from dpbayes.release.reading import release_of  # which needs this module
 
-    @classmethod
-    def _faithful(cls, record: Record) -> Release:
-        """Read a record of which nothing gets lost: what is not understood could mislead those who read the file."""
-        read, written = cls.from_record(record), {key: value for key, value in record.items() if key != "seal"}
-        if not read.seal or canonical(read._content()) != canonical(written):
-            raise ReleaseError("Release: the file lacks a seal, or holds something that dpbayes does not write.")
-        return read
+        return release_of(text, folder)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a release from its file, or from the folder that holds ``release.json``."""
         where = Path(path)
         try:
-            return cls.from_json((where / "release.json" if where.is_dir() else where).read_bytes())
+            file = where / "release.json" if where.is_dir() else where
+            return cls.from_json(file.read_bytes(), folder=file.parent)
         except OSError as problem:
             raise ReleaseError(f"Release: cannot read {str(path)!r}: {problem.strerror}.") from None
-
-
-def loaded(text: str | bytes) -> Record:
-    """The JSON object in a file."""
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ReleaseError("Release: the file is not JSON.") from None
-    if not isinstance(record, dict):
-        raise ReleaseError(f"Release: expected a JSON object whose format is {FORMAT!r}.")
-    return record
 
 
 def now() -> str:

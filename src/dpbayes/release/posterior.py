@@ -112,10 +112,20 @@ def _check_together(releases: tuple[Release, ...]) -> None:
         raise ReleaseError("Posterior: expected one release or more.")
     first = releases[0]
     for other in releases[1:]:
-        if (other.dataset, other.unit) != (first.dataset, first.unit):
-            raise ReleaseError("Posterior: the releases are of different data sets, or protect different units.")
+        if other.dataset != first.dataset:
+            raise ReleaseError(
+                f"Posterior: the releases are of different data sets, {first.dataset!r} and {other.dataset!r}. "
+                "Hand in those of one."
+            )
+        if other.unit != first.unit:
+            raise ReleaseError(
+                f"Posterior: the releases protect different units, {first.unit} and {other.unit}. Keep those of one."
+            )
         if replace(other.schema, records=None, margins=()) != replace(first.schema, records=None, margins=()):
-            raise ReleaseError("Posterior: the releases were made with different schemas.")
+            raise ReleaseError(
+                "Posterior: the releases were made with different schemas, so their tables cannot be compared. Keep "
+                "those of one."
+            )
         if other.seeded != first.seeded:
             raise ReleaseError("Posterior: a seeded release, which is not private, cannot be mixed with private ones.")
     if len({release.digest() for release in releases}) < len(releases):

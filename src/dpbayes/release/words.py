@@ -79,9 +79,6 @@ ABOUT = ("title", "author", "contact", "purpose", "supersedes")
 LONGEST = {"purpose": 4000}
 LONGEST_LINE = 300
 
-ID_LENGTH = 16
-"""Of the hexadecimal digits of a release's digest, as many as its id has."""
-
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
 

@@ -10,7 +10,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import Html, table, tag
 from dpbayes.errors import DpbayesError
 from dpbayes.privacy.guarantee import guarantee_from_record
-from dpbayes.release.format import Release
+from dpbayes.release.format import Release, Table
 from dpbayes.report import words
 from dpbayes.report.figures import gauge
 
@@ -147,6 +147,16 @@ def file_stem(marginal: Marginal) -> str:
     return re.sub(r"\W+", "-", said).strip("-")[:40] or "table"
 
 
-def file_names(release: Release, suffix: str = "") -> list[str]:
-    """The file of numbers of each table."""
-    return [f"{number}-{file_stem(each.marginal)}{suffix}" for number, each in enumerate(release.asked, start=1)]
+def file_names(release: Release) -> list[str]:
+    """The file of numbers of each table that was asked for, without its ending."""
+    return [f"{number}-{file_stem(each.marginal)}" for number, each in enumerate(release.asked, start=1)]
+
+
+def numbered_files(release: Release, numbers: str) -> dict[str, Table]:
+    """The files of numbers, and the table in each; a long table that only helped has one too, to keep its values."""
+    found = {
+        f"{name}.{'parquet' if table.long else numbers}": table
+        for name, table in zip(file_names(release), release.asked, strict=True)
+    }
+    besides = (table for table in release.tables if not table.asked and table.long)
+    return found | {f"{at}-measured-{file_stem(table.marginal)}.parquet": table for at, table in enumerate(besides, 1)}

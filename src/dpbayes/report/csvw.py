@@ -11,7 +11,7 @@ from urllib.parse import quote
 from dpbayes.domain.codec import Record
 from dpbayes.release.format import Release, Table
 from dpbayes.report import words
-from dpbayes.report.appendix import file_names
+from dpbayes.report.appendix import numbered_files
 from dpbayes.report.cells import Column, columns
 from dpbayes.report.page import about, title
 
@@ -23,14 +23,14 @@ TYPES = {"text": "string", "integer": "integer", "number": "double"}
 def csvw(release: Release) -> Record:
     """The metadata of all CSV files of a release."""
     said = about(release)
-    listed = zip(file_names(release, ".csv"), release.asked, strict=True)
+    listed = [(name, table) for name, table in numbered_files(release, "csv").items() if name.endswith(".csv")]
     found: Record = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "dc:title": title(release),
         "dc:description": said.get("purpose") or f"Tables of {release.dataset}.",
         "dc:rights": release.statement(),
         "dc:created": release.created,
-        "tables": [_table(release, table, name) for name, table in listed],
+        "tables": [_table(release, table, name) for name, table in listed if not table.long],
     }
     for key, term in (("author", "dc:creator"), ("contact", "dc:publisher"), ("supersedes", "dc:replaces")):
         if key in said:

@@ -15,7 +15,7 @@ from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
 from dpbayes.report import csvw, registry, sheet, xlsx
-from dpbayes.report.appendix import file_names
+from dpbayes.report.appendix import numbered_files
 from dpbayes.report.cells import Numbers, write_numbers
 from dpbayes.report.page import report_html
 from dpbayes.report.registry import Deployment
@@ -50,9 +50,10 @@ def save(
 ) -> tuple[Path, ...]:
     """Write ``release.json``, ``report.html`` and one file of numbers per table; return their paths.
 
-    CSV files come with their metadata (CSV on the Web). ``also`` asks for a workbook (``xlsx``), a privacy ``sheet``
-    and an entry for the ``registry`` of deployments, for which ``deployment`` says what the release does not. The
-    folder must be new or empty. The files are written and flushed beside it, then renamed into place, and
+    A large table has its numbers in a Parquet file, whatever was asked for, and not in ``release.json`` as well. CSV
+    files come with their metadata (CSV on the Web). ``also`` asks for a workbook (``xlsx``), a privacy ``sheet`` and an
+    entry for the ``registry`` of deployments, for which ``deployment`` says what the release does not. The folder must
+    be new or empty. The files are written and flushed beside it, then renamed into place, and
     ``release.json`` names the hash of each.
     """
     _checks.one_of("save", ("csv", "parquet"), numbers=numbers)
@@ -66,7 +67,7 @@ def save(
                 write(beside / name)
                 durable.flush(beside / name)
             files = {name: digest((beside / name).read_bytes()) for name in writers}
-            (beside / "release.json").write_text(replace(release, files=files).to_json(), encoding="utf-8")
+            (beside / "release.json").write_text(replace(release, files=files).to_json(beside=True), encoding="utf-8")
             durable.flush(beside / "release.json")
             beside.rename(where)
             durable.flush(where.absolute().parent)
@@ -78,9 +79,11 @@ def save(
 def _writers(release: Release, numbers: Numbers) -> dict[str, Writer]:
     """What every folder holds: the report, the numbers and what they mean."""
     writers: dict[str, Writer] = {"report.html": lambda path: _text(path, report_html(release))}
-    for name, table in zip(file_names(release, f".{numbers}"), release.asked, strict=True):
-        writers[name] = lambda path, table=table: write_numbers(release, table, path, numbers)  # type: ignore[misc]
-    if numbers == "csv" and release.asked:
+    for name, table in numbered_files(release, numbers).items():
+        writers[name] = lambda path, table=table: write_numbers(  # type: ignore[misc]
+            release, table, path, "parquet" if path.suffix == ".parquet" else "csv"
+        )
+    if any(name.endswith(".csv") for name in writers):
         writers[csvw.FILE] = lambda path: _text(path, json.dumps(csvw.csvw(release), indent=1, ensure_ascii=False))
     return writers
 

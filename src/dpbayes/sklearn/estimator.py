@@ -16,13 +16,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from dpbayes.curator import LOOSEST, Curator
+from dpbayes.curator import Curator
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.coding import codes
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.domain.values import text_of
 from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.jobs.base import LOOSEST
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger

@@ -35,7 +35,7 @@ class Declared:
     use: str = "ignore"
     """``use``, ``ignore`` or ``person``."""
     values: str = "categories"
-    """``categories`` or ``edges``."""
+    """``categories``, ``edges``, or ``file``: something that only a schema file can say, such as dates."""
     text: str = ""
     """The list as typed: one category per line, or edges."""
     source: str = ""
@@ -49,12 +49,15 @@ class Declared:
         edges = [f"{edge:g}" if edge != int(edge) else str(int(edge)) for edge in attribute.edges if abs(edge) < 1e15]
         if len(edges) < len(attribute.edges):
             edges = [repr(edge) for edge in attribute.edges]
+        values = "edges" if attribute.edges else "categories" if attribute.categories else "file"
+        text = {"edges": ", ".join(edges), "categories": "\n".join(attribute.categories)}
         return cls(
             name=attribute.name,
             kind=kind,
             use="use",
-            values="edges" if attribute.edges else "categories",
-            text=", ".join(edges) if attribute.edges else "\n".join(attribute.categories),
+            values=values,
+            text=text.get(values, "\n".join(attribute.levels)),
+            source=attribute.source,
             unknown=attribute.unknown,
             missing=attribute.missing,
         )
@@ -75,7 +78,8 @@ class Declared:
             what = "its edges" if self.values == "edges" else "its categories"
             raise SchemaError(f"Schema: {self.name!r} is to be used, and {what} are not listed yet.")
         key = "edges" if self.values == "edges" else "categories"
-        return Attribute(name=self.name, unknown=self.unknown, missing=self.missing, **{key: self.listed})  # type: ignore[arg-type]
+        rules = {"unknown": self.unknown, "missing": self.missing, "source": self.source}
+        return Attribute(name=self.name, **rules, **{key: self.listed})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,21 +119,35 @@ class Draft:
         """What is wrong with each column that is to be used."""
         found: dict[str, str] = {}
         for each in self.used:
+            if each.values == "file":
+                continue
             try:
                 each.attribute()
             except DpbayesError as problem:
                 found[each.name] = str(problem).removeprefix("Schema: ")
         return found
 
-    def declared(self) -> Schema:
-        """The schema that this amounts to, or the first fault of it."""
-        return Schema(
-            id=self.id,
-            unit=self.unit(),
-            person=self.person,
-            records=self.records if self.adjacency == Adjacency.REPLACE_ONE else None,
-            attributes=tuple(each.attribute() for each in self.used),
-        )
+    def declared(self, before: Schema | None = None) -> Schema:
+        """The schema that this amounts to, or the first fault of it.
+
+        What the schema file said before, and these pages cannot say, stays: labels, recodes, dates, public totals.
+        """
+        known = {each.name: each for each in before.attributes} if before is not None else {}
+        attributes = tuple(self._attribute(each, known.get(each.name)) for each in self.used)
+        public = self.records if self.adjacency == Adjacency.REPLACE_ONE else None
+        said = {"id": self.id, "unit": self.unit(), "person": self.person, "records": public}
+        same = [each.name for each in attributes if each == known.get(each.name)]
+        if before is None or not same:
+            return Schema(**said, attributes=attributes)  # type: ignore[arg-type]  # by name
+        return replace(before.project(same), **said, attributes=attributes)  # type: ignore[arg-type]
+
+    def _attribute(self, column: Declared, known: Attribute | None) -> Attribute:
+        """As it was in the file, if nothing was changed here."""
+        if known is not None and column == Declared.of(known, column.kind):
+            return known
+        if column.values == "file":
+            raise SchemaError(f"Schema: {column.name!r} is declared in the schema file. Change it there.")
+        return column.attribute()
 
     def with_schema(self, schema: Schema, columns: Sequence[Column]) -> Draft:
         """The draft as a schema file says it, for a table with these columns."""
@@ -202,6 +220,11 @@ class Drafts:
             number += 1
             name = f"{stem}-{number}"
         return self.save(Draft(name=name, **said))  # type: ignore[arg-type]
+
+    def forget(self, draft: Draft) -> None:
+        """Take a draft off the list."""
+        with _writable():
+            (self.state / f"{draft.name}.json").unlink(missing_ok=True)
 
     def schema(self, draft: Draft) -> Schema:
         """The schema file of a draft, which must have been written by now."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.forecast import TableForecast, design_of, forecast
 from dpbayes.jobs.forecast import expected as records
@@ -46,7 +46,60 @@ class Expected:
         return "is public already" if larger is None else f"follows from {larger}, at no cost of its own"
 
 
-def planned(request: Request, schema: Schema, account: Account | None) -> Plan:
+@dataclass(frozen=True)
+class Outlook:
+    """A plan, and what follows from it; computed when it is first asked for."""
+
+    plan: Plan
+    account: Account | None
+
+    @cached_property
+    def expected(self) -> list[Expected]:
+        """The error of every table asked for."""
+        known = records(self.plan)
+        return [Expected(table=each, verdict=verdict(each, known)) for each in forecast(self.plan)]
+
+    @property
+    def worst(self) -> float:
+        """The largest ± of any table, in records."""
+        if not self.expected:
+            raise InvalidArgument("studio: no error can be forecast for this mechanism.")
+        return max(each.table.records for each in self.expected)
+
+    @cached_property
+    def sharing(self) -> list[str]:
+        """How the tables help each other, in sentences: what is added, and what was gained."""
+        design = design_of(self.plan)
+        if design is None:
+            return []
+        said = []
+        if design.added:
+            listed = "; ".join(str(each) for each in design.added)
+            said.append(f"Measured besides, because it makes the others more exact: {listed}.")
+        if len(design.asked) > 1 and design.over_separate < 0.995:
+            gained = 100.0 * (1.0 - design.over_separate)
+            said.append(f"Planned together, errors are {gained:.0f} % smaller than those of separate, equal tables.")
+        return said
+
+    @cached_property
+    def fits(self) -> bool | None:
+        """Whether the ledger allows it; None before there is one."""
+        return None if self.account is None else self.account.affords(self.plan.cost)
+
+    @property
+    def before(self) -> float:
+        """What still fits now."""
+        return 0.0 if self.account is None else self.account.left()
+
+    @cached_property
+    def after(self) -> float:
+        """What would still fit afterwards."""
+        if self.account is None or not self.fits:
+            return 0.0
+        return self.account.budget.left([*self.account.costs.values(), self.plan.cost])
+
+
+def planned(request: Request, schema: Schema, account: Account | None) -> Outlook:
     """The plan as the ledger would price it. No table is opened."""
     if account is not None and account.unit != schema.unit:
         raise InvalidArgument("Ledger: the ledger protects another unit than the schema declares.")
@@ -68,16 +121,11 @@ class _Account:
 
 
 @lru_cache(maxsize=256)
-def _planned(text: str, schema: Schema, _head: str, held: _Account) -> Plan:
+def _planned(text: str, schema: Schema, _head: str, held: _Account) -> Outlook:
     request = Request.from_toml(text)
     target = request.guarantee()
     rule = target if held.account is None else held.account.priced(target)
-    return replace(request.job(schema).plan(schema, rule), target=target)
-
-
-def expected(plan: Plan) -> list[Expected]:
-    """The error of every table asked for."""
-    return [Expected(table=each, verdict=verdict(each, records(plan))) for each in forecast(plan)]
+    return Outlook(plan=replace(request.job(schema).plan(schema, rule), target=target), account=held.account)
 
 
 def verdict(table: TableForecast, known: int | None) -> str:
@@ -86,29 +134,6 @@ def verdict(table: TableForecast, known: int | None) -> str:
         return ""
     part = table.records * table.cells / known
     return "good" if part <= GOOD else "fair" if part <= FAIR else "poor"
-
-
-def sharing(plan: Plan) -> list[str]:
-    """How the tables help each other, in sentences: what follows from what, what is added, what was gained."""
-    design = design_of(plan)
-    if design is None:
-        return []
-    said = []
-    if design.added:
-        listed = "; ".join(str(each) for each in design.added)
-        said.append(f"Measured besides, because it makes the others more exact: {listed}.")
-    if len(design.asked) > 1 and design.over_separate < 0.995:
-        gained = 100.0 * (1.0 - design.over_separate)
-        said.append(f"Planned together, the tables are {gained:.0f} % more exact than separate ones of the same cost.")
-    return said
-
-
-def worst(request: Request, schema: Schema, account: Account | None) -> float:
-    """The largest ± of any table, in records."""
-    found = forecast(planned(request, schema, account))
-    if not found:
-        raise InvalidArgument("studio: no error can be forecast for this mechanism.")
-    return max(each.records for each in found)
 
 
 def solved(request: Request, schema: Schema, account: Account | None, within: float) -> Request:
@@ -120,12 +145,12 @@ def solved(request: Request, schema: Schema, account: Account | None, within: fl
         raise InvalidArgument("studio: expected a number of records above 0.")
     epsilon = getattr(request.guarantee(), "epsilon", 1.0)
     for _ in range(12):
-        found = worst(with_epsilon(request, epsilon), schema, account)
+        found = planned(with_epsilon(request, epsilon), schema, account).worst
         if 0.97 * within <= found <= within:
             break
         epsilon = min(max(epsilon * found / (0.985 * within), 1e-4), 1e4)
     rounded = float(f"{epsilon:.3g}")
-    while worst(with_epsilon(request, rounded), schema, account) > within:
+    while planned(with_epsilon(request, rounded), schema, account).worst > within:
         rounded = float(f"{rounded * 1.01:.3g}")
         if rounded > 1e4:
             raise InvalidArgument("studio: no budget makes these tables that exact. Ask for less.")
@@ -143,16 +168,3 @@ def with_epsilon(request: Request, epsilon: float) -> Request:
     else:
         raise InvalidArgument("studio: an accuracy can be solved for under ε, or under ε and δ.")
     return replace(request, target=made)
-
-
-def affordable(plan: Plan, account: Account | None) -> tuple[bool, float, float]:
-    """Whether the ledger allows it, and what is left before and after."""
-    if account is None:
-        return True, 0.0, 0.0
-    before = account.left()
-    try:
-        fits = account.affords(plan.cost)
-        after = account.budget.left([*account.costs.values(), plan.cost]) if fits else 0.0
-    except DpbayesError:
-        return False, before, before
-    return fits, before, after

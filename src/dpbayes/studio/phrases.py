@@ -12,7 +12,7 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Account
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_down, rounded_up
-from dpbayes.release.words import chance  # noqa: F401 - for templates
+from dpbayes.privacy.risk import percent  # noqa: F401 - for templates
 from dpbayes.report.figures import gauge
 
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.request import Request
-from dpbayes.ledger.account import Account
-from dpbayes.studio import forecasts
+from dpbayes.privacy.risk import BLIND, Profile, Risk, membership, success
+from dpbayes.studio.forecasts import Outlook, planned, with_epsilon
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """The ε that a request is compared at."""
+
+MANY = 40
+"""Tables beyond which fewer budgets are compared: each has to be planned."""
+
+POINTS, FARTHEST = 48, 12.0
+"""Where the profile of a plan is computed; chords are drawn between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,46 +31,53 @@ class Alternative:
     """The largest ± of a cell."""
     verdict: str
     success: float
-    """How often the best guess between two records of a person is right; one half is a coin."""
+    """How often the best attacker is right where a coin is right half of the time."""
     fits: bool | None
     chosen: bool
 
 
-def success(plan: Plan) -> float:
-    """How often an attacker is right who knows all other rows and decides between two records of one person.
+def coin(plan: Plan) -> float:
+    """How often the best attacker is right about a question that a coin would decide; it needs δ(0) alone."""
+    first = float(plan.cost.delta(0.0))
+    return membership(lambda _: first)
 
-    The best test of two laws at total variation δ(0) is right with probability (1 + δ(0)) / 2.
+
+def risk(plan: Plan) -> Risk:
+    """What the best attacker can do."""
+    profile = sampled(plan.cost.delta)
+    guesses = tuple((blind, success(profile, blind)) for blind in BLIND if blind != 0.5)  # a coin has its own number
+    return Risk(membership=coin(plan), guesses=guesses)
+
+
+def sampled(profile: Profile) -> Profile:
+    """A profile that is quick to ask, and nowhere below the given one.
+
+    δ is convex as a function of e^ε, a supremum of lines in it, so chords lie above it; beyond the last point it falls.
     """
-    return min((1.0 + float(plan.cost.delta(0.0))) / 2.0, 1.0)
+    levels = np.linspace(0.0, FARTHEST, POINTS)
+    known = np.array([profile(float(level)) for level in levels])
+    return lambda epsilon: float(np.interp(math.exp(min(epsilon, FARTHEST)), np.exp(levels), known))
 
 
-def odds(plan: Plan) -> float | None:
-    """The factor by which odds can change, where the target states one."""
-    epsilon = getattr(plan.target, "epsilon", None)
-    return None if epsilon is None or epsilon > 700.0 else math.exp(epsilon)
-
-
-def alternatives(request: Request, plan: Plan, account: Account | None) -> list[Alternative]:
+def alternatives(request: Request, outlook: Outlook) -> list[Alternative]:
     """The request at several budgets, its own among them."""
+    plan, account = outlook.plan, outlook.account
     own = getattr(plan.target, "epsilon", None)
-    if own is None or not forecasts.expected(plan):
+    if own is None or not outlook.expected:
         return []
     found = []
-    for epsilon in sorted({*BUDGETS, float(own)}):
-        other = (
-            plan
-            if epsilon == own
-            else forecasts.planned(forecasts.with_epsilon(request, epsilon), plan.schema, account)
-        )
-        tables = forecasts.expected(other)
+    budgets = BUDGETS if len(request.tables) <= MANY else (own / 2, own * 2)
+    for epsilon in sorted({*budgets, float(own)}):
+        asked = with_epsilon(request, epsilon)
+        other = outlook if epsilon == own else planned(asked, plan.schema, account)
         order = ["good", "fair", "poor", ""]
         found.append(
             Alternative(
                 epsilon=epsilon,
-                records=max(each.table.records for each in tables),
-                verdict=max((each.verdict for each in tables), key=order.index),
-                success=success(other),
-                fits=None if account is None else forecasts.affordable(other, account)[0],
+                records=other.worst,
+                verdict=max((each.verdict for each in other.expected), key=order.index),
+                success=coin(other.plan),
+                fits=other.fits,
                 chosen=epsilon == own,
             )
         )

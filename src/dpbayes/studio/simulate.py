@@ -14,11 +14,15 @@ from dpbayes.domain.schema import Schema
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.release.format import Release
+from dpbayes.release.products import completed
 
 SEED = 4
 """Every preview of a request looks the same: nobody takes its numbers for news."""
 
 MOST_ROWS = 100_000
+MOST_TABLES = 20
+"""Of more tables the first are shown, with the noise that all of them have."""
+
 FALLBACK = 10_000
 """Rows, where nobody declares or guesses how many there are."""
 
@@ -32,8 +36,9 @@ def simulated(schema: Schema, request: Request, account: Account | None) -> Rele
         schema.project(names), person=None, unit=replace(schema.unit, person=None), records=None, margins=()
     )
     curator = Curator(rows(public, names, many), public, seed=SEED)
-    made = curator.release(job, target if account is None else account.priced(target), about=request.about)
-    return replace(made, promise=target)
+    rule = target if account is None else account.priced(target)
+    made = curator.release(job, rule, about=request.about, estimates=False)
+    return completed(replace(made, promise=target, tables=made.tables[:MOST_TABLES]))
 
 
 def rows(schema: Schema, names: Sequence[str], many: int) -> pa.Table:
@@ -50,7 +55,7 @@ def _column(attribute: Attribute, many: int, rng: np.random.Generator) -> pa.Arr
             weights[place] = 0.02 * weights.sum() / len(levels)
     chosen = rng.choice(len(levels), size=many, p=weights / weights.sum())
     values = [_value(attribute, place, level) for place, level in enumerate(levels)]
-    return pa.array([values[each] for each in chosen], pa.string())
+    return pa.array(values, pa.string()).take(pa.array(chosen))
 
 
 def _value(attribute: Attribute, place: int, level: str) -> str | None:

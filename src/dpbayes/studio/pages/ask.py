@@ -49,9 +49,8 @@ def show(
         return page(http, "problem.html", status=422, title="Ask", draft=draft, step="ask", problem=str(met))
     asked = asked or requests.load(desk, draft)
     focus = focus or http.query_params.get("focus", "")
-    found = _forecast(schema, account, asked)
-    context = {**found, **_triangle(schema, asked, found["expected"], focus)}
-    problem = problem or found["trouble"]
+    outlook, trouble = _forecast(schema, account, asked)
+    problem = problem or trouble
     return page(
         http,
         "ask.html",
@@ -63,29 +62,23 @@ def show(
         account=account,
         asked=asked,
         problem=problem,
+        outlook=outlook,
+        trouble="",
         commands=requests.commands(draft, dry=True),
-        **context,
+        **_triangle(schema, asked, outlook.expected if outlook else [], focus),
     )
 
 
-def _forecast(schema: Schema, account: Account | None, asked: Request) -> dict[str, Any]:
-    """What is shown of the tables that were chosen."""
-    nothing: dict[str, Any] = {"expected": [], "plan": None, "fits": None, "trouble": "", "after": 0.0, "sharing": []}
+def _forecast(schema: Schema, account: Account | None, asked: Request) -> tuple[forecasts.Outlook | None, str]:
+    """What to expect of the tables that were chosen, or why that cannot be said."""
     if not asked.tables:
-        return nothing
+        return None, ""
     try:
-        plan = forecasts.planned(asked, schema, account)
-        fits, _, after = forecasts.affordable(plan, account)
-        return {
-            "expected": forecasts.expected(plan),
-            "plan": plan,
-            "fits": None if account is None else fits,
-            "trouble": "",
-            "after": after,
-            "sharing": forecasts.sharing(plan),
-        }
+        found = forecasts.planned(asked, schema, account)
+        _ = found.expected, found.fits
     except DpbayesError as met:
-        return nothing | {"trouble": str(met)}
+        return None, str(met)
+    return found, ""
 
 
 def _triangle(schema: Schema, asked: Request, expected: list[forecasts.Expected], focus: str) -> dict[str, Any]:
@@ -143,7 +136,7 @@ def live(http: HttpRequest) -> Response:
         asked = _asked(schema, asked, form)
     except DpbayesError as met:
         problem = str(met)
-    found = _forecast(schema, account, asked)
+    outlook, trouble = _forecast(schema, account, asked)
     return page(
         http,
         "forecast.html",
@@ -151,7 +144,8 @@ def live(http: HttpRequest) -> Response:
         schema=schema,
         account=account,
         asked=asked,
-        **found | {"trouble": problem or found["trouble"]},
+        outlook=outlook,
+        trouble=problem or trouble,
     )
 
 

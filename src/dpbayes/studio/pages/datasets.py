@@ -15,7 +15,7 @@ from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.ledger.account import Account
 from dpbayes.release.format import Release
 from dpbayes.studio import phrases
-from dpbayes.studio.desk import Desk, desk_of, form_of, page, to
+from dpbayes.studio.desk import Desk, desk_of, draft_of, form_of, page, to
 
 
 @dataclass
@@ -148,4 +148,14 @@ def begin(request: Request) -> Response:
     return to(f"/d/{draft.name}/table")
 
 
-ROUTES = [Route("/", show), Route("/begin", begin, methods=["POST"])]
+def forget(request: Request) -> Response:
+    """Take a draft off the list. Its schema, request and releases stay."""
+    desk_of(request).drafts.forget(draft_of(request))
+    return to("/")
+
+
+ROUTES = [
+    Route("/", show, methods=["GET"]),
+    Route("/begin", begin, methods=["POST"]),
+    Route("/d/{name}/forget", forget, methods=["POST"]),
+]

@@ -63,7 +63,8 @@ def save(request: Request) -> Response:
             raise InvalidArgument(f"Schema: {phrases.many(len(faults), 'column')} cannot be used yet; see below.")
         if not draft.used:
             raise InvalidArgument("Schema: no column is used. Choose one or more, and list what they can hold.")
-        desk.drafts.save(desk.drafts.write_schema(draft, draft.declared()))
+        before = desk.drafts.schema(draft) if draft.schema else None
+        desk.drafts.save(desk.drafts.write_schema(draft, draft.declared(before)))
     except DpbayesError as problem:
         return show(request, draft, str(problem))
     return to(f"/d/{draft.name}/ask")
@@ -77,7 +78,7 @@ def _declared(draft: Draft, form: Form) -> Draft:
     for place, column in enumerate(draft.columns):
         said = {key: form.text(f"{key}.{place}", getattr(column, key)) for key in CHOICES}
         for key, value in said.items():
-            if value not in CHOICES[key]:
+            if value not in (*CHOICES[key], getattr(column, key)):
                 raise InvalidArgument(f"studio: expected {key} to be one of {', '.join(CHOICES[key])}.")
         text = form.text(f"text.{place}", column.text).replace("\r\n", "\n")
         columns.append(replace(column, **said, text=text, source=form.text(f"source.{place}", column.source)[:200]))

@@ -22,6 +22,7 @@ MARK = "Preview on made-up rows. None of these numbers is about your table."
 STYLE = """<style>
 body::before { content: "PREVIEW"; position: fixed; inset: 0; display: grid; place-items: center; pointer-events: none;
 font: 700 20vw/1 sans-serif; color: rgb(127 127 127 / 0.13); transform: rotate(-24deg); z-index: 9; }
+.preview { background: #0b5a8f; color: #ffffff; font-weight: 600; padding: 0.6rem 1rem; max-width: none; }
 </style>"""
 
 
@@ -48,7 +49,7 @@ def report(http: HttpRequest) -> Response:
 
 def watermarked(html: str) -> Response:
     """A report that nobody takes for a real one."""
-    banner = tag("p", MARK, class_="danger", role="note")
+    banner = tag("p", MARK, class_="preview", role="note")
     marked = html.replace("</head>", f"{STYLE}</head>", 1).replace("<main>", f"<main>{banner}", 1)
     return framed(marked)
 

@@ -41,7 +41,6 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
     except DpbayesError as met:
         return page(http, "problem.html", status=422, title="Review", draft=draft, step="review", problem=str(met))
     out = requests.out_folder(desk, draft)
-    fits, before, after = forecasts.affordable(plan, account)
     return page(
         http,
         "review.html",
@@ -53,11 +52,7 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         asked=asked,
         plan=plan,
         account=account,
-        expected=forecasts.expected(plan),
-        sharing=forecasts.sharing(plan),
-        fits=fits,
-        before=before,
-        after=after,
+        outlook=forecasts.Outlook(plan=plan, account=account),
         price=account.price(plan.cost),
         out=out,
         promise=statement(plan.target, plan.schema.unit, tables=len(asked.tables), seeded=False),
@@ -130,7 +125,7 @@ def release(http: HttpRequest) -> Response:
             )
         if form.text("confirm") != plan.schema.id:
             raise InvalidArgument("studio: to confirm, type the name of the data set exactly as it is shown.")
-        if not forecasts.affordable(plan, account)[0]:
+        if not account.affords(plan.cost):
             raise account.refusal(plan.cost)
         folder = check_folder(desk.folder.inside(out))
     except DpbayesError as problem:

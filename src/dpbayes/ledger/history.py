@@ -1,0 +1,148 @@
+"""What a ledger remembers of earlier releases: which tables, when, and which release replaced which. All public."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dpbayes.domain.marginal import Marginal
+from dpbayes.errors import LedgerError, SchemaError
+from dpbayes.ledger.account import Account
+from dpbayes.ledger.entry import LONGEST_TEXT
+from dpbayes.privacy.guarantee import guarantee_from_record
+
+ID_LENGTH = 16
+"""Of the hexadecimal digits of a draw's digest, as many as its id has."""
+
+_SUPERSEDES = re.compile(r" \[supersedes ([0-9a-f]{12,64})\]$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One charge that may have been drawn."""
+
+    serial: int
+    time: str
+    about: str
+    """Its title and tables, as its line in the ledger has them."""
+    id: str
+    """The id of what was drawn; empty if it was not noted."""
+    tables: tuple[Marginal, ...]
+    """The tables that it published, where it was a release of tables."""
+    supersedes: str = ""
+    """The id of the release that it replaced."""
+
+    @property
+    def day(self) -> str:
+        """When, without the time of day."""
+        return self.time[:10]
+
+
+def line(about: str, *, title: str = "", supersedes: str = "") -> str:
+    """What the ledger keeps of a release: title, tables, and what it supersedes.
+
+    >>> line("sex; income|sex", title="Income", supersedes="0123456789abcdef")
+    'Income: sex; income|sex [supersedes 0123456789abcdef]'
+    """
+    tail = f" [supersedes {supersedes}]" if supersedes else ""
+    head = f"{title}: {about}" if title else about
+    return head[: LONGEST_TEXT - len(tail)] + tail
+
+
+def history(account: Account) -> tuple[Past, ...]:
+    """The charges of a data set that are not void, in their order."""
+    found = []
+    for serial, charge in account.charges.items():
+        if charge.state == "void":
+            continue
+        said = str(charge.entry.body["about"])
+        replaced = _SUPERSEDES.search(said)
+        text = said[: replaced.start()] if replaced else said
+        past = Past(
+            serial=serial,
+            time=str(charge.entry.body["time"]),
+            about=text,
+            id=charge.digest[:ID_LENGTH],
+            tables=tuple(_tables(text)),
+            supersedes=replaced[1] if replaced else "",
+        )
+        found.append(past)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One line of a timeline."""
+
+    serial: int
+    time: str
+    what: str
+    id: str = ""
+    state: str = ""
+
+
+def timeline(account: Account) -> tuple[Event, ...]:
+    """Limits, accepted schemas and charges of a data set, in the order in which they came."""
+    known = {past.serial: past for past in history(account)}
+    replaced = {past.supersedes[:ID_LENGTH]: past.serial for past in known.values() if past.supersedes}
+    events = []
+    for entry in account.entries:
+        body, remark = entry.body, str(entry.body["about"])
+        common = {"serial": entry.serial, "time": str(body["time"])}
+        if entry.kind == "budget":
+            what = f"limit: {guarantee_from_record(body['budget'])}"
+            events.append(Event(**common, what=f"{what} ({remark})" if remark else what))  # type: ignore[arg-type]
+        elif entry.kind == "schema":
+            events.append(Event(**common, what=f"schema accepted ({remark})"))  # type: ignore[arg-type]
+        elif entry.kind == "charge":
+            past, state = known.get(entry.serial), account.charges[entry.serial].state
+            said = remark if past is None else past.about
+            if past is not None and past.supersedes:
+                said += f"; supersedes {past.supersedes[:ID_LENGTH]}"
+            if past is not None and past.id in replaced:
+                said += f"; superseded by entry {replaced[past.id]}"
+            identity = "" if past is None else past.id
+            events.append(Event(**common, what=said, id=identity, state=state))  # type: ignore[arg-type]
+    return tuple(events)
+
+
+def already(account: Account, wanted: Iterable[Marginal]) -> list[str]:
+    """Sentences about wanted tables that were published before, or follow from one that was."""
+    said = []
+    for marginal in wanted:
+        for past in reversed(history(account)):
+            holding = [table for table in past.tables if set(marginal.names) <= set(table.names)]
+            if not holding:
+                continue
+            same = marginal in holding
+            where = f"entry {past.serial} of {past.day}" + (f", id {past.id}" if past.id else "")
+            how = (
+                f"was published before ({where})" if same else f"follows from {holding[0]}, published before ({where})"
+            )
+            said.append(f"{marginal} {how}. Reading that costs nothing; `dpbayes estimate` combines all releases.")
+            break
+    return said
+
+
+def check_superseded(account: Account, identity: str) -> None:
+    """Refuse to supersede what this ledger has not seen."""
+    known = [past.id for past in history(account) if past.id]
+    if not any(identity.startswith(each) or each.startswith(identity) for each in known):
+        listed = f" It has {', '.join(known[-5:])}." if known else " It has none yet."
+        raise LedgerError(f"Ledger: no release of {account.dataset!r} has the id {identity[:ID_LENGTH]}.{listed}")
+
+
+def _tables(text: str) -> list[Marginal]:
+    """The tables that a line names, after its title."""
+    found = []
+    for piece in text.split("; "):
+        for part in (piece, piece.rpartition(": ")[2]):
+            try:
+                found.append(Marginal.parse(part))
+                break
+            except SchemaError:
+                continue
+    if found and ": " in text.split("; ", maxsplit=1)[0]:  # a title reads like the name of an attribute
+        found[0] = Marginal.parse(text.split("; ", maxsplit=1)[0].rpartition(": ")[2] or "?")
+    return found

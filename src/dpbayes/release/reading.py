@@ -1,0 +1,59 @@
+"""Read the file of a release, strictly: what is not understood is refused, in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dpbayes.domain.codec import Record, canonical
+from dpbayes.errors import DpbayesError, ReleaseError
+from dpbayes.release import numbers
+from dpbayes.release.format import FORMAT, VERSION, Release
+
+
+def release_of(text: str | bytes, folder: Path | None = None) -> Release:
+    """The release in a JSON file of this or an earlier version, with the numbers that lie beside it in its folder."""
+    record = loaded(text)
+    try:
+        if record.get("format") == FORMAT and record.get("version") == VERSION:
+            return _faithful(_with_numbers(record, folder))
+        from dpbayes.release.legacy import upgraded
+
+        return upgraded(record)
+    except ReleaseError:
+        raise
+    except DpbayesError as problem:
+        said = " ".join(str(problem).split())  # a schema lists its faults line by line
+        raise ReleaseError(f"Release: {said}") from None
+    except (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError, RecursionError):
+        raise ReleaseError("Release: a part of the file is missing or malformed.") from None
+
+
+def _faithful(record: Record) -> Release:
+    """Read a record of which nothing gets lost: what is not understood could mislead those who read the file."""
+    read, written = Release.from_record(record), {key: value for key, value in record.items() if key != "seal"}
+    if "tables" in written:
+        written["tables"] = [numbers.condensed(table) for table in written["tables"]]
+    if not read.seal or canonical(read._content()) != canonical(written):
+        raise ReleaseError("Release: the file lacks a seal, or holds something that dpbayes does not write.")
+    return read
+
+
+def _with_numbers(record: Record, folder: Path | None) -> Record:
+    tables, files = record.get("tables"), record.get("files")
+    if not isinstance(tables, list):
+        return record
+    listed = sorted(files) if isinstance(files, dict) else []
+    beside = [folder / name for name in listed if folder and name.endswith(".parquet") and Path(name).name == name]
+    return {**record, "tables": [numbers.found(table, beside) for table in tables]}
+
+
+def loaded(text: str | bytes) -> Record:
+    """The JSON object in a file."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ReleaseError("Release: the file is not JSON.") from None
+    if not isinstance(record, dict):
+        raise ReleaseError(f"Release: expected a JSON object whose format is {FORMAT!r}.")
+    return record
