@@ -24,9 +24,9 @@ def risk_picture(profile: Profile, title: str) -> Picture:
 def bars(risk: Risk, *, width: int = 40) -> list[str]:
     """The chart for a terminal: a bar for each guess, its dark part what a blind guess reaches.
 
-     >>> from dpbayes import PureDP
-     >>> print(bars(Risk.of(PureDP(epsilon=1.0), blind=(0.1, 0.5)), width=20)[1])
-        50 % ██████████▒▒▒▒▒▒      at most 81.7 %
+    >>> from dpbayes import PureDP
+    >>> print(bars(Risk.of(PureDP(epsilon=1.0), blind=(0.1, 0.5)), width=20)[1])
+       50 % ██████████▒▒▒▒▒▒      at most 81.7 %
     """
     lines = []
     for blind, right in risk.guesses:
