@@ -18,6 +18,7 @@ import numpy as np
 
 from dpbayes.domain import display
 from dpbayes.domain.codec import Record, canonical, digest
+from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, Unfinished
 from dpbayes.jobs.base import Job, Plan, as_job, plan_from_record, plan_record, planned
@@ -162,6 +163,14 @@ class Curator:
         found = self._engine.fingerprint(columns)
         comparable = canonical([found.partition(":")[0], columns])  # the same engine, version and columns
         return self._ledger.remember_fingerprint(self.schema.id, found, of=comparable)
+
+    def undeclared(self) -> tuple[str, ...]:
+        """The attributes in whose column a value occurs that is not declared. For the owner only: it is not private."""
+        split = tuple(replace(each, unknown="drop", missing="category", labels=()) for each in self.schema.attributes)
+        unit = replace(self.schema.unit, person=None)
+        apart = Schema(id=self.schema.id, unit=unit, attributes=split)
+        counted = self._engine.count(apart, [Marginal((each.name,)) for each in split])
+        return tuple(each.name for each, counts in zip(split, counted, strict=True) if counts.array[-1] > 0)
 
     def _under(
         self, receipt: Receipt, plan: Plan, slot: Slot, goes: Record | None, *, estimates: bool = True
