@@ -184,7 +184,8 @@ def measured(name: str, method: str, epsilon: float, split: int, draw: int, *, s
     two, three = distances(model, sizes, private)
     drawn = model.sample(len(private), np.random.default_rng(draw), even=True)
     records = np.stack([drawn[each] for each in sizes], axis=1)
-    found = {"two-way": two, "three-way": three, "seconds": seconds, "auc": auc(records, public) if score else np.nan}
+    found = {"two-way": two, "three-way": three, "seconds": seconds}
+    found |= {"auc": auc(records, public)} if score else {}
     return {what: round(value, 5) for what, value in found.items()}
 
 
@@ -232,10 +233,10 @@ def markdown(found: dict[str, Any]) -> str:
         cells = []
         for method in ("dpbayes synth", "naive Bayes", "independent"):
             rows = by_method.get(method, [])
-            means = [float(np.mean([row[what] for row in rows])) for what in ("two-way", "three-way", "auc") if rows]
-            cells.append(
-                "/".join(f"{value:.4f}" if at < 2 else f"{value:.3f}" for at, value in enumerate(means)) or "–"
-            )
+            kept = [
+                [row[what] for row in rows if row.get(what) is not None] for what in ("two-way", "three-way", "auc")
+            ]
+            cells.append("/".join(f"{np.mean(each):.3f}" for each in kept if each) or "–")
         own = by_method.get("dpbayes synth", [])
         seconds = f"{np.mean([row['seconds'] for row in own]):.1f}" if own else "–"
         lines.append(f"| {name} | {epsilon:g} | {len(own)} | {' | '.join(cells)} | {seconds} |")
