@@ -225,10 +225,11 @@ def _request(
     asked = Request() if request is None else Request.load(request)
     numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in numbers.values())
-    if want and said and epsilon is None and rho is None:  # the least ε at this δ is looked for
-        target: Guarantee | None = loosest(guarantee_of(**{**numbers, "epsilon": 1.0}))
-    else:
-        target = guarantee_of(**numbers) if said else None
+    target = None
+    if said and (want or asked.want) and epsilon is None and rho is None:
+        target = loosest(guarantee_of(**{**numbers, "epsilon": 1.0}))  # the least at this δ is looked for
+    elif said:
+        target = guarantee_of(**numbers)
     return asked.with_changes(
         tables=tuple(marginal) if marginal else None,
         want=tuple(want) if want else None,

@@ -17,6 +17,8 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.planner import Measure, Plan, Question, plan
 from dpbayes.jobs.request import Request
+from dpbayes.jobs.wanted import loosest
+from dpbayes.privacy.guarantee import PureDP
 
 _NO_SCHEMA = "Without --schema."
 
@@ -53,7 +55,7 @@ def plan_command(
     adaptive: options.Adaptive = None,
     dataset: options.PricedFor = None,
     chart: Annotated[
-        Path | None, typer.Option(help=f"Draw a chart too: .svg, .html, .png or .pdf. {_NO_SCHEMA}")
+        Path | None, typer.Option(help=f"Also draw a chart: .svg, .html, .png or .pdf. {_NO_SCHEMA}")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -63,12 +65,16 @@ def plan_command(
     ledger would take the release.
 
     Example: dpbayes plan --schema people.toml --request request.toml --ledger people.ledger
+
+    Example: dpbayes plan --schema people.toml --want 'income|sex ± 1 point' --want 'region ± 50 records' --delta 1e-6
     """
     if schema is not None:
         _plan_tables(request, Schema.load(schema), ledger, out, as_json=as_json)
         return
+    if request.want:
+        raise InvalidArgument("plan: expected --schema, which says how large the tables are, with --want.")
     if cells is None or records is None or out is not None:
-        raise InvalidArgument("plan: expected --schema with tables, or --cells with --records.")
+        raise InvalidArgument("plan: expected --schema with tables, or --cells and --records.")
     question = Question(
         cells=cells,
         records=records,
@@ -97,16 +103,17 @@ def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path
     request = options.at_most_what_is_left(request, ledger=ledger is not None)
     target = request.target if request.want else request.guarantee()
     if ledger is None:
-        made = planned(request.job(schema), schema, target)
-        dry_run.show(replace(made, publication=request.about), affords=None, out=out, already=[], as_json=as_json)
+        limit = loosest(PureDP(epsilon=1.0)) if target is None else target
+        made = replace(planned(request.job(schema), schema, limit), publication=request.about)
+        dry_run.show(made, affords=None, out=out, already=[], as_json=as_json)
         return
     from dpbayes.ledger.history import already
     from dpbayes.ledger.ledger import Ledger
 
     book = Ledger(ledger)
-    made = planned(request.job(schema), schema, target, ledger=book)
+    made = replace(planned(request.job(schema), schema, target, ledger=book), publication=request.about)
     dry_run.show(
-        replace(made, publication=request.about),
+        made,
         affords=lambda plan: book.check(schema.id, plan.cost, schema=schema.digest),
         out=out,
         already=already(book.account(schema.id), made.wanted),

@@ -26,7 +26,7 @@ def bars(risk: Risk, *, width: int = 40) -> list[str]:
 
     >>> from dpbayes import PureDP
     >>> print(bars(Risk.of(PureDP(epsilon=1.0), blind=(0.1, 0.5)), width=20)[1])
-       50 % ██████████▒▒▒▒▒▒        at most 81.7 %
+       50 % ██████████▒▒▒▒▒▒      at most 81.7 %
     """
     lines = []
     for blind, right in risk.guesses:
