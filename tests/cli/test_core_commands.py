@@ -77,6 +77,13 @@ def test_tables_show_every_number_of_the_json():
         assert f"{value:.6g}" in shown
 
 
+def test_cost_draws_its_curves(tmp_path):
+    call("cost", "gaussian", "--sigma", "3", "--curve", str(tmp_path / "cost.svg"))
+    drawn = (tmp_path / "cost.svg").read_text()
+    assert "Privacy profile of one release" in drawn
+    assert "Trade-off curve of one release" in drawn
+
+
 def test_plan_ranks_candidates_and_draws_a_chart(tmp_path):
     chart = tmp_path / "plan.html"
     found = call("plan", "--cells", "4", "--records", "300", "--order", "5", "--epsilon", "1", "--chart", str(chart))

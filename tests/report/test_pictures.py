@@ -14,8 +14,8 @@ from dpbayes import ApproxDP, BayesNet, Cost, Curator, Fit, Gaussian, Laplace
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.planner import Plan, Question, plan
 from dpbayes.models.metrics import Scores
-from dpbayes.report.canvas import FORMATS, Picture
-from dpbayes.report.models import calibration_picture, stacked
+from dpbayes.report.canvas import FORMATS, Picture, stacked
+from dpbayes.report.models import calibration_picture
 
 COST = Cost.of(Gaussian(sigma=9, unit=REPLACE), 2) + Cost.of(Laplace(scale=40, unit=REPLACE))
 

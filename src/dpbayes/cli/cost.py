@@ -69,6 +69,10 @@ def cost_command(
     delta: Annotated[float, typer.Option(help="δ at which ε is stated.")] = 1e-6,
     epsilon: Annotated[float | None, typer.Option(help="State δ at this ε too.")] = None,
     order: Annotated[float | None, typer.Option(help="State the Rényi divergence at this order too.")] = None,
+    curve: Annotated[
+        Path | None,
+        typer.Option(help="Draw the profile δ(ε) and the trade-off curve: .svg, .html, .png or .pdf."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Price one release or many, in every notion of privacy.
@@ -84,6 +88,10 @@ def cost_command(
         "sensitivity": options.sensitivity("cost", l2_squared, linf),
     }
     cost = _total(releases or [], given, times, records_file, unit)
+    if curve is not None:
+        from dpbayes.report.canvas import stacked
+
+        stacked([cost.plot(), cost.plot("tradeoff")], "Privacy profile and trade-off curve").save(curve)
     epsilons = cost.epsilons(delta)
     renyi_order, _ = cost.renyi_epsilon(delta)
     omega, _ = cost.concentrated_epsilon(delta)

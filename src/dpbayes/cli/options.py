@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -168,6 +169,16 @@ def priced(asked: Guarantee, *, adaptive: Rule | None, ledger: str | None, datas
     from dpbayes.ledger.ledger import Ledger
 
     return Ledger(ledger).priced(dataset, asked)
+
+
+def at_most_what_is_left(request: Request, *, ledger: bool) -> Request:
+    """A request for accuracies that names no limit: with a ledger, what is left there is the limit."""
+    return replace(request, target=None) if ledger and unlimited(request) else request
+
+
+def unlimited(request: Request) -> bool:
+    """Whether accuracies are wanted at any price."""
+    return bool(request.want) and request.target is not None and request.target == loosest(request.target)
 
 
 def _request(

@@ -100,6 +100,7 @@ def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path
     from dpbayes.cli import dry_run
     from dpbayes.jobs.base import planned
 
+    request = options.at_most_what_is_left(request, ledger=ledger is not None)
     target = request.target if request.want else request.guarantee()
     if ledger is None:
         limit = loosest(PureDP(epsilon=1.0)) if target is None else target

@@ -45,7 +45,7 @@ def risk_command(
         typer.Option(help="How often a guess is right without the release, from 0 to 1; repeatable."),
     ] = None,
     records: Annotated[int | None, typer.Option(help="Number of records, if public: for warnings.")] = None,
-    chart: Annotated[Path | None, typer.Option(help="Also draw a chart, as .svg.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .svg, .html, .png or .pdf.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say what a guarantee means: how often any attacker can be right about one person.
@@ -72,9 +72,9 @@ def risk_command(
     beyond = EXCEPTION * getattr(promise, "delta", 1e-6)
     factor = odds(profile, min(beyond, 0.5))
     if chart is not None:
-        from dpbayes.report.risk import save_chart
+        from dpbayes.report.risk import risk_picture
 
-        save_chart(chart, profile, str(promise or priced))
+        risk_picture(profile, str(promise or priced)).save(chart)
     if as_json:
         guesses = [{"blind": at, "at_most": right} for at, right in found.guesses]
         print_json(

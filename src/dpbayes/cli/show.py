@@ -41,11 +41,12 @@ def show_command(
     scored = None if public_test is None else _scores(read, public_test)
     if plot is not None:
         from dpbayes.report import models as pictures
+        from dpbayes.report.canvas import stacked
 
         drawn = [pictures.network_picture(read.network, f"{read.kind} of {read.published.schema.id}")]
         drawn += [] if node is None else [pictures.table_picture(read.network, node, read.published.schema)]
         drawn += [] if scored is None else [pictures.calibration_picture(scored)]
-        pictures.stacked(drawn, drawn[0].title).save(plot)
+        stacked(drawn, drawn[0].title).save(plot)
     if bif is not None:
         from dpbayes.models.interchange import to_bif
 

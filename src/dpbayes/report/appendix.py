@@ -10,7 +10,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import Html, table, tag
 from dpbayes.errors import DpbayesError
 from dpbayes.privacy.guarantee import guarantee_from_record
-from dpbayes.release.format import Paid, Release, Table
+from dpbayes.release.format import Release, Table
 from dpbayes.report import words
 from dpbayes.report.figures import gauge
 
@@ -66,10 +66,7 @@ def _method(release: Release) -> list[Html]:
         ("tables priced together", str(sum(each.kind != "derived" for each in release.tables))),
         ("choice of the mechanism", release.choice),
     ]
-    for place, paid in enumerate(release.paid[:MOST_RECORDS]):
-        facts += _parameters(release, place, paid)
-    if len(release.paid) > MOST_RECORDS:
-        facts.append(("more mechanisms", f"{len(release.paid) - MOST_RECORDS}, in release.json"))
+    facts += _mechanisms(release)
     used = {name for each in release.asked for name in each.marginal.names}
     facts += [
         (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}{_source(axis.source)}")
@@ -84,18 +81,25 @@ def _source(source: str) -> str:
     return f". Source: {source.rstrip('.')}." if source else ""
 
 
-def _parameters(release: Release, place: int, paid: Paid) -> list[tuple[str, str]]:
-    """The law and the parameters of one mechanism, with the tables that it drew."""
-    record = paid.mechanism.record()
-    drew = [(number, each) for number, each in enumerate(release.tables, start=1) if each.by == place]
-    helping = [words.title(each) for _, each in drew if not each.asked]
-    which = _numbers([number for number, each in drew if each.asked])
-    if helping:
-        which = f"{which}{', and ' if which else ''}measured besides: {'; '.join(helping)}"
-    law = words.law(drew[0][1], record) if drew else "see the record below"
-    named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
-    said = ", ".join(f"{words.PARAMETERS.get(key, key)} {words.parameter(value)}" for key, value in named.items())
-    return [(which or "mechanism", f"{record.get('mechanism')}: {said}. Law: {law}.")]
+def _mechanisms(release: Release) -> list[tuple[str, str]]:
+    """The parameters of each mechanism with the tables that it drew, and then the laws, each once."""
+    facts, laws = [], {}
+    for place, paid in enumerate(release.paid[:MOST_RECORDS]):
+        record = paid.mechanism.record()
+        name = str(record.get("mechanism"))
+        drew = [(number, each) for number, each in enumerate(release.tables, start=1) if each.by == place]
+        helping = [words.title(each) for _, each in drew if not each.asked]
+        which = _numbers([number for number, each in drew if each.asked])
+        if helping:
+            which = f"{which}{', and ' if which else ''}measured besides: {'; '.join(helping)}"
+        if drew:
+            laws[name] = words.law(drew[0][1], record)
+        named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
+        said = ", ".join(f"{words.PARAMETERS.get(key, key)} {words.parameter(value)}" for key, value in named.items())
+        facts.append((which or "mechanism", f"{name}: {said}"))
+    if len(release.paid) > MOST_RECORDS:
+        facts.append(("more mechanisms", f"{len(release.paid) - MOST_RECORDS}, in release.json"))
+    return facts + [(f"law of {name}", law) for name, law in laws.items()]
 
 
 def _numbers(numbers: list[int]) -> str:

@@ -73,12 +73,15 @@ class Picture:
         kind = target.suffix.lower()
         if kind not in FORMATS:
             raise InvalidArgument(f"picture: expected a file that ends in {', '.join(FORMATS)}, got {target.name!r}.")
-        if kind == ".html":
-            target.write_text(page(self.title, self.figure), encoding="utf-8")
-        elif kind == ".svg":
-            target.write_text(self._file(), encoding="utf-8")
-        else:
-            self._replay(target)
+        try:
+            if kind == ".html":
+                target.write_text(page(self.title, self.figure), encoding="utf-8")
+            elif kind == ".svg":
+                target.write_text(self._file(), encoding="utf-8")
+            else:
+                self._replay(target)
+        except OSError as problem:
+            raise InvalidArgument(f"picture: cannot write {str(path)!r}: {problem.strerror}.") from None
         return target
 
     def _file(self) -> str:
@@ -185,3 +188,22 @@ def cut(words: str, most: int) -> str:
 def widest(labels: Sequence[str], most: int = 36) -> float:
     """How many pixels labels need, at most."""
     return 7.0 * min(max(map(len, labels), default=0), most) + 8.0
+
+
+def stacked(pictures: list[Picture], title: str) -> Picture:
+    """Several pictures below each other, each with its title."""
+    shapes: list[Shape] = []
+    top = 0
+    for each in pictures:
+        shapes.append(text(each.title, 4, top + 16, kind="heading"))
+        top += 26
+        shapes += [_moved(shape, top) for shape in each.shapes]
+        top += each.height + 10
+    said = " ".join(each.words for each in pictures)
+    width = max(each.width for each in pictures)
+    return Picture(title=title, words=said, width=width, height=top, shapes=tuple(shapes))
+
+
+def _moved(shape: Shape, down: float) -> Shape:
+    points = tuple((x, y + down) for x, y in shape.points)
+    return Shape(shape.what, shape.kind, points, shape.size, shape.text, shape.anchor)

@@ -95,22 +95,3 @@ def calibration_picture(scored: Scores) -> Picture:
     title = f"Calibration on {scored.records:,} public records"
     said = f"{title}: accuracy {scored.accuracy:.3g}."
     return Picture(title=title, words=said, width=420, height=396, shapes=tuple(shapes))
-
-
-def stacked(pictures: list[Picture], title: str) -> Picture:
-    """Several pictures below each other, each with its title."""
-    shapes: list[Shape] = []
-    top = 0
-    for each in pictures:
-        shapes.append(text(each.title, 4, top + 16, kind="heading"))
-        top += 26
-        shapes += [_moved(shape, top) for shape in each.shapes]
-        top += each.height + 10
-    said = " ".join(each.words for each in pictures)
-    width = max(each.width for each in pictures)
-    return Picture(title=title, words=said, width=width, height=top, shapes=tuple(shapes))
-
-
-def _moved(shape: Shape, down: float) -> Shape:
-    points = tuple((x, y + down) for x, y in shape.points)
-    return Shape(shape.what, shape.kind, points, shape.size, shape.text, shape.anchor)

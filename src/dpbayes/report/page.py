@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpbayes.domain.display import plural
-from dpbayes.domain.markup import Html, embedded, joined, style, tag
+from dpbayes.domain.labels import labels
+from dpbayes.domain.markup import Html, embedded, joined, style, table, tag
 from dpbayes.release.format import Answer, Release
 from dpbayes.report import appendix, tables, words
 from dpbayes.report.view import View
@@ -62,8 +63,8 @@ def _parts(release: Release) -> Iterator[Html]:
     numbers = appendix.file_names(release)
     for number, source in enumerate(release.asked[:shown], start=1):
         yield tables.section(number, release, source, file=numbers[number - 1])
-    for answer in release.answers:
-        yield _answer(answer)
+    for number in range(1, len(release.answers) + 1):
+        yield _answer(release, number)
     if points := words.reading(release):
         listed = tag("ul", *(tag("li", point) for point in points))
         yield tag("section", tag("h2", "How to read the numbers"), listed, id="reading")
@@ -109,6 +110,8 @@ def _contents(release: Release, shown: int) -> Html:
     names = appendix.file_names(release)[shown:]
     for number, (source, name) in enumerate(zip(release.asked[shown:], names, strict=True), start=shown + 1):
         entries.append(tag("li", f"Table {number}. {words.title(source)}: in the file {name}"))
+    for number, answer in enumerate(release.answers, start=1):
+        entries.append(tag("li", tag("a", f"{answer.name[:1].upper()}{answer.name[1:]}", href=f"#answer-{number}")))
     others = [("#reading", "How to read the numbers")] if words.reading(release) else []
     others += [("#promise", "The promise"), ("#appendix", "Appendix: details, method, and how to check it")]
     links = [tag("li", tag("a", text, href=place)) for place, text in others]
@@ -121,15 +124,31 @@ def fragment(release: Release) -> str:
     shown = [tables.section(number, release, source) for number, source in enumerate(few, start=1)]
     left = len(release.asked) - len(few)
     more = [tag("p", f"{plural(left, 'more table')}.")] if left else []
-    answers = [_answer(answer) for answer in release.answers]
+    answers = [_answer(release, number) for number in range(1, len(release.answers) + 1)]
     promise = words.NOT_PRIVATE if release.seeded else release.statement()
     head = [tag("p", tag("strong", repr(release))), tag("p", promise)]
     return embedded(joined([*head, *shown, *more, *answers]))
 
 
-def _answer(answer: Answer) -> Html:
+def _answer(release: Release, number: int) -> Html:
+    """Something drawn that is no table; the parameters of a posterior beside the levels that they are about."""
+    answer = release.answers[number - 1]
     values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in answer.values]
-    return tag("section", tag("h2", answer.name, dir="auto"), tag("p", appendix.listed(values)))
+    heading = tag("h2", f"{answer.name[:1].upper()}{answer.name[1:]}", dir="auto")
+    levels = _levels(release, answer)
+    body = tag("p", appendix.listed(values))
+    if levels:
+        body = table(answer.name, ("level", "parameter"), zip(levels, values, strict=True), class_="facts quiet")
+    return tag("section", heading, body, id=f"answer-{number}")
+
+
+def _levels(release: Release, answer: Answer) -> list[str]:
+    """What the parameters of a posterior are about; none if there is not one for each level."""
+    kind, _, name = answer.name.partition(" of ")
+    if kind != "posterior" or name not in release.schema.names:
+        return []
+    found = list(labels(release.schema[name]))
+    return found if len(found) == len(answer.values) else []
 
 
 def _promise(release: Release) -> Html:

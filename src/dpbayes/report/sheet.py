@@ -20,7 +20,8 @@ Facts = list[tuple[str, str]]
 
 def facts(release: Release) -> dict[str, Facts]:
     """The sheet as data: for each heading, what is stated."""
-    numbers = ", ".join(f"{key} = {value:g}" for key, value in say.parameters(release.promise).items())
+    letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+    numbers = ", ".join(f"{letters[key]} = {value:g}" for key, value in say.parameters(release.promise).items())
     said = about(release)
     return {
         "The guarantee": [
@@ -33,7 +34,7 @@ def facts(release: Release) -> dict[str, Facts]:
             ("Not protected", say.unprotected(release)),
         ],
         "Mechanisms": [
-            *(("Mechanism", each) for each in say.mechanisms(release)[:20]),
+            ("Mechanisms", " ".join(say.mechanisms(release)[:20])),
             ("Implementation", say.implementation(release)),
             ("Correctness", "dpbayes verify prices the mechanisms again and recomputes the estimates from the file."),
         ],
@@ -76,5 +77,5 @@ def sheet_html(release: Release) -> str:
     if release.seeded:
         parts.append(tag("p", words.NOT_PRIVATE, class_="danger", role="alert"))
     for heading, rows in facts(release).items():
-        parts += [tag("h2", heading), table(heading, ("what", "statement"), rows, class_="facts")]
+        parts += [tag("h2", heading), table(heading, ("what", "statement"), rows, class_="facts quiet")]
     return page(f"Privacy sheet: {title(release)}", joined(parts))

@@ -6,7 +6,7 @@ One place for the privacy sheet and for the registry of deployments, so that the
 from __future__ import annotations
 
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
-from dpbayes.release.format import Release
+from dpbayes.release.format import Paid, Release
 from dpbayes.release.words import times
 from dpbayes.report import words
 
@@ -87,15 +87,19 @@ def domain(release: Release) -> str:
 
 
 def mechanisms(release: Release) -> list[str]:
-    """The mechanisms with their parameters, a sentence each; equal ones once."""
-    said = []
+    """The mechanisms with their parameters, a sentence for each kind."""
+    kinds: dict[str, list[Paid]] = {}
     for paid in release.paid:
-        record = paid.mechanism.record()
-        named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
-        numbers = ", ".join(
-            f"{words.PARAMETERS.get(key, key)} {words.parameter(value)}" for key, value in named.items()
-        )
-        said.append(f"{record.get('mechanism')} with {numbers}, drawn {times(paid.times)}.")
+        kinds.setdefault(str(paid.mechanism.record().get("mechanism")), []).append(paid)
+    said = []
+    for kind, drawn in kinds.items():
+        records = [paid.mechanism.record() for paid in drawn]
+        keys = [key for key in records[0] if key not in ("mechanism", "unit")]
+        parts = []
+        for key in keys:
+            values = list(dict.fromkeys(words.parameter(record.get(key)) for record in records))
+            parts.append(f"{words.PARAMETERS.get(key, key)} {words.listed_and(values, most=12)}")
+        said.append(f"{kind}, drawn {times(sum(paid.times for paid in drawn))}: {'; '.join(parts)}.")
     return said
 
 

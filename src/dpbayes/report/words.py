@@ -73,8 +73,9 @@ def listed_and(items: Iterable[str], most: int = 8) -> str:
 def summary(release: Release, views: Sequence[View]) -> str:
     """One paragraph for readers who read no further: what, about whom, how exact, and how private."""
     about = f"the {release.records:,} records" if release.records is not None else "the records"
-    tables = "no table" if not release.asked else plural(len(release.asked), "table")
-    said = [f"This release publishes {tables} about {about} of {release.dataset}."]
+    parts = [plural(len(release.asked), "table")] if release.asked else []
+    parts += [f"the {answer.name}" for answer in release.answers]
+    said = [f"This release publishes {listed_and(parts) or 'nothing yet'} about {about} of {release.dataset}."]
     estimated = [view for view in views if view.halves.size]
     if common := [each for view in views if (each := _most_common(view))][:3]:
         said.append(f"Most common: {'; '.join(common)}.")

@@ -67,8 +67,11 @@ def _front(sheet: Any, release: Release, styles: dict[str, Any]) -> None:
 
 
 def _sheet(sheet: Any, release: Release, table: Table, number: int, styles: dict[str, Any]) -> None:
-    found = columns(release, table)
     sheet.write_string(0, 0, f"Table {number}. {words.title(table)}", styles["title"])
+    if table.long:
+        sheet.write_string(1, 0, "This table is large: its numbers are in the Parquet file beside this workbook.")
+        return
+    found = columns(release, table)
     sheet.write_string(1, 0, f"Estimates with {100 * release.level:g} % intervals, rounded to what the noise supports.")
     for at, column in enumerate(found):
         sheet.write_string(3, at, column.name, styles["head"])

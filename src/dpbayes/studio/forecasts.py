@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.answers import remarks
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.forecast import TableForecast, design_of, forecast
 from dpbayes.jobs.forecast import expected as records
@@ -68,15 +69,10 @@ class Outlook:
 
     @cached_property
     def sharing(self) -> list[str]:
-        """How the tables help each other, in sentences: what is added, and what was gained."""
+        """How the tables help each other, in sentences."""
         design = design_of(self.plan)
-        if design is None:
-            return []
-        said = []
-        if design.added:
-            listed = "; ".join(str(each) for each in design.added)
-            said.append(f"Measured besides, because it makes the others more exact: {listed}.")
-        if len(design.asked) > 1 and design.over_separate < 0.995:
+        said = list(remarks(self.plan))
+        if design is not None and len(design.asked) > 1 and design.over_separate < 0.995:
             gained = 100.0 * (1.0 - design.over_separate)
             said.append(f"Planned together, errors are {gained:.0f} % smaller than those of separate, equal tables.")
         return said
