@@ -1,7 +1,8 @@
 """Run every benchmark in this folder, or those named, and print their results as JSON: `python -m benchmarks [name …]`.
 
 Each module has a ``run() -> dict``. Figures are ratios measured within one run, because machines differ and are
-noisy; seconds are printed beside them for orientation only. Results are kept in out/bench.json, charts beside it.
+noisy; seconds are printed beside them for orientation only. Results are kept in out/bench.json, charts beside it, and
+published with the page of benchmarks in docs/benchmarks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 
 import benchmarks
-from benchmarks import _chart
+from benchmarks import _chart, _page
 
 FOLDER = Path("out")
 
@@ -40,6 +41,7 @@ def main(names: list[str]) -> None:
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     path.write_text(json.dumps(earlier | results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     _chart.save(results, FOLDER)
+    _page.main()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from benchmarks import _chart
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 INTRODUCTION = (
     "# Benchmarks\n\n"
-    "One run of `make bench` on a machine with two cores. Ratios are what counts; seconds are medians of a few runs "
+    "Runs of `make bench` on a machine with two cores. Ratios are what counts; seconds are medians of a few runs "
     "and belong to that machine. Written by `python -m benchmarks._page` from [results.json](results.json). Peers come "
     "from `make peers`; one that cannot be loaded is named with the reason.\n"
 )
@@ -20,7 +20,14 @@ INTRODUCTION = (
 
 def markdown(results: dict[str, Any]) -> str:
     """Tables of the peers and of growth, and the goals that the project set itself."""
-    lines = [INTRODUCTION, "## Beside its peers", "", "![Peers](bench-peers.png)", ""]
+    lines = [
+        INTRODUCTION,
+        *_goals(results.get("goals", {})),
+        "## Beside its peers",
+        "",
+        "![Peers](bench-peers.png)",
+        "",
+    ]
     for job, found in results["peers"].items():
         lines += [
             f"### {job[0].upper()}{job[1:]}",
@@ -42,16 +49,67 @@ def markdown(results: dict[str, Any]) -> str:
     lines += ["## Growth", "", "![Growth](bench-growth.png)", "", "| | slope of the last tenfold step (1 is linear) |"]
     lines += ["| --- | ---: |"]
     lines += [f"| {title} | {found['slope at the end']} |" for title, found in results["growth"].items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_walls(results.get("walls", {}))]) + "\n"
+
+
+def _walls(found: dict[str, Any]) -> list[str]:
+    """Curves towards the walls, in seconds of the processor."""
+    if not found:
+        return []
+    lines = ["", "Seconds of the processor towards the known walls:", ""]
+    lines += ["| | seconds at each size | exponent of the last step |", "| --- | --- | ---: |"]
+    for title, row in found.items():
+        sizes = ", ".join(f"{int(size):,}: {value:.3g}" for size, value in row["processor"].items())
+        lines.append(f"| {title} | {sizes} | {row['exponent']} |")
+    return [
+        *lines,
+        "",
+        "Planning a count compares each table with all that were packed before it, so it grows faster than linearly; a "
+        "thousand tables take a twentieth of a second.",
+    ]
+
+
+def _goals(found: dict[str, Any]) -> list[str]:
+    """Every goal beside what was measured, and why where it was missed."""
+    if not found:
+        return []
+    machine = found.get("machine", {})
+    lines = [
+        "## Goals",
+        "",
+        "Each job runs in a process of its own. Seconds are those of the processor, the least of a few runs (and the "
+        "most), because other work shares the machine and wall time says little then: the load was "
+        f"{machine.get('load when it ended', 0):.0f} on {machine.get('processors', '?')} processors when this run "
+        "ended. A ratio compares two jobs of one process. Memory is the peak of the whole process, what it is "
+        "compared with included.",
+        "",
+        "| job | goal | processor s, least (most) | wall s | beside it | ratio | peak MB | |",
+        "| --- | --- | ---: | ---: | --- | ---: | ---: | --- |",
+    ]
+    for row in found.values():
+        if "job" not in row:
+            continue
+        beside = row.get("beside")
+        spent = f"{row['processor']:.3g} ({row['most']:.3g})" if "processor" in row else "–"
+        lines.append(
+            f"| {row['job']} | {row['goal']} | {spent} | {row.get('wall', '–')} | "
+            f"{beside['what'] + ', ' + format(beside['processor'], '.3g') + ' s' if beside else '–'} | "
+            f"{row.get('ratio', '–')} | {row.get('peak MB', '–')} | "
+            f"{'reached' if row['reached'] else 'missed'}{': ' + row['why'] if 'why' in row else ''} |"
+        )
+    return [*lines, ""]
 
 
 def main() -> None:
-    results = json.loads((Path("out") / "bench.json").read_text(encoding="utf-8"))
+    stored = PAGES / "results.json"
+    results = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
+    results |= json.loads((Path("out") / "bench.json").read_text(encoding="utf-8"))
     PAGES.mkdir(exist_ok=True)
     (PAGES / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name in ("peers", "growth"):
         for kind in ("png", "svg"):
-            shutil.copy(Path("out") / f"bench-{name}.{kind}", PAGES / f"bench-{name}.{kind}")
+            if (drawn := Path("out") / f"bench-{name}.{kind}").is_file():
+                shutil.copy(drawn, PAGES / drawn.name)
     (PAGES / "index.md").write_text(markdown(results), encoding="utf-8")
 
 

@@ -218,5 +218,29 @@ def run() -> dict[str, Any]:
     return found
 
 
+def markdown(found: dict[str, Any]) -> str:
+    """Means over splits and draws, a row for each data set and ε."""
+    grouped: dict[tuple[str, float], dict[str, list[dict[str, float]]]] = {}
+    for key, row in found.items():
+        name, method, epsilon, _, _ = key.split(" | ")
+        grouped.setdefault((name, float(epsilon)), {}).setdefault(method, []).append(row)
+    lines = [
+        "| data set | ε | runs | dpbayes synth | naive Bayes | independent | seconds |",
+        "| --- | ---: | ---: | --- | --- | --- | ---: |",
+    ]
+    for (name, epsilon), by_method in sorted(grouped.items(), key=lambda each: (each[0][1] != 1.0, each[0][1])):
+        cells = []
+        for method in ("dpbayes synth", "naive Bayes", "independent"):
+            rows = by_method.get(method, [])
+            means = [float(np.mean([row[what] for row in rows])) for what in ("two-way", "three-way", "auc") if rows]
+            cells.append(
+                "/".join(f"{value:.4f}" if at < 2 else f"{value:.3f}" for at, value in enumerate(means)) or "–"
+            )
+        own = by_method.get("dpbayes synth", [])
+        seconds = f"{np.mean([row['seconds'] for row in own]):.1f}" if own else "–"
+        lines.append(f"| {name} | {epsilon:g} | {len(own)} | {' | '.join(cells)} | {seconds} |")
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
-    run()
+    print(markdown(run()))

@@ -60,7 +60,7 @@ COMMANDS: dict[str, list[object]] = {
     "posterior": ["posterior", "release", "FILE", *ASKED, "--marginal", "v", "--prior", 1, "--mechanism", "laplace"],
     "draw": ["posterior", "draw", "FILE", *ASKED, "--delta", 1e-6, "--marginal", "v", "--scores", "scores.csv"],
     "discover categories": ["discover", "categories", "FILE", *DISCOVERED, "--delta", 1e-6],
-    "discover edges": ["discover", "edges", "FILE", *DISCOVERED, "--bins", 2, "--low", 0, "--high", 1],
+    "discover edges": ["discover", "edges", "FILE", *DISCOVERED, "--bins", 2, "--low", 0, "--high", 1, "--numeric"],
 }
 
 

@@ -206,7 +206,9 @@ def test_one_command_leads_from_a_private_table_to_records(folder):
     assert len(csv.read_csv(folder / "s.csv")) == 500
     assert Release.load(folder / "measured").verify(ledger=folder / "weather.ledger").ok
     spent = left(folder)
-    again = run("synth", folder / "measured", "--rows", 700, "--out", folder / "t.csv")
+    page = folder / "page.html"
+    again = run("synth", folder / "measured", "--rows", 700, "--out", folder / "t.csv", "--fidelity", page)
+    assert "trustworthy" in page.read_text(encoding="utf-8")
     assert again.exit_code == 0, again.output
     assert left(folder) == spent
     wrong = run("synth", folder / "measured", "--rows", 7, "--out", folder / "t.csv", "--epsilon", 1)

@@ -101,8 +101,8 @@ def test_the_law_of_an_edge_tells_no_neighbours_apart_beyond_its_price(unit):
 def test_edges_of_dates_and_texts_are_refused_from_the_types_alone() -> None:
     table = {"when": [dt.date(1987, 6, 5)], "what": ["canary"], "how much": [1.5], "code": ["1"]}
 
-    def check(column: str, rows: dict[str, list[object]]) -> None:
-        job = Edges(column=column, quantiles=Quantiles(lower=0, upper=1, bins=3))
+    def check(column: str, rows: dict[str, list[object]], numeric: bool | None = None) -> None:
+        job = Edges(column=column, quantiles=Quantiles(lower=0, upper=1, bins=3), numeric=numeric)
         fitting = Schema(id="d", unit=UNITS[0], attributes=(Attribute(name="code", categories=("1",)),))
         job.check(open_table(rows), job.plan(fitting, PureDP(epsilon=1)))
 
@@ -110,8 +110,29 @@ def test_edges_of_dates_and_texts_are_refused_from_the_types_alone() -> None:
         with pytest.raises(SchemaError, match=column):
             check(column, table)
     check("how much", table)
-    # where everything is text, as in a CSV file, a type says nothing
-    check("code", {"what": ["canary"], "code": ["1"]})
+    # where everything is text, as in a CSV file, a type says nothing: the owner has to
+    with pytest.raises(SchemaError, match="say so with --numeric"):
+        check("code", {"what": ["canary"], "code": ["1"]})
+    check("code", {"what": ["canary"], "code": ["1"]}, numeric=True)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_edges_are_as_near_to_equal_parts_as_the_outlook_says(unit: PrivacyUnit) -> None:
+    rows, cut = np.random.default_rng(3).uniform(0, 1, 4000), Quantiles(lower=0, upper=1, bins=4, candidates=501)
+    schema = Schema(id="d", unit=unit, attributes=(Attribute(name="code", categories=("1",)),))
+    job = Edges(column="x", quantiles=cut)
+    plan = job.plan(schema, PureDP(epsilon=0.6))
+    (said,) = job.outlook(plan)
+    off = int(said.split("± ")[1].split(" rows")[0].replace(",", ""))
+    outside = tried = 0
+    for seed in range(60):
+        (answer,) = job.draw(open_table({"x": rows}), plan, np.random.default_rng(seed)).answers
+        inner = [edge for edge in answer.values if math.isfinite(edge)]
+        for rank, edge in enumerate(inner, start=1):
+            tried += 1
+            outside += abs((rows < edge).sum() - rank * 1000) > off + 8  # a step of the grid holds 8 rows
+    assert tried >= 170
+    assert outside <= 0.05 * tried
 
 
 @pytest.mark.parametrize(

@@ -232,3 +232,15 @@ def test_replaced_records_were_understated_from_twice_the_logarithm_of_two() -> 
         stated = float(1 - (1 - chance(1, scale, 12)) ** 2)
         true = delta_of_first_version(epsilon=epsilon, delta=stated, unit=unit)
         assert (true > stated) == (epsilon > 2 * math.log(2))
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0, 17.5])
+def test_a_category_is_found_as_often_as_the_forecast_says(scale: float) -> None:
+    made = Threshold(scale=scale, threshold=40, unit=PrivacyUnit(adjacency="add-remove"))
+    hidden, found = made.hidden()
+    assert made.found(hidden) <= 0.05 < made.found(hidden + 1)
+    assert made.found(found) >= 0.95 > made.found(found - 1)
+    for rows in {max(hidden, 1), 40, found}:
+        drawn = made.draw(np.full(20_000, rows), np.random.default_rng(5)).mean()
+        assert drawn == pytest.approx(made.found(rows), abs=0.012)
+    assert made.found(0) == 0.0

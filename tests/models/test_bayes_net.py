@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import itertools
 import json
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from dpbayes import RDP, ApproxDP
+from dpbayes import RDP, ApproxDP, Attribute, Curator, Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
@@ -61,7 +62,7 @@ def test_all_tables_together_meet_the_target():
     target = RDP(order=5, epsilon=0.3)
     plan = Fit(model=BayesNet(edges=EDGES)).plan(weather_schema(), target)
     assert -1e-9 < target.gap(plan.cost) <= 0
-    assert len(plan.tables) == len(plan.places) == 3
+    assert len(plan.tables) == len(plan.places) == 2  # what rain alone shows is in its table with street
 
 
 def test_a_network_is_built_from_tables_that_are_published_already():
@@ -193,3 +194,35 @@ def test_a_text_that_is_not_bif_is_refused():
     for text in ("hello", "variable x {", "network n { } probability ( x ) { table 1; }"):
         with pytest.raises(InvalidArgument, match="not a BIF file"):
             from_bif(text)
+
+
+def test_a_chain_comes_as_near_as_reconciled_pairs():
+    """The bound is what mbi and iterative fitting of averaged margins reached on these very counts: 0.0058."""
+    rng = np.random.default_rng(0)
+    names = [f"x{number}" for number in range(12)]
+    columns = [rng.integers(5, size=20_000)]
+    for _ in names[1:]:
+        columns.append((columns[-1] + rng.binomial(4, 0.15, size=20_000)) % 5)
+    schema = Schema(
+        id="chain",
+        unit=ADD,
+        attributes=tuple(Attribute(name=name, categories=("0", "1", "2", "3", "other")) for name in names),
+    )
+    words = np.array(["0", "1", "2", "3", "other"])
+    data = {name: words[column] for name, column in zip(names, columns, strict=True)}
+    pairs = list(itertools.pairwise(names))
+    found = []
+    for seed in range(8):
+        curator = Curator(data, schema, seed=seed)
+        network = curator.release(BayesNet(edges=tuple(pairs)), ApproxDP(epsilon=1, delta=1e-6), estimates=False)
+        drawn = network.build().sample(20_000, rng, even=True)
+        for one, other in pairs:
+            true, made = (
+                np.bincount(left * 5 + right, minlength=25) / 20_000
+                for left, right in (
+                    (columns[names.index(one)], columns[names.index(other)]),
+                    (drawn[one], drawn[other]),
+                )
+            )
+            found.append(0.5 * np.abs(true - made).sum())
+    assert np.mean(found) < 0.0060

@@ -39,6 +39,15 @@ def seen(rng: np.random.Generator) -> Statistics:
     return Statistics.of(sizes, measured, 1000.0)
 
 
+def test_fitting_descends() -> None:
+    rng = np.random.default_rng(0)
+    data = seen(rng)
+    mixture = Mixture.start(data.starts, rng.dirichlet(np.ones(9)) * 3, 5, None, rng)
+    before = mixture.misfit(data)
+    mixture.fit(data, 0.1, 300)
+    assert mixture.misfit(data) < 0.7 * before
+
+
 @pytest.mark.parametrize("target", [None, 1])
 def test_gradients_are_those_of_the_loss(target: int | None) -> None:
     rng = np.random.default_rng(0)

@@ -30,8 +30,6 @@ def test_codes_and_texts_say_the_same_as_a_list(levels: list[str], drawn: list[i
     plain = arrow.texts(levels, codes)
     plain.validate(full=True)
     assert plain.equals(pyarrow.array(said, pyarrow.string()))
-    shown = arrow.decoded(pyarrow.chunked_array([column])).to_pylist()
-    assert shown == [arrow.harmless(text) for text in said]
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])

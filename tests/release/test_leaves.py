@@ -50,31 +50,45 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def leaves(record: Json, path: Path = ()) -> Iterator[Path]:
-    """Every place that holds no further places; of long lists of numbers only the first, one within and the last."""
+    """Every place that holds no further places."""
     if isinstance(record, dict) and record:
         for key, value in record.items():
             yield from leaves(value, (*path, key))
     elif isinstance(record, list) and record:
-        numbers = all(isinstance(value, (int, float)) for value in record)
-        for at in sorted({0, len(record) // 2, len(record) - 1}) if numbers else range(len(record)):
+        for at in chosen(record):
             yield from leaves(record[at], (*path, at))
     else:
         yield path
+
+
+def chosen(record: list[Json]) -> list[int]:
+    """All places of a list; of many that are alike, as numbers or objects with the same keys, the ends and a middle."""
+    numbers = all(isinstance(value, (int, float)) for value in record)
+    alike = all(isinstance(value, dict) and value.keys() == record[0].keys() for value in record) and len(record) > 4
+    return sorted({0, len(record) // 2, len(record) - 1}) if record and (numbers or alike) else list(range(len(record)))
 
 
 def objects(record: Json, path: Path = ()) -> Iterator[Path]:
     """Every object in it."""
     if isinstance(record, dict):
         yield path
-    items = record.items() if isinstance(record, dict) else enumerate(record) if isinstance(record, list) else ()
-    for key, value in items:
-        yield from objects(value, (*path, key))
+    for key in record if isinstance(record, dict) else chosen(record) if isinstance(record, list) else ():
+        yield from objects(record[key], (*path, key))
 
 
 def at(record: Json, path: Path) -> Json:
     for key in path:
         record = record[key]
     return record
+
+
+def copied(record: Json, path: Path) -> Json:
+    """A record in which everything on the way to a place is a copy, and the rest is shared."""
+    top = found = copy.copy(record)
+    for key in path:
+        found[key] = copy.copy(found[key])
+        found = found[key]
+    return top
 
 
 def other(value: Json) -> list[Json]:
@@ -96,12 +110,12 @@ def edits(record: Json) -> Iterator[tuple[str, Path, Json]]:
     """Each leaf changed, each field dropped, and one field added to each object."""
     for path in leaves(record):
         for value in other(at(record, path)):
-            edited = copy.deepcopy(record)
+            edited = copied(record, path[:-1])
             at(edited, path[:-1])[path[-1]] = value
             yield f"{path} = {value!r}", path, edited
     for path in objects(record):
         for key in [*at(record, path), "addition"]:
-            edited = copy.deepcopy(record)
+            edited = copied(record, path)
             if key == "addition":
                 at(edited, path)[key] = "x"
             else:

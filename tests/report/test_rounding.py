@@ -73,3 +73,11 @@ def test_files_keep_numbers_within_their_intervals(cells: list[tuple[float, floa
 def test_numbers_without_uncertainty_keep_six_digits() -> None:
     assert for_files(np.array([1 / 3, 12345678.9]), None, None)[0].tolist() == [0.333333, 12345700.0]
     assert outward(0.0, 0.0, 0.1) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e-320, 5e-324, 0.0])
+@pytest.mark.parametrize("uncertainty", [5e-324, 1e-320, 1.0, 1e308])
+def test_any_number_that_a_file_may_state_can_be_printed(value: float, uncertainty: float) -> None:
+    step = step_of(uncertainty)
+    assert text_of(value, step)
+    assert spread_text(value, value - uncertainty, value + uncertainty, step)

@@ -1,7 +1,8 @@
 """Judges what a history has left behind, by the files alone: it shares no code with what wrote them.
 
 Prices are its own. Gaussian noise of deviation σ on counts, of which a replaced record moves two by one, costs
-ρ = 1/σ² and shifts by μ = √2/σ; Laplace noise of scale b costs ε = 2/b; a selection costs its sharpness.
+ρ = 1/σ² and shifts by μ = √2/σ; Laplace noise of scale b costs ε = 2/b; a selection costs its sharpness. A Dirichlet
+draw shifts by no less than its exact Rényi divergence between two neighbours says, whatever bound the ledger takes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import gammaln
 from scipy.stats import norm
 
 Rows = list[tuple[str, int, str, str]]
@@ -71,13 +73,36 @@ def within(budget: dict[str, Any], found: dict[int, dict[str, Any]]) -> float:
             assert all(map(_gaussian, paid))
             used = rho / budget["rho"]
         else:
-            used = 2.0 * rho / _largest_shift(budget["epsilon"], budget["delta"]) ** 2
+            shifted = 2.0 * rho + math.fsum(each["times"] * _shifted(each["mechanism"]) for each in paid)
+            used = shifted / _largest_shift(budget["epsilon"], budget["delta"]) ** 2
     assert used <= 1.0 + 1e-9, f"{used} of the limit is spent"
     return used
 
 
 def _gaussian(each: dict[str, Any]) -> bool:
     return bool(each["mechanism"]["mechanism"] == "gaussian-1")
+
+
+def _shifted(mechanism: dict[str, Any]) -> float:
+    """μ² ≥ 2·D_λ/λ of a Dirichlet draw, D_λ between gammas of shape α + r and α in one cell, α and α + r in another.
+
+    D_λ(Γ(a)‖Γ(b)) = [lnΓ(λa + (1−λ)b) − λ·lnΓ(a) − (1−λ)·lnΓ(b)]/(λ − 1).
+    """
+    if not mechanism["mechanism"].startswith("dirichlet"):
+        return 0.0
+    alpha, weight = mechanism["concentration"], mechanism["weight"]
+    first, second = sorted(alpha)[:2] if isinstance(alpha, list) else (alpha, alpha)
+    largest = 0.0
+    for order in (1.001, 1.5, 2.0, 4.0, 8.0):
+        found = 0.0
+        for a, b in ((first + weight, first), (second, second + weight)):
+            mixed = order * a + (1.0 - order) * b
+            if mixed <= 0:
+                break
+            found += (gammaln(mixed) - order * gammaln(a) - (1.0 - order) * gammaln(b)) / (order - 1.0)
+        else:
+            largest = max(largest, 2.0 * found / order)
+    return largest
 
 
 def _pure(mechanism: dict[str, Any]) -> float:

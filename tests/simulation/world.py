@@ -140,7 +140,7 @@ class World:
             patch.object(os, "fsync", self._wrapped("sync", os.fsync)),
             patch.object(io, "open", self._opened),
             *(patch.object(owner, name, self._wrapped(step, getattr(owner, name))) for owner, name, step in _CALLS),
-            patch.object(dpbayes.report.folder, "_write_numbers", self._numbers),
+            patch.object(dpbayes.report.folder, "write_numbers", self._numbers),
             patch.object(secrets, "token_hex", lambda size: self.random.randbytes(size).hex()),
             patch.object(secrets, "token_bytes", self.random.randbytes),
             patch.object(secrets, "randbits", self.random.getrandbits),
@@ -179,12 +179,12 @@ class World:
         file = io.BufferedWriter(raw)
         return file if "b" in mode else io.TextIOWrapper(file, encoding=named.get("encoding") or "utf-8")
 
-    def _numbers(self, table: Any, path: Path, kind: Any) -> None:
+    def _numbers(self, release: Any, table: Any, path: Path, kind: Any) -> None:
         def half() -> None:
-            _NUMBERS(table, path, kind)
+            _NUMBERS(release, table, path, kind)
             os.truncate(path, path.stat().st_size // 2)
 
-        self.step("numbers", lambda: _NUMBERS(table, path, kind), half)
+        self.step("numbers", lambda: _NUMBERS(release, table, path, kind), half)
 
 
 class _File(io.FileIO):
@@ -199,7 +199,7 @@ class _File(io.FileIO):
         return int(self._world.step("write", lambda: super_write(whole), lambda: super_write(whole[: len(whole) // 2])))
 
 
-_OPEN, _NUMBERS = io.open, dpbayes.report.folder._write_numbers
+_OPEN, _NUMBERS = io.open, dpbayes.report.folder.write_numbers
 
 _ON_PATHS = {
     "open": "open", "replace": "replace", "rename": "rename", "unlink": "unlink", "mkdir": "mkdir", "rmdir": "unlink",

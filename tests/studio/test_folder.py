@@ -108,3 +108,13 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidArgument, match="not a folder"):
         Folder(tmp_path / "file")
+
+
+def test_a_state_folder_that_is_a_link_is_refused(tmp_path):
+    from dpbayes.studio.app import studio
+
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / ".studio").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidArgument, match="is a link"):
+        studio(tmp_path / "start", session=None, hosts=("x",))

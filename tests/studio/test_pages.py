@@ -131,6 +131,38 @@ def test_half_a_declaration_is_kept(visitor):
     assert "not complete" in text_of(visitor.post(f"/d/{name}/declare", declared(visitor, name)))
 
 
+def test_a_known_list_brings_its_recodes(visitor):
+    name = begun(visitor)
+    assert visitor.post(f"/d/{name}/declare", declared(visitor, name, **{"preset.0": "sex"})).status_code == 303
+    sex = visitor.desk.drafts.schema(visitor.desk.drafts.load(name))["sex"]
+    assert sex.codes
+    assert "preset" in sex.source
+    assert visitor.post(f"/d/{name}/declare", declared(visitor, name, **{"preset.0": "nonsense"})).status_code == 422
+
+
+def test_a_codebook_fills_the_columns_that_it_names(visitor, tmp_path):
+    (tmp_path / "book.json").write_text('{"region": ["North", "East", "South"], "nobody": ["x"]}')
+    name = begun(visitor)
+    answer = visitor.post(f"/d/{name}/declare", declared(visitor, name, codebook="book.json", action="fill"))
+    assert answer.headers["location"] == f"/d/{name}/declare"
+    assert visitor.desk.drafts.load(name).columns[2].listed == ("North", "East", "South")
+    for wrong in ("../book.json", "nothing.json", "private/survey.csv"):
+        assert visitor.post(f"/d/{name}/declare", declared(visitor, name, codebook=wrong)).status_code == 422
+
+
+def test_a_public_file_has_to_be_called_public_and_cannot_be_the_table(visitor, tmp_path):
+    (tmp_path / "public.csv").write_text("region,other\nNorth,1\nSouth,2\n")
+    (tmp_path / "copy.csv").hardlink_to(tmp_path / "private" / "survey.csv")
+    name = begun(visitor)
+    fields = declared(visitor, name, public="public.csv", action="fill")
+    assert "confirm that the file is public" in text_of(visitor.post(f"/d/{name}/declare", fields))
+    assert visitor.post(f"/d/{name}/declare", {**fields, "is-public": "yes"}).status_code == 303
+    assert visitor.desk.drafts.load(name).columns[2].listed == ("North", "South")
+    for private in ("private/survey.csv", "./private/../private/survey.csv", "copy.csv"):
+        answer = visitor.post(f"/d/{name}/declare", {**fields, "is-public": "yes", "public": private})
+        assert "private table itself" in text_of(answer)
+
+
 def test_several_columns_are_declared_at_once(visitor):
     name = begun(visitor)
     lists = "sex: female, male, diverse\nage: 0, 18, 65, inf\n"

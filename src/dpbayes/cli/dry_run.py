@@ -55,6 +55,8 @@ def show(
             "refused": found,
             "ledger_affords": ledger,
         }
+        if wanted := list(getattr(plan.job, "want", ())):
+            more |= {"want": wanted, "least": plan.target.record()}
         print_json(preview(plan) | more)
     else:
         _print(plan, affords is not None, out, already, found)
@@ -67,11 +69,14 @@ def _print(plan: Plan, ledger: bool, out: Path | None, already: list[str], found
     tell_people("Dry run: no rows were read and nothing was charged.", "bold")
     for sentence in sentences(plan):
         tell_people(f"• {sentence}")
-    tell_people("± is half a 95 % interval. Numbers below a readable size are published too, and say so.", "dim")
+    if plan.wanted:
+        tell_people("± is half a 95 % interval. Numbers below a readable size are published too, and say so.", "dim")
     for remark in (*already, *remarks(plan)):
         tell_people(remark)
-    tell_people(f"Cost: {plan.target}. Why: {plan.choice}.")
-    tell_people(f"Columns that a release would read: {', '.join(priced['columns'])}.")
+    least = " It is the least that gives the wanted accuracies." if getattr(plan.job, "want", ()) else ""
+    tell_people(f"Cost: {plan.target}.{least} Why: {plan.choice}.")
+    read = priced["columns"] or [getattr(plan.job, "column", "none")]
+    tell_people(f"Columns that a release would read: {', '.join(read)}.")
     if not found:
         book = "The ledger affords it" if ledger else "No ledger was named"
         tell_people(f"{book}{', and the folder is free' if out is not None else ''}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -83,6 +84,7 @@ def __getattr__(name: str) -> typer.Typer:
 
 def run() -> None:
     """Entry point: every failure is one sentence. An unexpected one is not quoted: it may hold private values."""
+    gc.set_threshold(200_000, 50, 50)  # a command lives shortly: looking for garbage while it loads is in vain
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
     if not sys.warnoptions:
         warnings.simplefilter("ignore", RuntimeWarning)  # arithmetic at extremes; python -W shows them

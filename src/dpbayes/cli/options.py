@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -92,11 +93,6 @@ def priced_target(command: F) -> F:
     return _composed(command, "target", _priced)
 
 
-def sought_target(command: F) -> F:
-    """The same for a command that can also look for the least guarantee: then the options say what it may be."""
-    return _composed(command, "target", _sought)
-
-
 def unit(command: F) -> F:
     """Give a command the options of a privacy unit, as its parameter ``unit``."""
     return _composed(command, "unit", _unit)
@@ -158,8 +154,12 @@ def _priced(
     ledger: PricedBy = None,
     dataset: PricedFor = None,
 ) -> Guarantee:
-    """The target as the ledger that will be charged prices it, or one with this rule would."""
     asked = guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
+    return priced(asked, adaptive=adaptive, ledger=ledger, dataset=dataset)
+
+
+def priced(asked: Guarantee, *, adaptive: Rule | None, ledger: str | None, dataset: str | None) -> Guarantee:
+    """The target as the ledger that will be charged prices it, or one with this rule would."""
     if ledger is None and dataset is None:
         if adaptive is None or not isinstance(asked, ApproxDP):
             return asked
@@ -171,27 +171,14 @@ def _priced(
     return Ledger(ledger).priced(dataset, asked)
 
 
-def _sought(
-    *,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    order: Order = None,
-    rho: Rho = None,
-    omega: Omega = None,
-    adaptive: Adaptive = None,
-    ledger: PricedBy = None,
-    dataset: PricedFor = None,
-    want: Wants = None,
-) -> Guarantee:
-    """The target as a ledger prices it; with wanted accuracies, the most that is allowed, or no limit to speak of."""
-    numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
-    if not want:
-        return _priced(**numbers, adaptive=adaptive, ledger=ledger, dataset=dataset)
-    if dataset is not None or adaptive is not None:
-        raise InvalidArgument("plan: --want goes with --ledger alone; its data set is that of the schema.")
-    if epsilon is None and rho is None:
-        return loosest(guarantee_of(**{**numbers, "epsilon": 1.0}))
-    return guarantee_of(**numbers)
+def at_most_what_is_left(request: Request, *, ledger: bool) -> Request:
+    """A request for accuracies that names no limit: with a ledger, what is left there is the limit."""
+    return replace(request, target=None) if ledger and unlimited(request) else request
+
+
+def unlimited(request: Request) -> bool:
+    """Whether accuracies are wanted at any price."""
+    return bool(request.want) and request.target is not None and request.target == loosest(request.target)
 
 
 def _request(
@@ -238,10 +225,15 @@ def _request(
     asked = Request() if request is None else Request.load(request)
     numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in numbers.values())
+    target = None
+    if said and (want or asked.want) and epsilon is None and rho is None:
+        target = loosest(guarantee_of(**{**numbers, "epsilon": 1.0}))  # the least at this δ is looked for
+    elif said:
+        target = guarantee_of(**numbers)
     return asked.with_changes(
         tables=tuple(marginal) if marginal else None,
         want=tuple(want) if want else None,
-        target=guarantee_of(**numbers) if said else None,
+        target=target,
         mechanism=mechanism,
         product=product,
         accounting=accounting,

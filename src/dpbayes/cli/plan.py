@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, say, show_preview, tell_people, working
+from dpbayes.cli.output import print_json, print_table, say, tell_people, working
 from dpbayes.domain.display import plural
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.planner import Measure, Plan, Question, plan
-from dpbayes.jobs.preview import preview
-from dpbayes.jobs.tables import Tables
-from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.jobs.request import Request
+from dpbayes.jobs.wanted import loosest
+from dpbayes.privacy.guarantee import PureDP
+
+_NO_SCHEMA = "Without --schema."
 
 NAMES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation"}
 BAR_WIDTH = 40
@@ -29,41 +31,54 @@ def register(app: typer.Typer) -> None:
     app.command("plan")(plan_command)
 
 
-@options.sought_target
+@options.request
 @options.unit
 def plan_command(
     unit: PrivacyUnit,
-    target: Guarantee,
-    cells: Annotated[int | None, typer.Option(help="Public number of cells of the table.")] = None,
-    records: Annotated[int | None, typer.Option(help="Public number of records, or a guess of it.")] = None,
-    want: options.Wants = None,
-    schema: Annotated[Path | None, typer.Option(help="Schema file; goes with --want.")] = None,
+    request: Request,
+    schema: Annotated[Path | None, typer.Option(help="Schema file: plan the tables of a request.")] = None,
     ledger: options.PricedBy = None,
-    releases: Annotated[int, typer.Option(help="How many releases share the guarantee.")] = 1,
-    measure: Annotated[Measure, typer.Option(help="How error is measured.")] = "kl",
-    error: Annotated[float | None, typer.Option(help="Also find the records needed for this error.")] = None,
-    failure: Annotated[float, typer.Option(help="Probability with which the error may be larger.")] = 0.05,
+    out: Annotated[Path | None, typer.Option(help="With --schema: is this folder free?")] = None,
+    cells: Annotated[int | None, typer.Option(help=f"Number of cells of the table. {_NO_SCHEMA}")] = None,
+    records: Annotated[int | None, typer.Option(help=f"Number of records, or a guess of it. {_NO_SCHEMA}")] = None,
+    releases: Annotated[int, typer.Option(help=f"How many releases share the guarantee. {_NO_SCHEMA}")] = 1,
+    measure: Annotated[Measure, typer.Option(help=f"How error is measured. {_NO_SCHEMA}")] = "kl",
+    error: Annotated[
+        float | None, typer.Option(help=f"Also find the records needed for this error. {_NO_SCHEMA}")
+    ] = None,
+    failure: Annotated[
+        float, typer.Option(help=f"Probability with which the error may be larger. {_NO_SCHEMA}")
+    ] = 0.05,
     evenness: Annotated[
-        float, typer.Option(help="Guess of the table's shape: p ~ Dirichlet(evenness, …); small is concentrated.")
+        float, typer.Option(help=f"Guess of the shape: p ~ Dirichlet(evenness, …); small is uneven. {_NO_SCHEMA}")
     ] = 1.0,
-    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .svg, .html, .png or .pdf.")] = None,
+    adaptive: options.Adaptive = None,
+    dataset: options.PricedFor = None,
+    chart: Annotated[
+        Path | None, typer.Option(help=f"Also draw a chart: .svg, .html, .png or .pdf. {_NO_SCHEMA}")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Rank the mechanisms for a table, before any data is read; or find the least budget for wanted accuracies.
+    """Say how exact the tables of a request will be; or rank the mechanisms for a table of any size.
 
-    Example: dpbayes plan --cells 10 --records 5000 --epsilon 1 --delta 1e-6
+    Reads no data. With a schema it answers in records and percentage points, and the exit code tells whether the
+    ledger would take the release.
+
+    Example: dpbayes plan --schema people.toml --request request.toml --ledger people.ledger
 
     Example: dpbayes plan --schema people.toml --want 'income|sex ± 1 point' --want 'region ± 50 records' --delta 1e-6
     """
-    if want:
-        _print_wanted(_wanted(want, schema, target, ledger, records), as_json=as_json)
+    if schema is not None:
+        _plan_tables(request, Schema.load(schema), ledger, out, as_json=as_json)
         return
-    if cells is None or records is None:
-        raise InvalidArgument("plan: expected --cells and --records, or --schema and --want.")
+    if request.want:
+        raise InvalidArgument("plan: expected --schema, which says how large the tables are, with --want.")
+    if cells is None or records is None or out is not None:
+        raise InvalidArgument("plan: expected --schema with tables, or --cells and --records.")
     question = Question(
         cells=cells,
         records=records,
-        target=target,
+        target=options.priced(request.guarantee(), adaptive=adaptive, ledger=ledger, dataset=dataset),
         unit=unit,
         releases=releases,
         measure=measure,
@@ -81,33 +96,29 @@ def plan_command(
         _print(made, error)
 
 
-def _wanted(
-    want: list[str], schema: Path | None, cap: Guarantee, ledger: str | None, records: int | None
-) -> dict[str, Any]:
-    """The least guarantee for wanted accuracies, and what it gives."""
-    if schema is None:
-        raise InvalidArgument("plan: expected --schema, which says how large the tables are, with --want.")
-    known = Schema.load(schema)
-    job = Tables(want=want, expected_records=records)
+def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path | None, *, as_json: bool) -> None:
+    from dpbayes.cli import dry_run
+    from dpbayes.jobs.base import planned
 
-    def price(target: Guarantee) -> Guarantee:
-        if ledger is None:
-            return target
-        from dpbayes.ledger.ledger import Ledger
-
-        return Ledger(ledger).priced(known.id, target)
-
-    found = job.least(known, cap, price)
-    made = preview(replace(job.plan(known, price(found)), target=found))
-    return {"want": list(job.want), "least": found.record(), **made}
-
-
-def _print_wanted(found: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
+    request = options.at_most_what_is_left(request, ledger=ledger is not None)
+    target = request.target if request.want else request.guarantee()
+    if ledger is None:
+        limit = loosest(PureDP(epsilon=1.0)) if target is None else target
+        made = replace(planned(request.job(schema), schema, limit), publication=request.about)
+        dry_run.show(made, affords=None, out=out, already=[], as_json=as_json)
         return
-    show_preview(found)
-    tell_people(f"The least that is needed: {found['target']}.", "bold")
+    from dpbayes.ledger.history import already
+    from dpbayes.ledger.ledger import Ledger
+
+    book = Ledger(ledger)
+    made = replace(planned(request.job(schema), schema, target, ledger=book), publication=request.about)
+    dry_run.show(
+        made,
+        affords=lambda plan: book.check(schema.id, plan.cost, schema=schema.digest),
+        out=out,
+        already=already(book.account(schema.id), made.wanted),
+        as_json=as_json,
+    )
 
 
 def _record(made: Plan, error: float | None) -> dict[str, object]:

@@ -38,6 +38,9 @@ def release_command(
     """
     if out is None and numbers != "csv":
         raise InvalidArgument("release: --numbers goes with --out.")
+    request = options.at_most_what_is_left(request, ledger=curator.remembers)
+    if options.unlimited(request) and not dry_run:
+        raise InvalidArgument("release: expected --epsilon, the most that may be paid, or a ledger.")
     if dry_run:
         with working(quiet=as_json):
             plan = curator.plan(request)

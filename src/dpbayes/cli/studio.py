@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +37,7 @@ def studio_command(
     try:
         import uvicorn
 
-        from dpbayes.studio.app import studio
+        from dpbayes.studio.app import studio, warm
         from dpbayes.studio.safety import Session, allowed_hosts, check_host
     except ModuleNotFoundError as problem:
         if (problem.name or "").split(".")[0] not in ("uvicorn", "starlette", "jinja2"):
@@ -54,6 +55,7 @@ def studio_command(
         tell("The address lets one browser in, once. Keep it to yourself. Ctrl-C stops the studio.")
     if browser:
         _open(address)
+    threading.Thread(target=warm, name="warm", daemon=True).start()
     # Neither addresses nor errors are logged: the first hold the token, the second might quote a value.
     settings = uvicorn.Config(app, access_log=False, log_level="critical", server_header=False, lifespan="off")
     uvicorn.Server(settings).run(sockets=[listening])
@@ -61,12 +63,15 @@ def studio_command(
 
 def _listen(host: str, port: int) -> socket.socket:
     """Take the port before the address is printed."""
+    if not 0 <= port <= 65535:
+        raise InvalidArgument(f"studio: expected a port from 0 to 65535, got {port}.")
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(where)
-    except (OSError, OverflowError):
+        made.listen()  # whoever opens the address at once waits a moment
+    except OSError:
         raise InvalidArgument(
             f"studio: cannot listen on {host}, port {port}. Another studio may be open: choose another --port."
         ) from None

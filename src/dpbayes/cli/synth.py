@@ -40,6 +40,9 @@ def synth_command(
     ] = None,
     report: Annotated[bool, typer.Option("--report", help="Print distances to what was released.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    fidelity_page: Annotated[
+        Path | None, typer.Option("--fidelity", help="HTML page to write: which pairs of attributes can be trusted.")
+    ] = None,
     schema: Annotated[Path | None, typer.Option(help="Schema file: then the source is a private table.")] = None,
     target: Annotated[str | None, typer.Option(help="Private table: the attribute that others will predict.")] = None,
     published: Annotated[
@@ -82,6 +85,10 @@ def synth_command(
             tell(f"dpbayes: {warning.message}", err=True)
     made = synthetic_table(_model(found), rows, rng=np.random.default_rng(seed), even=not independent)
     write_table(made, out)
+    if fidelity_page is not None:
+        from dpbayes.report.fidelity import write_fidelity
+
+        write_fidelity(found.releases[0], fidelity_page)
     if croissant is not None:
         from dpbayes.report.croissant import croissant_json
 

@@ -80,11 +80,13 @@ def _remembered(distinct: Mapping[tuple[type, object], int], key: object) -> int
 
 
 def _integer_codes(attribute: Attribute, values: np.ndarray) -> Codes:
+    values = np.ascontiguousarray(values)  # a column of a matrix is read once, not at every step
     low, high = int(values.min()), int(values.max())
     if high - low < _LOOKED_UP:
         kind = bool if values.dtype.kind == "b" else int
         table = np.array([attribute.level(kind(value)) for value in range(low, high + 1)], dtype=np.int64)
-        return table[values.astype(np.int64) - low]
+        places = values.astype(np.int64, copy=False)
+        return table.take(places - low if low else places)
     distinct, inverse = np.unique(values, return_inverse=True)
     return np.array([attribute.level(value) for value in distinct.tolist()], dtype=np.int64)[inverse]
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
 
 HELPERS = (
+    "adoption",
     "answers",
     "base",
     "design",

@@ -54,6 +54,19 @@ class Categories:
             columns=(),
         )
 
+    def outlook(self, plan: Plan) -> tuple[str, ...]:
+        """What will be found and what will stay hidden, before anything is paid."""
+        made: Threshold = plan.paid[0].mechanism  # type: ignore[assignment]
+        hidden, found = made.hidden()
+        known = plan.schema.records
+        share = "" if not known else f" ({100 * found / known:.2g} % of all)"
+        rarely = f"with {hidden:,} rows or fewer" if hidden > 0 else "of which the noise hides one in twenty"
+        return (
+            f"Categories of {self.column} {rarely} stay hidden, and those with {found:,} rows or more{share} are "
+            "found, each with a probability of 95 % at least.",
+            f"The threshold is {made.threshold:,} rows. How many categories will be found is not known yet.",
+        )
+
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a column that is not there, or is of no use, from metadata alone."""
         check_columns(table, plan)

@@ -118,6 +118,8 @@ class Edges:
     kind: ClassVar[str] = "edges"
     column: str
     quantiles: Quantiles
+    numeric: bool | None = None
+    """The owner's word that the column holds numbers, where the table does not say: in a CSV file all is text."""
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """One selection for each edge, all of them within the target."""
@@ -136,6 +138,31 @@ class Edges:
         """Refuse a column that is not numeric, from metadata alone."""
         check_columns(table, plan)
         check_edges(table, self.column)
+        if check_column(self.column, table.columns(), "edges") is Kind.TEXT and not self.numeric:
+            raise SchemaError(
+                f"Edges: the table does not say whether {self.column!r} holds numbers, and edges of anything else "
+                "would be invented, and paid for. If it does, say so with --numeric (numeric=True)."
+            )
+
+    def outlook(self, plan: Plan) -> tuple[str, ...]:
+        """How far from equal parts the edges may be, before anything is paid.
+
+        t = R·ln(m/β)/(ε·b): a candidate whose score exceeds the best one by more is chosen with probability β at most.
+
+        Symbols: R spread of the scores, m candidates, β one in twenty, ε sharpness, b bins.
+        Source: [MT07] theorem 6, for the score of docs/explanation/proofs/discovery.md.
+        Adjacency: enters through R.
+        """
+        made: Selection = plan.paid[0].mechanism  # type: ignore[assignment]
+        cut = self.quantiles
+        spread = max(2 * cut.moved(made.unit, rank) for rank in range(1, cut.bins))
+        off = math.ceil(spread * math.log(cut.candidates / 0.05) / (made.sharpness * cut.bins))
+        known = plan.schema.records
+        share = "" if not known else f" ({min(100 * off / known, 100):.2g} points)"
+        return (
+            f"Each edge of {self.column} cuts off its share to within ± {off:,} rows{share}, with a probability of "
+            f"95 %, as far as its grid of {cut.candidates:,} candidates from {cut.lower:g} to {cut.upper:g} allows.",
+        )
 
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Choose the edges."""

@@ -281,10 +281,13 @@ class _Rounds:
         return noise(marginal.size(self.schema), sigma, self._records())
 
     def _records(self) -> float:
-        """The number of records: declared, or as the one-way tables say."""
+        """The number of records: declared, or what the one-way tables say it is at least, to two standard errors."""
         if self.schema.records is not None:
             return max(float(self.schema.records), 1.0)
-        return max(float(np.mean([t.values.sum() for t in self.tables[: len(self.schema.names)]])), 1.0)
+        first = self.tables[: len(self.schema.names)]
+        weights = np.array([1.0 / (len(each.values) * self._sigma(place) ** 2) for place, each in enumerate(first)])
+        mean = float(weights @ [each.values.sum() for each in first] / weights.sum())
+        return max(mean - 2.0 / math.sqrt(float(weights.sum())), 1.0)
 
     def _sigma(self, place: int) -> float:
         return spread(self.plan.paid[self.plan.places[place]].mechanism)

@@ -111,6 +111,26 @@ class Threshold:
         """Privacy loss distribution on multiples of ``interval``: that of the noise, and the least δ at infinity."""
         return self._noise._loss().pld(interval, betrayed=self.least_delta)
 
+    def found(self, rows: int) -> float:
+        """P[rows + Z > T]: how likely a category that this many rows have is kept.
+
+        P[Z ≥ k] = q^k/(1 + q) for k ≥ 1, q = e^(−1/b).
+
+        Symbols: T threshold, b scale, Z discrete Laplace noise.
+        Source: docs/explanation/proofs/discovery.md, the noise of a threshold.
+        Adjacency: none.
+        """
+        if rows < 1:
+            return 0.0
+        q, beyond = math.exp(-1.0 / self.scale), self.threshold - rows + 1
+        return q**beyond / (1.0 + q) if beyond >= 1 else 1.0 - q ** (1 - beyond) / (1.0 + q)
+
+    def hidden(self, chance: float = 0.05) -> tuple[int, int]:
+        """Up to how many rows a category stays hidden, and from how many it is found, each but for this chance."""
+        q = math.exp(-1.0 / self.scale)
+        reach = max(math.ceil(math.log(chance * (1.0 + q)) / math.log(q)), 1)
+        return max(self.threshold + 1 - reach, 0), self.threshold + reach
+
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.bool_]:
         """Which categories are kept. Only the kept ones may be published, in an order that tells nothing."""
         table = _checks.counts("Threshold", counts)

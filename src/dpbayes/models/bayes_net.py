@@ -94,9 +94,20 @@ class BayesNet:
         return self.estimate == "draw"
 
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
-        """One table for each node, given its parents; all pairs where the graph is to be learned."""
+        """One table for each node, given its parents; all pairs where the graph is to be learned.
+
+        A table of one attribute that a table of two contains is not bought: the joint posterior sums it out of it.
+        """
         if self.learned:
             return Latent().marginals(schema)
+        asked = self._nodes(schema)
+        if self.draws:
+            return asked
+        held = {name for marginal in asked if len(marginal.names) == 2 for name in marginal.names}
+        return tuple(marginal for marginal in asked if len(marginal.names) > 1 or marginal.names[0] not in held)
+
+    def _nodes(self, schema: Schema) -> tuple[Marginal, ...]:
+        """The table of every node."""
         asked = tuple(Marginal((node,), parents) for node, parents in self.parents.items())
         for marginal in asked:
             marginal.axes(schema)
@@ -114,7 +125,7 @@ class BayesNet:
         if self.learned:
             return _learned(self, published)
         schema, tables = published.schema, {}
-        for marginal in self.marginals(schema):
+        for marginal in self._nodes(schema):
             drawn = draw_of(published[marginal]) if self.draws else published.shares(marginal.of, marginal.given)
             tables[marginal.of[0]] = drawn
         levels = {node: schema[node].levels for node in self.parents}

@@ -48,6 +48,22 @@ def fidelity(
     return report
 
 
+def expected(published: Published) -> dict[tuple[str, str], float]:
+    """For every pair of attributes, the total variation to expect between the private table and a measured one.
+
+    It follows from the noise alone: Σ sd/(N·√(2π)) over the cells of the pair, by the variances of the joint posterior.
+    A model draws on all pairs and is usually nearer. A pair that no table holds is missing: nothing is promised of it.
+    """
+    joint = published.posterior.joint
+    total = max(joint.total, 1.0)
+    found: dict[tuple[str, str], float] = {}
+    for one, other in combinations(published.schema.names, 2):
+        if joint.estimable((one, other)):
+            variance = joint.linear((one, other))[1]
+            found[one, other] = float(np.sqrt(np.maximum(variance, 0.0)).sum() / (total * np.sqrt(2.0 * np.pi)))
+    return found
+
+
 def _against_model(model: Any, coded: Mapping[str, Ints]) -> dict[str, float]:
     """One-way distances to a large sample of the model."""
     sample = model.sample(200_000, np.random.default_rng(0))

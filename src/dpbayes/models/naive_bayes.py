@@ -206,7 +206,7 @@ class NaiveBayesModel(Built):
 
     def predict(self, rows: object) -> np.ndarray:
         """The most probable class of every record."""
-        return np.asarray(np.array(self.classes, dtype=object)[self.predict_log_proba(rows).argmax(axis=1)])
+        return np.asarray(np.array(self.classes, dtype=object)[self.predict_joint_log_proba(rows).argmax(axis=1)])
 
     def predict_proba(self, rows: object) -> Floats:
         """P(class | values), a column for each of ``classes``: records as columns by name, or as a frame."""
@@ -214,10 +214,14 @@ class NaiveBayesModel(Built):
 
     def predict_log_proba(self, rows: object) -> Floats:
         """Log P(class | values)."""
-        levels = coded(self.published.schema, rows, self.features, "NaiveBayes")
-        joint = self.class_log_prior[: len(self.classes)] + self.temperature * self.log_likelihood(levels)
+        joint = self.predict_joint_log_proba(rows)
         top = joint.max(axis=1, keepdims=True)
         return np.asarray(joint - top - np.log(np.exp(joint - top).sum(axis=1, keepdims=True)))
+
+    def predict_joint_log_proba(self, rows: object) -> Floats:
+        """Log P(class, values) but for a constant: classes are chosen by it."""
+        levels = coded(self.published.schema, rows, self.features, "NaiveBayes")
+        return np.asarray(self.class_log_prior[: len(self.classes)] + self.temperature * self.log_likelihood(levels))
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, np.ndarray]:
         """Records: the class first, then every attribute given it."""

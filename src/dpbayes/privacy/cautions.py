@@ -57,16 +57,17 @@ def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = Non
 
 
 def least_error(promise: Guarantee, unit: PrivacyUnit) -> float | None:
-    """± of one count that has the whole guarantee, in records (95 %): Gaussian noise, Laplace noise if it is pure.
+    """± of one count that has the whole guarantee, in records (95 %): of Laplace or Gaussian noise, the smaller one.
 
     None for guarantees that are neither (ε, δ) nor pure.
     """
+    if not isinstance(promise, (PureDP, ApproxDP, AdaptiveDP)):
+        return None
     moved = unit.sensitivity
+    laplace = -math.log(0.05) * moved.l1 / promise.epsilon
     if isinstance(promise, PureDP):
-        return -math.log(0.05) * moved.l1 / promise.epsilon
-    if isinstance(promise, (ApproxDP, AdaptiveDP)):
-        return _Z * math.sqrt(moved.l2_squared) / gaussian_mu(promise.epsilon, promise.delta)
-    return None
+        return laplace
+    return min(laplace, _Z * math.sqrt(moved.l2_squared) / gaussian_mu(promise.epsilon, promise.delta))
 
 
 def _records(number: float) -> str:

@@ -61,24 +61,6 @@ def texts(levels: Sequence[str], codes: np.ndarray) -> pyarrow.Array:
     return kind.from_buffers(codes.size, offsets, data)
 
 
-def decoded(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-    """The column with texts in place of codes, as a spreadsheet may see them; other columns stay.
-
-    >>> import pyarrow
-    >>> decoded(pyarrow.chunked_array([coded(np.array([1, 0]), ["F", "M"])])).type
-    DataType(string)
-    """
-    import pyarrow
-
-    if not pyarrow.types.is_dictionary(column.type):
-        return column
-    parts = [
-        texts([harmless(level) for level in part.dictionary.to_pylist()], np.from_dlpack(part.indices))
-        for part in column.chunks
-    ]
-    return pyarrow.chunked_array(parts)
-
-
 def harmless(text: str) -> str:
     """A text that a spreadsheet takes for text: one that it would compute starts with an apostrophe.
 

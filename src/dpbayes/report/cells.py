@@ -105,5 +105,10 @@ def write_numbers(release: Release, table: Table, path: Path, kind: Numbers) -> 
     from pyarrow import csv
 
     found = columns(release, table)
-    parts = [arrow.texts(each.words, each.cells) if each.words else arrow.numbers(each.cells) for each in found]
-    csv.write_csv(pyarrow.table(parts, names=[each.name for each in found]), path)
+    parts = [
+        arrow.texts([arrow.harmless(word) for word in each.words], each.cells)
+        if each.words
+        else arrow.numbers(each.cells)
+        for each in found
+    ]
+    csv.write_csv(pyarrow.table(parts, names=[arrow.harmless(each.name) for each in found]), path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,6 +17,9 @@ FOR_READERS, FOR_FILES = 0.5, 0.05
 (half a step). People get one or two digits of it, programs one digit more."""
 
 
+SMALLEST = 1e-300
+"""A file may state any number; what is smaller cannot be told from this."""
+
 LOPSIDED = 3.0
 """An interval whose longer side is up to this many times its shorter one is printed as ± the longer side."""
 
@@ -28,7 +32,7 @@ def step_of(uncertainty: float, share: float = FOR_READERS) -> float:
     """
     if not (math.isfinite(uncertainty) and uncertainty > 0):
         return 10.0**-MOST_DIGITS
-    return 10.0 ** math.floor(math.log10(uncertainty * share) + 1e-9)
+    return 10.0 ** math.floor(math.log10(max(uncertainty * share, SMALLEST)) + 1e-9)
 
 
 def decimals(step: float) -> int:
@@ -46,10 +50,15 @@ def text_of(value: float, step: float) -> str:
     >>> text_of(10471.3, 10.0), text_of(0.0421, 0.01), text_of(-0.0001, 0.01)
     ('10,470', '0.04', '0.00')
     """
-    nearest = round(value / step) * step + 0.0
+    nearest = _whole(round, value / step, value, step) + 0.0
     digits = decimals(step)
     said = f"{nearest:,.{digits}f}"
     return said.removeprefix("-") if float(said.replace(",", "")) == 0 else said.replace("-", "−", 1)
+
+
+def _whole(rounding: Callable[[float], int], steps: float, value: float, step: float) -> float:
+    """A number of steps, made whole; a value of more steps than doubles count stays as it is."""
+    return rounding(steps) * step if math.isfinite(steps) else value
 
 
 def outward(lower: float, upper: float, step: float) -> tuple[float, float]:
@@ -58,7 +67,7 @@ def outward(lower: float, upper: float, step: float) -> tuple[float, float]:
     >>> outward(0.123, 0.181, 0.01)
     (0.12, 0.19)
     """
-    ends = math.floor(lower / step + 1e-9) * step, math.ceil(upper / step - 1e-9) * step
+    ends = _whole(math.floor, lower / step + 1e-9, lower, step), _whole(math.ceil, upper / step - 1e-9, upper, step)
     return round(ends[0], 12) + 0.0, round(ends[1], 12) + 0.0
 
 
@@ -72,7 +81,7 @@ def spread_text(value: float, lower: float, upper: float, step: float, top: floa
     """
     short, long = sorted((upper - value, value - lower))
     if long <= LOPSIDED * short + step and value - long >= -step and value + long <= top + step:
-        return f"± {text_of(math.ceil(long / step - 1e-6) * step, step)}"
+        return f"± {text_of(_whole(math.ceil, long / step - 1e-6, long, step), step)}"
     low, high = outward(lower, upper, step)
     return f"{text_of(low, step)}–{text_of(high, step)}"
 

@@ -213,8 +213,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
-        best = self.predict_log_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        check_is_fitted(self)
+        joint = self.model_.predict_joint_log_proba(self._columns(X, reset=False))
+        return np.asarray(self.classes_[joint[:, : len(self.classes_)].argmax(axis=1)])
 
     def __sklearn_tags__(self) -> Any:
         """Texts, categories and missing values are welcome."""

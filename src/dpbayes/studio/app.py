@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -13,8 +14,13 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import DpbayesError
-from dpbayes.studio import pages
+from dpbayes.jobs.request import Request
+from dpbayes.privacy.guarantee import ApproxDP
+from dpbayes.studio import forecasts, pages
 from dpbayes.studio.desk import Desk, page
 from dpbayes.studio.folder import Folder
 from dpbayes.studio.safety import Guard, Session
@@ -59,3 +65,13 @@ async def _missing(request: HttpRequest, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 404
     said = "Studio: there is no such page." if status == 404 else "Studio: this page cannot be asked for in that way."
     return page(request, "problem.html", status=status, problem=said, title="Not found")
+
+
+def warm() -> None:
+    """Plan something small, so that the libraries are loaded when the first forecast is asked for."""
+    unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    columns = tuple(Attribute(name=name, categories=("a", "b")) for name in ("x", "y"))
+    schema = Schema(id="warm", unit=unit, records=1000, attributes=columns)
+    asked = Request(tables=("x", "y|x"), target=ApproxDP(epsilon=1.0, delta=1e-6))
+    with suppress(Exception):  # whatever it is, the page that needs it will say so
+        _ = forecasts.planned(asked, schema, None).expected

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dpbayes.domain import codec, durable
 from dpbayes.domain.attribute import Attribute
@@ -42,6 +43,8 @@ class Declared:
     """Where the list comes from."""
     unknown: str = "other"
     missing: str = "other"
+    full: dict[str, Any] = field(default_factory=dict)
+    """The whole declaration where it came from a file or a known list: with recodes, labels or dates."""
 
     @classmethod
     def of(cls, attribute: Attribute, kind: str) -> Declared:
@@ -60,6 +63,7 @@ class Declared:
             source=attribute.source,
             unknown=attribute.unknown,
             missing=attribute.missing,
+            full=_alone(attribute).record()["attribute"][0],  # type: ignore[index]
         )
 
     @property
@@ -73,13 +77,27 @@ class Declared:
         return tuple(lines)
 
     def attribute(self) -> Attribute:
-        """The attribute, or a sentence about what is missing."""
+        """The attribute, or a sentence about what is missing. A whole declaration holds until something is changed."""
+        if self.full:
+            whole = Schema.from_record({**_NOBODY, "attribute": [self.full]}).attributes[0]
+            if self == replace(Declared.of(whole, self.kind), use=self.use):
+                return whole
+        if self.values == "file":
+            raise SchemaError(f"Schema: {self.name!r} is declared in a file. Change it there.")
         if not self.listed:
             what = "its edges" if self.values == "edges" else "its categories"
             raise SchemaError(f"Schema: {self.name!r} is to be used, and {what} are not listed yet.")
         key = "edges" if self.values == "edges" else "categories"
         rules = {"unknown": self.unknown, "missing": self.missing, "source": self.source}
         return Attribute(name=self.name, **rules, **{key: self.listed})  # type: ignore[arg-type]
+
+
+_NOBODY: dict[str, object] = {"id": "alone", "adjacency": "add-remove"}
+
+
+def _alone(attribute: Attribute) -> Schema:
+    """A schema of one attribute: it knows how to write it down."""
+    return Schema(id="alone", unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE), attributes=(attribute,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +137,6 @@ class Draft:
         """What is wrong with each column that is to be used."""
         found: dict[str, str] = {}
         for each in self.used:
-            if each.values == "file":
-                continue
             try:
                 each.attribute()
             except DpbayesError as problem:
@@ -130,24 +146,16 @@ class Draft:
     def declared(self, before: Schema | None = None) -> Schema:
         """The schema that this amounts to, or the first fault of it.
 
-        What the schema file said before, and these pages cannot say, stays: labels, recodes, dates, public totals.
+        What the schema file says of columns that were not changed stays, such as public totals.
         """
-        known = {each.name: each for each in before.attributes} if before is not None else {}
-        attributes = tuple(self._attribute(each, known.get(each.name)) for each in self.used)
+        attributes = tuple(each.attribute() for each in self.used)
         public = self.records if self.adjacency == Adjacency.REPLACE_ONE else None
         said = {"id": self.id, "unit": self.unit(), "person": self.person, "records": public}
+        known = {each.name: each for each in before.attributes} if before is not None else {}
         same = [each.name for each in attributes if each == known.get(each.name)]
         if before is None or not same:
             return Schema(**said, attributes=attributes)  # type: ignore[arg-type]  # by name
         return replace(before.project(same), **said, attributes=attributes)  # type: ignore[arg-type]
-
-    def _attribute(self, column: Declared, known: Attribute | None) -> Attribute:
-        """As it was in the file, if nothing was changed here."""
-        if known is not None and column == Declared.of(known, column.kind):
-            return known
-        if column.values == "file":
-            raise SchemaError(f"Schema: {column.name!r} is declared in the schema file. Change it there.")
-        return column.attribute()
 
     def with_schema(self, schema: Schema, columns: Sequence[Column]) -> Draft:
         """The draft as a schema file says it, for a table with these columns."""
@@ -181,6 +189,8 @@ class Drafts:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.state = folder.start / STATE
+        if self.state.is_symlink():
+            raise InvalidArgument(f"studio: {STATE} in the start folder is a link. Remove it: the studio writes there.")
 
     def all(self) -> list[Draft]:
         """Every draft that can be read."""

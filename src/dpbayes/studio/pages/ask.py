@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -124,7 +125,7 @@ def save(http: HttpRequest) -> Response:
             if asked.tables
             else show(http, draft, asked, "studio: choose a table first.", focus)
         )
-    return to(f"/d/{draft.name}/ask" + (f"?focus={focus}" if focus else ""))
+    return to(f"/d/{draft.name}/ask" + (f"?focus={quote(focus, safe='')}" if focus else ""))
 
 
 def live(http: HttpRequest) -> Response:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
+from dpbayes.domain.presets import PRESETS, preset
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.studio import phrases
-from dpbayes.studio.desk import Form, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Declared, Draft
+from dpbayes.tables import declaring
+from dpbayes.tables.engine import Column, Kind
 
 CHOICES = {
     "use": ("use", "ignore", "person"),
@@ -37,6 +43,7 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         draft=draft,
         problem=problem,
         faults=faults,
+        presets=list(PRESETS),
         account=_account(request, draft),
         commands=(
             phrases.command("dpbayes", "schema", "check", schema, draft.table or "TABLE"),
@@ -57,8 +64,10 @@ def save(request: Request) -> Response:
     """Keep what was declared; write the schema when all of it is sound, and go on."""
     desk, draft, form = desk_of(request), draft_of(request), form_of(request)
     try:
-        draft = _declared(draft, form)
+        draft = _from_files(desk, _declared(draft, form), form)
         desk.drafts.save(draft)
+        if form.text("action") == "fill":
+            return to(f"/d/{draft.name}/declare")
         if faults := draft.faults():
             raise InvalidArgument(f"Schema: {phrases.many(len(faults), 'column')} cannot be used yet; see below.")
         if not draft.used:
@@ -76,16 +85,46 @@ def _declared(draft: Draft, form: Form) -> Draft:
         raise InvalidArgument("studio: the table was changed in another window. Open this page again.")
     columns = []
     for place, column in enumerate(draft.columns):
-        said = {key: form.text(f"{key}.{place}", getattr(column, key)) for key in CHOICES}
+        said: dict[str, Any] = {key: form.text(f"{key}.{place}", getattr(column, key)) for key in CHOICES}
         for key, value in said.items():
             if value not in (*CHOICES[key], getattr(column, key)):
                 raise InvalidArgument(f"studio: expected {key} to be one of {', '.join(CHOICES[key])}.")
-        text = form.text(f"text.{place}", column.text).replace("\r\n", "\n")
-        columns.append(replace(column, **said, text=text, source=form.text(f"source.{place}", column.source)[:200]))
+        said["text"] = form.text(f"text.{place}", column.text).replace("\r\n", "\n")
+        said["source"] = form.text(f"source.{place}", column.source)[:LONGEST_NOTE]
+        chosen = form.text(f"preset.{place}")
+        columns.append(Declared.of(preset(chosen, column.name), column.kind) if chosen else replace(column, **said))
     several = [column.name for column in columns if column.use == "person"]
     if len(several) > 1:
         raise InvalidArgument("Schema: only one column can identify people.")
     return replace(draft, columns=_with_lists(columns, form.text("lists")))
+
+
+def _from_files(desk: Desk, draft: Draft, form: Form) -> Draft:
+    """Lists from a codebook, or from a file that is public already, for the columns that it names."""
+    found: dict[str, Attribute] = {}
+    header = [Column(each.name, Kind(each.kind)) for each in draft.columns]
+    if name := form.text("codebook"):
+        found |= declaring.from_codebooks([desk.folder.inside(name)], header)
+    if name := form.text("public"):
+        if form.text("is-public") != "yes":
+            raise InvalidArgument(
+                "studio: confirm that the file is public already. From private rows it would be a leak."
+            )
+        where = desk.folder.table(name)
+        if _same_file(where, desk.folder.table(draft.table)):
+            raise InvalidArgument("studio: this is the private table itself. Its values are not public.")
+        found |= declaring.from_public(where, header)
+    if (form.text("codebook") or form.text("public")) and not found:
+        raise InvalidArgument("studio: the file says nothing about any column of the table.")
+    columns = tuple(Declared.of(found[each.name], each.kind) if each.name in found else each for each in draft.columns)
+    return replace(draft, columns=columns)
+
+
+def _same_file(one: str, other: str) -> bool:
+    if "://" in one or "://" in other:
+        return one == other
+    paths = [Path(each.partition("?")[0]) for each in (one, other)]
+    return all(path.exists() for path in paths) and paths[0].samefile(paths[1])
 
 
 def _with_lists(columns: list[Declared], lists: str) -> tuple[Declared, ...]:

@@ -123,7 +123,7 @@ def release(http: HttpRequest) -> Response:
             raise InvalidArgument(
                 "studio: the request, the table or the balance has changed since this page was shown. Review it again."
             )
-        if form.text("confirm") != plan.schema.id:
+        if form.text("confirm") != plan.schema.id.strip():
             raise InvalidArgument("studio: to confirm, type the name of the data set exactly as it is shown.")
         if not account.affords(plan.cost):
             raise account.refusal(plan.cost)

@@ -6,7 +6,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes.privacy.cautions import cautions
+from dpbayes.jobs.answers import warnings
 from dpbayes.release.words import statement
 from dpbayes.studio import forecasts, phrases, requests
 from dpbayes.studio import risk as risks
@@ -33,7 +33,7 @@ def show(http: HttpRequest) -> Response:
         risk=risks.risk(outlook.plan),
         taking_part=not schema.unit.replaces,
         compared=compared,
-        warnings=cautions(target, schema.unit, records=asked.expected_records or schema.records),
+        warnings=warnings(outlook.plan),
         commands=(phrases.command("dpbayes", "risk", *phrases.target(target)), *requests.commands(draft, dry=True)),
     )
 

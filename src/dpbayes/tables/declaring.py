@@ -1,0 +1,111 @@
+"""From what people say about columns to their declarations: flags, answers, codebooks, known lists, public files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.codebook import read_codebook
+from dpbayes.domain.presets import preset
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import Adjacency, PrivacyUnit
+from dpbayes.errors import SchemaError
+from dpbayes.tables.engine import Column, Kind
+from dpbayes.tables.sources import open_table
+
+MOST_PUBLIC = 1000
+"""Different values of a public column up to which they are taken as its categories."""
+
+
+def categories(name: str, text: str) -> Attribute:
+    """``F,M`` or, for categories with commas, ``F;M``."""
+    cut = ";" if ";" in text else ","
+    return Attribute(name=name, categories=tuple(each.strip() for each in text.split(cut)), source="declared")
+
+
+def edges(name: str, text: str) -> Attribute:
+    """``0,18,65,inf``, or ``0:100:10`` for equal steps.
+
+    >>> edges("age", "0:30:10").edges
+    (0.0, 10.0, 20.0, 30.0)
+    """
+    if text.count(":") == 2:
+        low, high, step = (_number(name, each) for each in text.split(":"))
+        if not (step > 0 and math.isfinite(low) and math.isfinite(high) and low < high and (high - low) / step <= 1e4):
+            raise SchemaError(f"Schema: expected edges of {name!r} as first:last:step, with up to 10,000 steps.")
+        listed = [low + step * place for place in range(math.floor((high - low) / step + 1e-9) + 1)]
+    else:
+        listed = [_number(name, each) for each in text.split(",")]
+    return Attribute(name=name, edges=tuple(listed), source="declared")
+
+
+def dates(name: str, text: str) -> Attribute:
+    """``2019-01-01,2020-07-01,2022-01-01``, or ``quarter:2019-01-01:2022-01-01``."""
+    period, *days = text.split(":") if ":" in text else (None, *text.split(","))
+    made = {"dates": tuple(str(each).strip() for each in days), "period": period, "source": "declared"}
+    return Attribute(name=name, **made)  # type: ignore[arg-type]
+
+
+KINDS: dict[str, Callable[[str, str], Attribute]] = {
+    "categories": categories,
+    "edges": edges,
+    "dates": dates,
+    "preset": lambda name, text: preset(text.strip(), name),
+}
+"""How a column may be declared, and what reads the words for it."""
+
+
+def declared(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> dict[str, Attribute]:
+    """Declarations such as ``edges: ["age=0,18,65"]``; a column that is not there is refused."""
+    known, found = {column.name for column in columns}, dict[str, Attribute]()
+    for kind, texts in said.items():
+        for text in texts:
+            name, equals, rest = text.rpartition("=") if kind == "preset" else text.partition("=")
+            if not equals or not rest.strip():
+                raise SchemaError(f"Schema: expected --{kind} as COLUMN=VALUES, got {text!r}.")
+            if name not in known:
+                raise SchemaError(f"Schema: the table has no column {name!r}. Check the name.")
+            if name in found:
+                raise SchemaError(f"Schema: column {name!r} is declared twice. Keep one.")
+            found[name] = KINDS[kind](name, rest)
+    return found
+
+
+def from_codebooks(paths: Sequence[str | Path], columns: Sequence[Column]) -> dict[str, Attribute]:
+    """What codebooks say about the columns of a table; names are compared without regard to case, if need be."""
+    found: dict[str, Attribute] = {}
+    for path in paths:
+        listed = read_codebook(path)
+        folded = {name.casefold(): each for name, each in listed.items()}
+        for column in columns:
+            if (each := listed.get(column.name) or folded.get(column.name.casefold())) is not None:
+                found.setdefault(column.name, replace(each, name=column.name))
+    return found
+
+
+def from_public(path: str, columns: Sequence[Column]) -> dict[str, Attribute]:
+    """Categories from a file that is **already public**: the values of its columns of text and whole numbers.
+
+    Numbers with fractions, dates, and columns of very many values are left to be declared.
+    """
+    table = open_table(path)
+    unit, known = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE), {column.name for column in columns}
+    found: dict[str, Attribute] = {}
+    for column in table.columns():
+        if column.name not in known or column.kind not in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN):
+            continue
+        values = sorted(table.values(column.name, unit))
+        if 0 < len(values) <= MOST_PUBLIC:
+            made = Schema.from_public_data({column.name: values}, id="public", unit=unit)[column.name]
+            found[column.name] = replace(made, source=f"public file {Path(path).name}"[:300])
+    return found
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise SchemaError(f"Schema: expected edges of {name!r} as numbers, got {text.strip()!r}.") from None

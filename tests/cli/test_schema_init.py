@@ -1,0 +1,208 @@
+"""A schema in minutes: flags, codebooks, presets, questions; bought lists; and the owner's own look at values."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.commands import dpbayes
+
+from dpbayes import ApproxDP, Ledger, Release, Schema
+from dpbayes.jobs.adoption import adopted
+
+PRIVATE = "CANARY"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{number},F,{20 + number % 50},2020-0{1 + number % 9}-03,nurse,yes\n" for number in range(300))
+    Path("people.csv").write_text(f"id,sex,age,admitted,job,smokes\n{rows}301,{PRIVATE},7,{PRIVATE},{PRIVATE},?\n")
+    Path("codes.csv").write_text("variable,code,label\nSEX,F,women\nSEX,M,men\n")
+    return tmp_path
+
+
+DECLARED = (
+    "--codebook", "codes.csv", "--preset", "age=ages-10", "--preset", "smokes=yes-no", "--categories", "job=nurse,cook",
+    "--dates", "admitted=quarter:2020-01-01:2021-01-01", "--leave-out", "id", "--records", 301, "--id", "clinic",
+)  # fmt: skip
+
+
+def test_a_whole_schema_in_one_command(here: Path) -> None:
+    done = dpbayes("schema", "init", "people.csv", *DECLARED, "--out", "people.toml")
+    assert (done.code, done.out) == (0, "")
+    assert "Every column is declared" in done.err
+    schema = Schema.load("people.toml")
+    assert schema.names == ("sex", "age", "admitted", "job", "smokes")
+    assert (schema.id, schema.records) == ("clinic", 301)
+    assert schema["sex"].label("F") == "women"
+    assert schema["admitted"].levels == ("2020-Q1", "2020-Q2", "2020-Q3", "2020-Q4", "other")
+    assert schema["sex"].source == "codebook codes.csv"
+    assert PRIVATE not in Path("people.toml").read_text()
+    assert "It fits people.csv" in dpbayes("schema", "check", "people.toml", "people.csv").out
+    assert "codebook codes.csv" in " ".join(dpbayes("schema", "show", "people.toml").out.split())
+
+
+def test_what_is_not_declared_is_left_to_fill_in_by_type(here: Path) -> None:
+    table = pa.table({"day": pa.array([None], pa.date32()), "flag": [True], "size": [1.5], "text": ["x"]})
+    parquet.write_table(table, "typed.parquet")
+    text = dpbayes("schema", "init", "typed.parquet").out
+    assert "dates = []" in text
+    assert 'categories = ["false", "true"]' in text
+    assert "edges = []" in text
+    done = dpbayes("schema", "init", "people.csv", "--preset", "sex=sex", "--out", "part.toml")
+    assert "Fill in the empty lists (id, age, admitted, job, smokes)" in done.err
+
+
+def test_a_public_file_gives_categories_and_the_table_itself_is_refused(here: Path) -> None:
+    Path("public.csv").write_text("sex,job,elsewhere\nM,cook,x\nF,judge,y\n")
+    text = dpbayes("schema", "init", "people.csv", "--from-public", "public.csv").out
+    assert 'categories = ["cook", "judge"]' in text
+    assert 'source = "public file public.csv"' in text
+    assert "elsewhere" not in text
+    said = dpbayes("schema", "init", "people.csv", "--from-public", "./people.csv").sentence
+    assert "names the table itself" in said
+    assert PRIVATE not in said
+
+
+def test_questions_at_the_terminal(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = ["l", "p", "sexes", "p", "sex", "e", "0:100:50", "s", "c", "nurse;cook", "p", "yes-no"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
+    done = dpbayes("schema", "init", "people.csv", "--ask", "--out", "asked.toml")
+    assert done.code == 0
+    assert "no preset 'sexes'" in done.err
+    text = Path("asked.toml").read_text()
+    assert 'name = "id"' not in text
+    assert "edges = [0, 50, 100]" in text
+    assert "Fill in the empty lists (admitted)" in done.err
+    assert PRIVATE not in text + done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--categories", "sex"], "expected --categories as COLUMN=VALUES"),
+        (["--categories", "gender=F,M"], "no column 'gender'"),
+        (["--leave-out", "gender"], "no column 'gender'"),
+        (["--person", "nobody"], "no column 'nobody'"),
+        (["--edges", "age=a,b"], "as numbers, got 'a'"),
+        (["--edges", "age=0:10:0"], "first:last:step"),
+        (["--edges", "age=5"], "two or more edges"),
+        (["--dates", "admitted=week:2020-01-01:2021-01-01"], "Choose one of year, quarter, month"),
+        (["--preset", "age=ages"], "no preset 'ages'"),
+        (["--edges", "age=0,1", "--preset", "age=ages-5"], "declared twice"),
+        (["--codebook", "none.csv"], "cannot be read"),
+        (["--from-public", "none.csv"], "Table: "),
+        (["--max-rows", "0"], "max_rows"),
+    ],
+)
+def test_wrong_input_is_one_sentence(here: Path, arguments: list[str], said: str) -> None:
+    assert said in dpbayes("schema", "init", "people.csv", *arguments, "--out", "no.toml").sentence
+    assert not Path("no.toml").exists()
+
+
+def test_the_owner_can_look_for_undeclared_values_apart_from_releases(here: Path) -> None:
+    dpbayes("schema", "init", "people.csv", *DECLARED, "--out", "people.toml")
+    done = dpbayes("schema", "check", "people.toml", "people.csv", "--values")
+    assert done.code == 0
+    assert "occur in sex, admitted, job, smokes. Keep this answer to yourself" in done.out
+    assert PRIVATE not in done.out
+    strict = Path("people.toml").read_text().replace('unknown = "other"', 'unknown = "refuse"')
+    Path("strict.toml").write_text(strict)
+    assert dpbayes("schema", "check", "strict.toml", "people.csv", "--values").code == 1
+    released = dpbayes(
+        "release", "people.csv", "--schema", "strict.toml", "--marginal", "sex", "--epsilon", 1, "--no-ledger", "--json"
+    )
+    assert released.code == 0  # a release never tells whether there is one
+    assert PRIVATE not in released.out
+
+
+# -- bought lists -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clinic(here: Path) -> Path:
+    Path("clinic.toml").write_text(
+        'id = "clinic"\nadjacency = "replace-one"\nrecords = 301\n\n# about sex\n[[attribute]]\nname = "sex"\n'
+        'categories = ["F"]\n\n# a guess so far\n[[attribute]]\nname = "job"\ncategories = ["?"]\nmissing = "drop"\n\n'
+        '# the last remark\n[[attribute]]\nname = "smokes"\ncategories = ["yes"]\n'
+    )
+    schema = Schema.load("clinic.toml")
+    Ledger("clinic.ledger").open("clinic", ApproxDP(epsilon=9, delta=1e-4), schema.unit, schema=schema.digest)
+    return here
+
+
+ASKED = ("--schema", "clinic.toml", "--ledger", "clinic.ledger")
+
+
+def test_what_stays_hidden_is_forecast_and_nothing_is_charged(clinic: Path) -> None:
+    asked = ("people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--dry-run", "--out", "found")
+    said = " ".join(dpbayes("discover", "categories", *asked).out.split())
+    assert "stay hidden, and those with" in said
+    assert "The threshold is" in said
+    assert "The ledger affords it, and the folder is free." in said
+    assert not Ledger("clinic.ledger").account("clinic").charges
+    Path("found").mkdir()
+    Path("found/x").touch()
+    assert dpbayes("discover", "categories", *asked).code == 1
+
+
+def test_bought_categories_go_into_the_schema_with_their_source_and_the_rest_stays(clinic: Path) -> None:
+    before = Path("clinic.toml").read_text()
+    asked = ("people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--out", "found")
+    assert "Lines for the schema" in dpbayes("discover", "categories", *asked).out
+    done = dpbayes("schema", "adopt", "found", "--schema", "clinic.toml")
+    assert "Let the data owner accept it: dpbayes ledger accept" in done.out
+    schema, release = Schema.load("clinic.toml"), Release.load("found")
+    assert schema["job"].categories == ("nurse",)
+    assert schema["job"].missing == "drop"
+    assert schema["job"].source == f"bought: release {release.id} of {release.created[:10]}, {release.promise}"
+    after = Path("clinic.toml").read_text()
+    for remark in ("# about sex", "# a guess so far", "# the last remark"):
+        assert remark in after
+    assert after.replace(schema["job"].source, "").splitlines()[:8] == before.splitlines()[:8]
+    assert schema.names == ("sex", "job", "smokes")
+
+
+def test_bought_edges_of_a_new_column_are_added(clinic: Path) -> None:
+    asked = ("people.csv", *ASKED, "--column", "age", "--epsilon", 2, "--bins", 3, "--low", 0, "--high", 100)
+    assert "say so with --numeric" in dpbayes("discover", "edges", *asked).sentence
+    dpbayes("discover", "edges", *asked, "--numeric", "--out", "cut")
+    dpbayes("schema", "adopt", "cut", "--schema", "clinic.toml")
+    age = Schema.load("clinic.toml")["age"]
+    assert (age.edges[0], age.edges[-1]) == (float("-inf"), float("inf"))
+    assert age.source.startswith("bought: release ")
+
+
+def test_adopting_the_wrong_thing_is_one_sentence(clinic: Path) -> None:
+    made = ("people.csv", *ASKED, "--marginal", "sex", "--epsilon", 1, "--out", "tables")
+    dpbayes("release", *made)
+    assert (
+        "expected a release of categories or edges"
+        in dpbayes("schema", "adopt", "tables", "--schema", "clinic.toml").sentence
+    )
+    dpbayes(
+        "discover", "categories", "people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
+    )
+    Path("other.toml").write_text(Path("clinic.toml").read_text().replace('"clinic"', '"other"'))
+    assert "is about 'clinic'" in dpbayes("schema", "adopt", "f", "--schema", "other.toml").sentence
+    assert "cannot be read" in dpbayes("schema", "adopt", "f", "--schema", "none.toml").sentence
+    text = Path("f/release.json").read_text()
+    Path("forged.json").write_text(text.replace('"nurse"', '"king"'))
+    assert "does not verify" in dpbayes("schema", "adopt", "forged.json", "--schema", "clinic.toml").sentence
+    rare = ("people.csv", *ASKED, "--column", "id", "--epsilon", 1, "--delta", 1e-6, "--out", "rare")
+    dpbayes("discover", "categories", *rare)
+    assert "common enough" in dpbayes("schema", "adopt", "rare", "--schema", "clinic.toml").sentence
+
+
+def test_a_file_without_a_last_line_end_can_be_added_to(clinic: Path) -> None:
+    dpbayes(
+        "discover", "categories", "people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
+    )
+    text = 'id = "clinic"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F"]'
+    changed, made = adopted(Release.load("f"), text)
+    assert Schema.from_toml(changed)["job"] == made
