@@ -1,12 +1,11 @@
 """How near synthetic records of a whole table come: eight public data sets and two made-up ones, against baselines.
 
-Rules, fixed before any result was seen. Half of each file, at random, is private; the other half plays the public
-knowledge and the test set. Levels are those of the public half; numeric columns of more than ten values are cut there
-into ten bins of equal frequency, a value that fills a bin having one of its own. The last level takes in all others.
-Add/remove, δ = 10⁻⁶. Distances are total variation between the private half and the model's own tables, in the mean
-over all pairs and over 100 random triples; AUC is that of sklearn's HistGradientBoosting with its default settings,
-trained on as many records as are private and tested on the other half. Constants of the plan and the fit were set on
-Adult and Bank.
+Half of each file, at random, is private; the other half plays the public knowledge and the test set. Levels are those
+of the public half; numeric columns of more than ten values are cut there into ten bins of equal frequency, a value that
+fills a bin having one of its own. The last level takes in all others. Add/remove, δ = 10⁻⁶. Distances are total
+variation between the private half and the model's own tables, in the mean over all pairs and over 100 random triples;
+AUC is that of sklearn's HistGradientBoosting with its default settings, trained on as many records as are private and
+tested on the other half. Which sets were looked at before, docs/explanation/synthetic.md says.
 
 ``python -m benchmarks synthetic_quality`` runs everything; results are kept run by run in out/synthetic-quality.json,
 and what is there is not run again.
@@ -184,7 +183,8 @@ def measured(name: str, method: str, epsilon: float, split: int, draw: int, *, s
     two, three = distances(model, sizes, private)
     drawn = model.sample(len(private), np.random.default_rng(draw), even=True)
     records = np.stack([drawn[each] for each in sizes], axis=1)
-    found = {"two-way": two, "three-way": three, "seconds": seconds, "auc": auc(records, public) if score else np.nan}
+    found = {"two-way": two, "three-way": three, "seconds": seconds}
+    found |= {"auc": auc(records, public)} if score else {}
     return {what: round(value, 5) for what, value in found.items()}
 
 
@@ -232,10 +232,10 @@ def markdown(found: dict[str, Any]) -> str:
         cells = []
         for method in ("dpbayes synth", "naive Bayes", "independent"):
             rows = by_method.get(method, [])
-            means = [float(np.mean([row[what] for row in rows])) for what in ("two-way", "three-way", "auc") if rows]
-            cells.append(
-                "/".join(f"{value:.4f}" if at < 2 else f"{value:.3f}" for at, value in enumerate(means)) or "–"
-            )
+            kept = [
+                [row[what] for row in rows if row.get(what) is not None] for what in ("two-way", "three-way", "auc")
+            ]
+            cells.append("/".join(f"{np.mean(each):.3f}" for each in kept if each) or "–")
         own = by_method.get("dpbayes synth", [])
         seconds = f"{np.mean([row['seconds'] for row in own]):.1f}" if own else "–"
         lines.append(f"| {name} | {epsilon:g} | {len(own)} | {' | '.join(cells)} | {seconds} |")
