@@ -49,7 +49,24 @@ def markdown(results: dict[str, Any]) -> str:
     lines += ["## Growth", "", "![Growth](bench-growth.png)", "", "| | slope of the last tenfold step (1 is linear) |"]
     lines += ["| --- | ---: |"]
     lines += [f"| {title} | {found['slope at the end']} |" for title, found in results["growth"].items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_walls(results.get("walls", {}))]) + "\n"
+
+
+def _walls(found: dict[str, Any]) -> list[str]:
+    """Curves towards the walls, in seconds of the processor."""
+    if not found:
+        return []
+    lines = ["", "Seconds of the processor towards the known walls:", ""]
+    lines += ["| | seconds at each size | exponent of the last step |", "| --- | --- | ---: |"]
+    for title, row in found.items():
+        sizes = ", ".join(f"{int(size):,}: {value:.3g}" for size, value in row["processor"].items())
+        lines.append(f"| {title} | {sizes} | {row['exponent']} |")
+    return [
+        *lines,
+        "",
+        "Planning a count compares each table with all that were packed before it, so it grows faster than linearly; a "
+        "thousand tables take a twentieth of a second.",
+    ]
 
 
 def _goals(found: dict[str, Any]) -> list[str]:

@@ -360,6 +360,8 @@ def _call(held: object) -> str:
 
 
 def _shown(default: object) -> str:
+    if inspect.isfunction(default):
+        return "…"
     return "{}" if "factory" in repr(default) else repr(default)
 
 

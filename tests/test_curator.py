@@ -1,6 +1,7 @@
 """The release path: charge, then count, then draw; nothing leaves that was not paid for."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -313,3 +314,20 @@ def test_a_guarantee_that_nothing_can_be_computed_with_is_refused(tmp_path, targ
     with pytest.raises(InvalidArgument, match="expected a"):
         made.release(Tables("sex"), target)
     assert ledger.account("people").charges == {}
+
+
+def test_progress_tells_what_is_being_done_and_how_far_whatever_the_rows_are(tmp_path: Path) -> None:
+    schema = Schema(
+        id="people",
+        unit=PrivacyUnit(adjacency="add-remove"),
+        attributes=(Attribute(name="sex", categories=("F", "M")),),
+    )
+    told: list[list[str]] = []
+    for number, rows in enumerate((["F"], ["M"] * 5000)):
+        told.append([])
+        ledger = Ledger(tmp_path / f"{number}.ledger")
+        ledger.open(schema, PureDP(epsilon=1))
+        curator = Curator({"sex": rows}, schema, ledger=ledger, progress=told[-1].append)
+        curator.release(Tables("sex", mechanism="laplace"), PureDP(epsilon=0.5), out=tmp_path / str(number))
+    assert told[0] == told[1]
+    assert [line.partition(", step ")[2] for line in told[0]] == [f"{place} of 5" for place in range(1, 6)]

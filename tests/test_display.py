@@ -48,6 +48,8 @@ def examples() -> dict[str, object]:
         dp.Family(name="noise", make=lambda sigma: dp.Gaussian(sigma=sigma, unit=UNIT)),
         *(dp.Cost.of(gaussian, 3), dp.Ledger("survey.ledger"), curator, curator.plan(tables, TARGET), release),
         *(tables, dp.Fit(model=specs[0]), *specs, wide, opened, quantiles, dp.Edges(column="age", quantiles=quantiles)),
+        *(dp.Latent(target="sex"), dp.Synthetic(target="sex"), dp.Request(tables=("sex",), target=TARGET)),
+        dp.Vector(marginal="sex", entries=("young", "old"), scores=((1.0, 0.0), (0.0, 1.0), (0.5, 0.5))),
         *(dp.Categories(column="job"), dp.DirichletPosterior(marginal="sex"), release["sex"], release.posterior()),
         dp.Histogram(attributes=("sex",)).build(release),
         curator.release(dp.NaiveBayes(target="sex"), TARGET).build(),

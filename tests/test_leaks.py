@@ -20,6 +20,7 @@ from pyarrow import parquet
 from tests.commands import Done, dpbayes
 
 from dpbayes import Attribute, Curator, Dirichlet, Ledger, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes.curator import STEPS
 from dpbayes.errors import DpbayesError
 from dpbayes.tables.duckdb import DuckDBEngine
 
@@ -170,7 +171,7 @@ def test_what_a_notebook_shows_of_a_curator_is_public(here: Path) -> None:
     heard: list[str] = []
     made = curator("sides.parquet", heard.append)
     released = made.release(ASKED, TARGET)
-    assert heard == ["calibrating", "charging the ledger", "counting and drawing"]
+    assert heard == [f"{step}, step {place} of 5" for place, step in enumerate(STEPS[:4], start=1)]
     counts = made._engine.count(made.schema, ASKED.marginals)
     each = (made, ASKED, made.plan(ASKED, TARGET), made._engine, counts, released, released["side"])
     assert_nothing_private(Done(code=0, out="\n".join(map(repr, each)), err="\n".join(heard)), here)

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from dpbayes.ledger.kept import Slot
     from dpbayes.ledger.ledger import Ledger, Receipt
 
+STEPS = ("calibrating", "charging the ledger", "counting and drawing", "estimating", "writing")
+"""What a release goes through, as its progress is told."""
+
 
 class Curator:
     """Holds the table, its schema and the ledger, and makes releases.
@@ -85,7 +88,7 @@ class Curator:
             target, said = target or (job.target if job.want else job.guarantee()), {**job.about, **said}
             job = job.job(self.schema)
         said = checked(said)
-        self._say("calibrating")
+        self._at("calibrating")
         asked = as_job(job)
         if (suiting := getattr(asked, "suiting", None)) is not None:
             asked = suiting(self._engine)
@@ -135,13 +138,13 @@ class Curator:
         plan = self._trusted(job) if isinstance(job, Plan) else self.plan(job, target, about=about)
         goes = None if out is None else {"folder": str(Path(out).absolute()), "numbers": numbers}
         if self._ledger is None or self._seed is not None:
-            return _completed(self._draw(plan), goes, estimates=estimates)
+            return self._completed(self._draw(plan), goes, estimates=estimates)
         draft = {"plan": plan_record(plan), "table": self._address, "goes": goes}
         if replaced := plan.publication.get("supersedes"):
             check_superseded(self._ledger.account(self.schema.id), replaced)
         with self._ledger.kept.begin(draft) as slot:
             try:
-                self._say("charging the ledger")
+                self._at("charging the ledger")
                 receipt = self._ledger.charge(
                     self.schema.id, plan.cost, about=_line(plan), schema=self.schema.digest, key=slot.key
                 )
@@ -180,7 +183,7 @@ class Curator:
         try:
             text = slot.kept()
             release = self._drawn_and_kept(plan, slot) if text is None else Release.from_json(text)
-            finished = _completed(self._noted(release, receipt), goes, estimates=estimates)
+            finished = self._completed(self._noted(release, receipt), goes, estimates=estimates)
         except Unfinished:
             raise
         except DpbayesError as problem:
@@ -189,6 +192,25 @@ class Curator:
             ) from None
         slot.done()
         return finished
+
+    def _completed(self, drawn: Release, goes: Record | None, *, estimates: bool = True) -> Release:
+        """Everything that follows from the draw: estimates, files. A folder that holds this release is left alone."""
+        finished = drawn
+        if estimates or goes is not None:
+            self._at("estimating")
+            finished = completed(drawn)
+        if goes is None:
+            return finished
+        folder = Path(goes["folder"])
+        if (folder / "release.json").is_file() and Release.load(folder).digest() == drawn.digest():
+            return finished
+        self._at("writing")
+        finished.save(folder, numbers=goes["numbers"])
+        return finished
+
+    def _at(self, step: str) -> None:
+        """Tell what is being done and how far it is; the same whatever the rows are."""
+        self._say(f"{step}, step {STEPS.index(step) + 1} of {len(STEPS)}")
 
     def _drawn_and_kept(self, plan: Plan, slot: Slot) -> Release:
         slot.reading()
@@ -205,7 +227,7 @@ class Curator:
         return replace(release, spending=receipt.spending)
 
     def _draw(self, plan: Plan) -> Release:
-        self._say("counting and drawing")
+        self._at("counting and drawing")
         rng = None if self._seed is None else np.random.default_rng(self._seed)
         drawn = plan.job.draw(self._engine, plan, rng)
         return Release(
@@ -284,18 +306,6 @@ def _line(plan: Plan) -> str:
     """What the ledger remembers a charge by."""
     said = plan.publication
     return line(plan.about, title=said.get("title", ""), supersedes=said.get("supersedes", ""))
-
-
-def _completed(drawn: Release, goes: Record | None, *, estimates: bool = True) -> Release:
-    """Everything that follows from the draw: estimates, files. A folder that holds this very release is left alone."""
-    finished = completed(drawn) if estimates or goes is not None else drawn
-    if goes is None:
-        return finished
-    folder = Path(goes["folder"])
-    if (folder / "release.json").is_file() and Release.load(folder).digest() == drawn.digest():
-        return finished
-    finished.save(folder, numbers=goes["numbers"])
-    return finished
 
 
 def _address(table: object) -> str | None:

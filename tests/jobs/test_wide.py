@@ -234,4 +234,4 @@ def test_the_command_line_opens_once_and_answers_the_same_twice(table, schema, l
     assert "expected --marginal" in dpbayes("wide", "ask", "kept.wide").sentence
     assert "name=level" in dpbayes("wide", "ask", "kept.wide", "--where", "a0").sentence
     assert "no level" in dpbayes("wide", "ask", "kept.wide", "--where", "a0=99").sentence
-    assert "share" in dpbayes("wide", "ask", "kept.wide", "--marginal", "a0").out
+    assert "%" in dpbayes("wide", "ask", "kept.wide", "--marginal", "a0").out

@@ -92,6 +92,7 @@ def test_a_second_release_has_to_be_asked_for(at_review):
     visitor, name, folder = at_review
     first = released(visitor, name)
     assert visitor.post(f"/d/{name}/again").status_code == 303
+    assert "was published before" in text_of(visitor.get(f"/d/{name}/ask"))
     visitor.post(f"/d/{name}/ask", {**ASKED, "epsilon": "0.5", "cell": ["1-1"]})
     second = released(visitor, name)
     assert first != second

@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, cast
 
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.answers import remarks
 from dpbayes.jobs.base import Plan
+from dpbayes.jobs.base import planned as plan_of
 from dpbayes.jobs.forecast import TableForecast, design_of, forecast
 from dpbayes.jobs.forecast import expected as records
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
+from dpbayes.ledger.history import already
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger
+
+MOST_SAID = 6
+"""Sentences about tables that are published already; more are no help."""
 
 GOOD, FAIR = 0.1, 0.5
 """A table reads well if its cells are off by at most a tenth of an average cell, and is rough up to half of it."""
@@ -69,9 +78,10 @@ class Outlook:
 
     @cached_property
     def sharing(self) -> list[str]:
-        """How the tables help each other, in sentences."""
+        """What is published already, and how the tables help each other, in sentences."""
         design = design_of(self.plan)
-        said = list(remarks(self.plan))
+        before = [] if self.account is None else already(self.account, self.plan.wanted)
+        said = [*before[:MOST_SAID], *remarks(self.plan)]
         if design is not None and len(design.asked) > 1 and design.over_separate < 0.995:
             gained = 100.0 * (1.0 - design.over_separate)
             said.append(f"Planned together, errors are {gained:.0f} % smaller than those of separate, equal tables.")
@@ -100,14 +110,22 @@ def planned(request: Request, schema: Schema, account: Account | None) -> Outloo
     if account is not None and account.unit != schema.unit:
         raise InvalidArgument("Ledger: the ledger protects another unit than the schema declares.")
     head = account.head.hash if account is not None else ""
-    return _planned(request.to_toml(), schema, head, _Account(account))
+    return _planned(request.to_toml(), schema, head, None if account is None else _Account(account))
 
 
 class _Account:
-    """An account that a cache does not compare: its head does that."""
+    """What planning asks of a ledger, answered by one account; a cache does not compare it: its head does that."""
 
-    def __init__(self, account: Account | None) -> None:
-        self.account = account
+    def __init__(self, account: Account) -> None:
+        self._account = account
+
+    def account(self, _dataset: str) -> Account:
+        """The account."""
+        return self._account
+
+    def priced(self, _dataset: str, target: Guarantee) -> Guarantee:
+        """A target as the ledger prices it."""
+        return self._account.priced(target)
 
     def __hash__(self) -> int:
         return 0
@@ -117,11 +135,10 @@ class _Account:
 
 
 @lru_cache(maxsize=256)
-def _planned(text: str, schema: Schema, _head: str, held: _Account) -> Outlook:
+def _planned(text: str, schema: Schema, _head: str, held: _Account | None) -> Outlook:
     request = Request.from_toml(text)
-    target = request.guarantee()
-    rule = target if held.account is None else held.account.priced(target)
-    return Outlook(plan=replace(request.job(schema).plan(schema, rule), target=target), account=held.account)
+    made = plan_of(request.job(schema), schema, request.target, ledger=cast("Ledger | None", held))
+    return Outlook(plan=made, account=None if held is None else held.account(schema.id))
 
 
 def verdict(table: TableForecast, known: int | None) -> str:

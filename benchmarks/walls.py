@@ -1,0 +1,116 @@
+"""How processor time grows with tables, columns, categories, ledger entries and mechanisms, towards the known walls.
+
+For each curve the seconds of each size, and the exponent of the last step: 1 is linear, 2 is quadratic.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import _rows
+from dpbayes import ApproxDP, Attribute, Cost, Laplace, Ledger, Marginal, Schema
+from dpbayes.domain.codec import digest
+from dpbayes.ledger import tables as ledger_tables
+from dpbayes.ledger.entry import Entry
+from dpbayes.ledger.ledger import _written
+from dpbayes.tables.packing import pack
+from dpbayes.tables.sources import open_table
+
+ROWS = 20_000
+
+
+def run() -> dict[str, object]:
+    return {
+        "planning the count of T tables of 60 columns": curve(packed, (100, 300, 1000)),
+        "counting a table of each of C columns, 20,000 rows": curve(columns, (30, 100, 300)),
+        "counting a column of L declared categories, 20,000 rows": curve(categories, (100, 1000, 10_000)),
+        "what is left after K different charges": curve(entries, (10, 100, 1000)),
+        "one charge of K different mechanisms": curve(mechanisms, (10, 100, 300)),
+    }
+
+
+def curve(prepare: Callable[[int, Path], Callable[[], object]], sizes: tuple[int, ...]) -> dict[str, object]:
+    seconds: dict[int, float] = {}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            action, runs = prepare(size, Path(folder)), []
+            for _ in range(2):
+                began = time.process_time()
+                action()
+                runs.append(time.process_time() - began)
+        seconds[size] = min(runs)
+    (before, less), (last, more) = list(seconds.items())[-2:]
+    return {
+        "processor": {str(size): round(value, 4) for size, value in seconds.items()},
+        "exponent": round(math.log(more / less) / math.log(last / before), 2),
+    }
+
+
+def packed(tables: int, folder: Path) -> Callable[[], object]:
+    del folder
+    attributes = tuple(Attribute(name=f"a{i}", categories=tuple(map(str, range(2 + i % 9)))) for i in range(60))
+    schema = Schema(id="walls", unit=_rows.UNIT, attributes=attributes)
+    pairs = [Marginal(pair) for pair in itertools.islice(itertools.combinations(schema.names, 2), tables)]
+    return lambda: pack(schema, pairs)
+
+
+def columns(wide: int, folder: Path) -> Callable[[], object]:
+    table, schema = _rows.made((4,) * wide, ROWS)
+    return _counted(table, schema, folder)
+
+
+def categories(levels: int, folder: Path) -> Callable[[], object]:
+    table, schema = _rows.made((levels,), ROWS)
+    texts = {name: np.char.add("level ", column.astype(str)) for name, column in table.items()}
+    declared = tuple(f"level {level}" for level in range(levels))
+    attributes = tuple(Attribute(name=name, categories=declared) for name in schema.names)
+    return _counted(texts, Schema(id="walls", unit=_rows.UNIT, attributes=attributes), folder)
+
+
+def _counted(table: dict[str, np.ndarray], schema: Schema, folder: Path) -> Callable[[], object]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = folder / "rows.parquet"
+    parquet.write_table(pa.table(table), path)
+    return lambda: open_table(str(path)).count(schema, [Marginal((name,)) for name in schema.names])
+
+
+def entries(many: int, folder: Path) -> Callable[[], object]:
+    """A history is written as charges would write it, without pricing each."""
+    book = Ledger(folder / "walls.ledger")
+    book.open("data", ApproxDP(epsilon=3, delta=1e-6), _rows.UNIT)
+    with book._store.writing() as connection:
+        head = ledger_tables.account(connection, "data", lock=True).head
+        for i in range(many):
+            releases = [_written(Laplace(scale=40_000.0 + i, unit=_rows.UNIT), 1)]
+            head = Entry.write(dataset="data", after=head, kind="charge", about="", releases=releases,
+                               lock=digest(str(i)), schema="", software={})  # fmt: skip
+            ledger_tables.append(connection, head)
+
+    def left() -> None:
+        _rows.forget()
+        book.account("data").left()
+
+    return left
+
+
+def mechanisms(many: int, folder: Path) -> Callable[[], object]:
+    import dp_accounting.pld.privacy_loss_distribution  # noqa: F401 - measured apart from the work
+
+    cost, numbers = Cost.total([Laplace(scale=4000.0 + i, unit=_rows.UNIT) for i in range(many)]), itertools.count()
+
+    def charge() -> None:
+        _rows.forget()
+        book = Ledger(folder / f"{next(numbers)}.ledger")
+        book.open("data", ApproxDP(epsilon=3, delta=1e-6), _rows.UNIT)
+        book.charge("data", cost)
+
+    return charge
