@@ -18,6 +18,9 @@ INTRODUCTION = (
 )
 
 
+OUTCOMES = {True: "reached", False: "missed", None: "not measured"}
+
+
 def markdown(results: dict[str, Any]) -> str:
     """Tables of the peers and of growth, and the goals that the project set itself."""
     lines = [
@@ -95,7 +98,7 @@ def _goals(found: dict[str, Any]) -> list[str]:
             f"| {row['job']} | {row['goal']} | {spent} | {row.get('wall', '–')} | "
             f"{beside['what'] + ', ' + format(beside['processor'], '.3g') + ' s' if beside else '–'} | "
             f"{row.get('ratio', '–')} | {row.get('peak MB', '–')} | "
-            f"{'reached' if row['reached'] else 'missed'}{': ' + row['why'] if 'why' in row else ''} |"
+            f"{OUTCOMES[row['reached']]}{': ' + row['why'] if 'why' in row else ''} |"
         )
     return [*lines, ""]
 

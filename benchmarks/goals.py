@@ -321,7 +321,7 @@ def run(names: Iterable[str] = GOALS) -> dict[str, object]:
             ended = json.loads(done.stdout) if done.returncode == 0 else f"failed: {done.stderr.strip()[-200:]}"
         except subprocess.TimeoutExpired:
             ended = f"given up after {PATIENCE} s"
-        missed = {"job": goal.job, "goal": goal.goal, "limit": goal.limit, "reached": False}
+        missed = {"job": goal.job, "goal": goal.goal, "limit": goal.limit, "reached": None}
         found[name] = ended if isinstance(ended, dict) else {**missed, "why": ended}
     found["installed"] = installed()
     found["machine"] = {"processors": os.cpu_count(), "load when it ended": os.getloadavg()[0]}

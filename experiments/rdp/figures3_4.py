@@ -245,5 +245,9 @@ def _more_accurate(rows: pd.DataFrame, says: str) -> Claim:
         f"{int((mean > 2 * error).sum())}, surely behind at {surely_behind}; by {100 * mean.min():.1f} to "
         f"{100 * mean.max():.1f} percentage points",
         verdict=verdict(not surely_behind) if surely_behind or (mean > 0).all() else Verdict.UNKNOWN,
-        why="" if (mean > 0).all() else "The differences are within the noise of the splits." * (not surely_behind),
+        why=""
+        if (mean > 0).all()
+        else "The differences are of the size of those between splits."
+        if surely_behind
+        else "The differences are within the noise of the splits.",
     )

@@ -115,6 +115,7 @@ class Curator:
     def _trusted(self, plan: Plan) -> Plan:
         if plan.schema != self.schema or plan.lock:
             raise InvalidArgument("Curator: expected a plan of this curator's own. Plan the job again.")
+        plan.job.check(self._engine, plan)
         return plan
 
     def release(

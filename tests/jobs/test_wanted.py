@@ -44,11 +44,13 @@ def reached(job: Tables, target: object) -> dict[str, float]:
     return found  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("cap", CAPS, ids=str)
-@pytest.mark.parametrize("mechanism", ["auto", "gaussian", "laplace"])
+@pytest.mark.parametrize(
+    ("cap", "mechanism"),
+    [(cap, mechanism) for cap in CAPS for mechanism in ("auto", "gaussian", "laplace")
+     if mechanism != "gaussian" or not isinstance(cap, PureDP)],  # Gaussian noise is never pure
+    ids=str,
+)  # fmt: skip
 def test_the_least_guarantee_is_enough_and_a_smaller_one_is_not(cap: ApproxDP, mechanism: str) -> None:
-    if isinstance(cap, PureDP) and mechanism == "gaussian":
-        pytest.skip("Gaussian noise is never pure")
     asked = Tables(want=dict(text.split(" ± ") for text in ASKED.want), mechanism=mechanism)
     found = asked.least(schema(), cap)
     got = reached(asked, found)

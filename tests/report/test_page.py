@@ -206,7 +206,7 @@ def test_small_groups_are_named_in_a_warning() -> None:
 def test_a_group_that_noise_swallows_shows_no_shares() -> None:
     page = Page(report_html(a_release("conditional")))
     assert page.texts.count("†") == 4 + 1  # its shares, and its number of records
-    assert "noise alone could explain this group" in page.text
+    assert "noise leaves half of all shares open" in page.text
 
 
 def test_a_cross_table_has_the_first_attribute_down_and_the_last_across() -> None:

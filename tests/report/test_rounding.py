@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpbayes.report.rounding import FOR_READERS, LOPSIDED, for_files, outward, spread_text, step_of, text_of
@@ -56,6 +56,7 @@ def test_lopsided_intervals_are_printed_as_such() -> None:
     assert "−" not in spread_text(0.0, 0.0, 0.0, 0.1)
 
 
+@example([(0.0, 0.0, 2e-311)])
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.2), st.floats(0, 0.2)), min_size=1, max_size=6))
 def test_files_keep_numbers_within_their_intervals(cells: list[tuple[float, float, float]]) -> None:
     values, down, up = (np.array(part) for part in zip(*cells, strict=True))

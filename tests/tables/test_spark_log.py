@@ -80,7 +80,7 @@ def test_a_failing_job_quotes_no_row_and_logs_go_on_afterwards(whose: str, tmp_p
         [sys.executable, "-c", textwrap.dedent(SCRIPT), whose],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,  # a busy machine starts Java slowly
         cwd=tmp_path / "here",
     )
     assert done.returncode == 0, done.stderr

@@ -162,16 +162,14 @@ class Tables:
             for each in wants(self.want)
         )
 
-    def least(
-        self, schema: Schema, cap: Guarantee, price: Callable[[Guarantee], Guarantee] = lambda each: each
-    ) -> Guarantee:
+    def least(self, schema: Schema, cap: Guarantee, price: Callable[[Guarantee], Guarantee] | None = None) -> Guarantee:
         """The smallest guarantee up to the cap that gives the wanted accuracies, as a ledger would ``price`` it."""
-        wanted = self._wanted(schema)
-        if found := least_target(schema, self.marginals, self.mechanism, wanted, cap, price):
+        wanted, rule = self._wanted(schema), price or (lambda each: each)
+        if found := least_target(schema, self.marginals, self.mechanism, wanted, cap, rule):
             return found
         needed = least_target(schema, self.marginals, self.mechanism, wanted, loosest(cap), lambda each: each)
         try:
-            plan = self.plan(schema, price(cap))
+            plan = self.plan(schema, rule(cap))
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
         made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]

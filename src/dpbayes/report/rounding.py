@@ -12,6 +12,9 @@ from dpbayes._checks import Floats
 MOST_DIGITS = 6
 """Decimals at most: a percentage is never printed finer."""
 
+FINEST = 15.0
+"""Powers of ten within which doubles are rounded: they hold no more digits."""
+
 FOR_READERS, FOR_FILES = 0.5, 0.05
 """How large a rounding step may be, as a share of the uncertainty: it adds a quarter of the share to the error at most
 (half a step). People get one or two digits of it, programs one digit more."""
@@ -100,7 +103,7 @@ def for_files(
     half = np.maximum(np.subtract(upper, lower) / 2, 0.0)
     sure = ~(np.isfinite(half) & (half > 0))
     power = np.floor(np.log10(np.where(sure, 1.0, half) * FOR_FILES) + 1e-9)
-    power = np.where(sure, -float(MOST_DIGITS), power)
+    power = np.clip(np.where(sure, -float(MOST_DIGITS), power), -FINEST, FINEST)
     up, down = 10.0 ** np.maximum(power, 0.0), 10.0 ** np.maximum(-power, 0.0)  # a step is up / down: both are exact
     return (
         np.rint(values * down / up) * up / down + 0.0,

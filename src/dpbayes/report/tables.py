@@ -190,9 +190,14 @@ def footnotes(view: View) -> list[str]:
     """Signs that the table uses, and undeclared levels that it leaves out."""
     said, shown = [], view.shown
     if view.swallowed[shown].any():
-        what = "group" if view.given else "number"
-        bound = "" if view.given else " The true one is probably below the figure shown."
-        said.append(f"{SWALLOWED} Too few to say: noise alone could explain this {what}.{bound}")
+        said.append(
+            f"{SWALLOWED} Too few to say: "
+            + (
+                "noise leaves half of all shares open, or more."
+                if view.given
+                else "noise alone could explain this number. The true one is probably below the figure shown."
+            )
+        )
     if view.impossible[shown].any():
         said.append(f"{IMPOSSIBLE} None: what is public rules it out.")
     folded = [

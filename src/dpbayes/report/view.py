@@ -21,8 +21,8 @@ MOST_CELLS = 60
 MOST_COLUMNS, MOST_ROWS = 8, 40
 """A cross table is at most this large; a larger one shows its largest rows, or becomes a list."""
 
-WIDE = 0.2
-"""A group with an interval this wide is called small."""
+WIDE, HIDDEN = 0.2, 0.5
+"""A group with an interval this wide is called small; from the second on, its shares are not printed."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ class View:
     def swallowed(self) -> Bools:
         """Cells that noise alone could explain: the interval of the count starts at zero.
 
-        In a conditional table it is the whole group: Fieller's interval of each share is then everything from 0 to 1.
+        In a conditional table it is the whole group: an interval leaves half of all shares open, or more. Where noise
+        alone explains the group, Fieller's intervals are everything from 0 to 1.
         """
         shares, counts = self.shares, self.counts
         none = np.zeros(prod(self.shape), dtype=bool)
@@ -119,9 +120,8 @@ class View:
             return none
         if not self.given:
             return np.asarray((np.asarray(counts.lower) <= 0.0) & ~self.impossible)
-        open_cells = (np.asarray(shares.lower) <= 0.0) & (np.asarray(shares.upper) >= 1.0) | self.impossible
-        rows = open_cells.reshape(self.rows, -1).all(axis=1) & ~self.impossible.reshape(self.rows, -1).all(axis=1)
-        return np.asarray(np.repeat(rows, prod(self.shape) // self.rows))
+        widths = np.subtract(shares.upper, shares.lower).reshape(self.rows, -1)
+        return np.asarray(np.repeat(widths.max(axis=1) >= HIDDEN, prod(self.shape) // self.rows))
 
     @cached_property
     def empty(self) -> Bools:

@@ -20,7 +20,8 @@ from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import DpbayesError
 from dpbayes.jobs.request import Request
 from dpbayes.privacy.guarantee import ApproxDP
-from dpbayes.studio import forecasts, pages
+from dpbayes.report.page import report_html
+from dpbayes.studio import forecasts, pages, risk, simulate
 from dpbayes.studio.desk import Desk, page
 from dpbayes.studio.folder import Folder
 from dpbayes.studio.safety import Guard, Session
@@ -68,10 +69,13 @@ async def _missing(request: HttpRequest, problem: Exception) -> Response:
 
 
 def warm() -> None:
-    """Plan something small, so that the libraries are loaded when the first forecast is asked for."""
+    """Plan and preview something small, so that libraries are loaded when the first page needs them."""
     unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
     columns = tuple(Attribute(name=name, categories=("a", "b")) for name in ("x", "y"))
     schema = Schema(id="warm", unit=unit, records=1000, attributes=columns)
     asked = Request(tables=("x", "y|x"), target=ApproxDP(epsilon=1.0, delta=1e-6))
     with suppress(Exception):  # whatever it is, the page that needs it will say so
-        _ = forecasts.planned(asked, schema, None).expected
+        outlook = forecasts.planned(asked, schema, None)
+        risk.alternatives(asked, outlook)
+        risk.risk(outlook.plan)
+        report_html(simulate.simulated(schema, asked, None))

@@ -12,7 +12,7 @@ from dpbayes.jobs.request import Request
 from dpbayes.privacy.risk import BLIND, Profile, Risk, membership, success
 from dpbayes.studio.forecasts import Outlook, planned, with_epsilon
 
-BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The ε that a request is compared at."""
 
 MANY = 40
