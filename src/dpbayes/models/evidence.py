@@ -11,7 +11,10 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.models.base import Published
 
 SURELY = 2.0
-"""Standard deviations of pure noise that dependence has to exceed: the usual level, fixed before any measurement."""
+"""Standard deviations of pure noise that dependence has to exceed: the usual level.
+
+docs/explanation/models.md says when it was chosen.
+"""
 
 
 def dependence(published: Published, target: str, names: Iterable[str]) -> float:
