@@ -9,6 +9,7 @@ themselves by maximum likelihood, so a table that follows its shape is drawn to 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,16 +39,17 @@ POOLED_CELLS = 10.0
 """The law of all tables of an order counts in each of them like so many cells."""
 
 MOST_POOLED = 20_000
-"""Cells that the common law is learned from; more are thinned evenly."""
+"""Cells that a law is learned from; more are thinned evenly."""
+
+
+BLOCK = 8192
+"""Cells of a large table that are worked on at a time, so that memory does not grow with their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cells:
-    """The cells of a table under each factor: its likelihood, and the posterior mean and mean square of the count."""
+class Factored:
+    """Cells under each factor: its likelihood, and the posterior mean and mean square of the count."""
 
-    shape: Floats
-    center: Floats
-    variance: Floats
     likelihood: Floats
     """Of each factor, relative to the best one."""
     log_best: Floats
@@ -56,11 +58,8 @@ class Cells:
     square: Floats
 
     @classmethod
-    def of(cls, shape: Floats, center: Floats, variance: Floats, most: float = math.inf) -> Cells:
-        """Normal components of variance e·g + (h·e·g)², or exact sums over whole counts where these can be seen.
-
-        Factors that expect more than ``most`` records in a cell, the number of all, are ruled out.
-        """
+    def of(cls, shape: Floats, center: Floats, variance: Floats, most: float) -> Factored:
+        """Normal components of variance e·g + (h·e·g)², or exact sums over whole counts where these can be seen."""
         level = shape[:, None] * FACTORS
         prior = level + (STEP * level) ** 2
         total = np.maximum(prior + variance[:, None], 1e-12)
@@ -75,19 +74,44 @@ class Cells:
         log_likelihood[level > np.maximum(most, shape)[:, None]] = -math.inf
         best = log_likelihood.max(axis=1)
         log_likelihood -= best[:, None]
-        return cls(
-            shape=shape,
-            center=center,
-            variance=variance,
-            likelihood=np.exp(log_likelihood, out=log_likelihood),
-            log_best=best,
-            mean=mean,
-            square=square,
-        )
+        return cls(likelihood=np.exp(log_likelihood, out=log_likelihood), log_best=best, mean=mean, square=square)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """The cells of a table: what the margins say of them, and what the linear law does."""
+
+    shape: Floats
+    center: Floats
+    variance: Floats
+    most: float
+    sample: Factored
+    """All cells, or of a large table as many as ``MOST_POOLED``, thinned evenly."""
+
+    @classmethod
+    def of(cls, shape: Floats, center: Floats, variance: Floats, most: float = math.inf) -> Cells:
+        """Factors that expect more than ``most`` records in a cell, the number of all, are ruled out."""
+        kept = slice(None, None, max(1, -(-shape.size // MOST_POOLED)))
+        sample = Factored.of(shape[kept], center[kept], variance[kept], most)
+        return cls(shape=shape, center=center, variance=variance, most=most, sample=sample)
+
+    @property
+    def thinned(self) -> float:
+        """The share of the cells that are in the sample."""
+        return self.sample.log_best.size / max(self.shape.size, 1)
+
+    def _blocks(self) -> Iterator[tuple[slice, Factored]]:
+        if self.thinned == 1.0:
+            yield slice(None), self.sample
+            return
+        for start in range(0, self.shape.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            yield rows, Factored.of(self.shape[rows], self.center[rows], self.variance[rows], self.most)
 
     def log_evidence(self, weights: Floats) -> float:
         """Logarithm of the likelihood of all cells under a law of factors."""
-        return float((np.log(self.likelihood @ weights) + self.log_best).sum())
+        parts = (part for _, part in self._blocks())
+        return sum(float((np.log(part.likelihood @ weights) + part.log_best).sum()) for part in parts)
 
     def moments(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Posterior mean and variance of the counts, and posterior mean of the level e·g that they came from.
@@ -98,13 +122,15 @@ class Cells:
 
         so a large count speaks for itself, however coarse the grid of factors is.
         """
-        posterior = self.likelihood * weights
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        mean = np.einsum("kj,kj->k", posterior, self.mean)
-        variance = np.einsum("kj,kj->k", posterior, self.square) - mean**2
-        center = self.shape[:, None] * FACTORS
-        width = STEP**2 * center
-        level = np.einsum("kj,kj->k", posterior, center + (self.mean - center) * width / (1 + width))
+        mean, variance, level = (np.empty(self.shape.size) for _ in range(3))
+        for rows, part in self._blocks():
+            posterior = part.likelihood * weights
+            posterior /= posterior.sum(axis=1, keepdims=True)
+            mean[rows] = np.einsum("kj,kj->k", posterior, part.mean)
+            variance[rows] = np.einsum("kj,kj->k", posterior, part.square) - mean[rows] ** 2
+            center = self.shape[rows, None] * FACTORS
+            width = STEP**2 * center
+            level[rows] = np.einsum("kj,kj->k", posterior, center + (part.mean - center) * width / (1 + width))
         return mean, np.maximum(variance, 0.0), level
 
 
@@ -119,7 +145,7 @@ def learned(likelihood: Floats, start: Floats, steps: int, prior: Floats | float
 
 def common_law(tables: list[Cells]) -> Floats:
     """The law of factors of all tables of an order together."""
-    stacked = np.concatenate([table.likelihood for table in tables])
+    stacked = np.concatenate([table.sample.likelihood for table in tables])
     thinned = stacked[:: max(1, -(-stacked.shape[0] // MOST_POOLED))]
     even = np.full(FACTORS.size, 1 / FACTORS.size)
     return learned(thinned, even, POOLED_STEPS, prior=BASE_CELLS * even)
@@ -128,7 +154,7 @@ def common_law(tables: list[Cells]) -> Floats:
 def own_law(table: Cells, common: Floats) -> Floats:
     """The law of factors of one table, helped by the common one."""
     smooth = 0.99 * common + 0.01 / FACTORS.size
-    return learned(table.likelihood, smooth, TABLE_STEPS, prior=POOLED_CELLS * smooth)
+    return learned(table.sample.likelihood, smooth, TABLE_STEPS, prior=POOLED_CELLS * table.thinned * smooth)
 
 
 def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
