@@ -84,7 +84,7 @@ def _commands(place: Path) -> Iterator[list[object]]:
         whose = ["--schema", place / "sides.toml", "--no-ledger"]
         yield ["discover", "categories", place / table, "--column", "place", "--epsilon", 1, "--delta", 1e-9, *whose]
         grid = ["--bins", 2, "--low", 0, "--high", 1]
-        yield ["discover", "edges", place / table, "--column", "side", *grid, "--epsilon", 1e-5, *whose]
+        yield ["discover", "edges", place / table, "--numeric", "--column", "side", *grid, "--epsilon", 1e-5, *whose]
         yield ["schema", "check", place / "sides.toml", place / table]
         yield ["finish", place / "sides.ledger"]
     yield ["synth", place / "model0", "--rows", 50, "--out", place / "synthetic.csv"]

@@ -108,8 +108,8 @@ def _order() -> Row:
             "release": ["release", place / "sides.csv", "--marginal", "side", "--mechanism", "laplace", *common],
             "fit": ["fit", "naive-bayes", place / "sides.csv", "--target", "side", "--out", place / "m", *common],
             "discover": ["discover", "categories", place / "sides.csv", "--column", "side", *common, "--delta", 1e-6],
-            "discover edges": ["discover", "edges", place / "sides.csv", "--column", "side", "--bins", 2, "--low", 0,
-                               "--high", 1, *common],
+            "discover edges": ["discover", "edges", place / "sides.csv", "--numeric", "--column", "side", "--bins", 2,
+                               "--low", 0, "--high", 1, *common],
             "wide": ["wide", "open", place / "sides.csv", "--marginal", "side", "--state", place / "w", *common,
                      "--delta", 1e-6],
         }  # fmt: skip

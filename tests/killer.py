@@ -69,8 +69,8 @@ COMMANDS = {
     "wide": ["wide", "open", "people.csv", *PAID, "--delta", "1e-6", "--marginal", "sex,job", "--state", "people.wide"],
     "categories": ["discover", "categories", "people.csv", *PAID, "--delta", "1e-8", "--column", "job",
                    "--out", "published"],
-    "edges": ["discover", "edges", "people.csv", *PAID, "--column", "age", "--bins", "3", "--low", "0", "--high", "99",
-              "--out", "published"],
+    "edges": ["discover", "edges", "people.csv", *PAID, "--numeric", "--column", "age", "--bins", "3", "--low", "0",
+              "--high", "99", "--out", "published"],
 }  # fmt: skip
 
 
