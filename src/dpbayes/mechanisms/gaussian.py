@@ -145,7 +145,7 @@ class Gaussian:
         return self._loss().pld(interval) if self.exact else self._bound().pld(interval)
 
     def gdp(self) -> tuple[float, float]:
-        """(μ, δ₀): a Gaussian of shift μ covers the loss, but for a chance δ₀. μ = Δ₂/√(σ² − r²) beyond σ = 300
+        """(μ, δ₀): a Gaussian of shift μ covers the loss, except with probability δ₀. μ = Δ₂/√(σ² − r²) beyond σ = 300
 
         and for more rows per person, with r = 1.5 and δ₀ = 10·Δ₁·exp(−2π²r²)/(1 − δ_μ(0)); else the least μ, which is
         (Δ₂/σ)·(1 + Δ₂⁻²/24σ²) to within a hundredth of the correction.

@@ -44,8 +44,8 @@ LARGEST_PURE = 300.0
 class AdaptiveDP:
     """(ε, δ)-differential privacy of a whole interaction, enforced by running sums that adaptivity cannot break.
 
-    ``gaussian``: a charge is covered by a Gaussian of shift μ, but for a chance δ₀, or it is pure ε₀. The ``menu``
-    lists pairs of a pure ε and a shift; Σε₀ and √Σμ² have to stay within one of them, and Σδ₀ below ``slack``.
+    ``gaussian``: a charge is covered by a Gaussian of shift μ, except with probability δ₀, or it is pure ε₀. The
+    ``menu`` lists pairs of a pure ε and a shift; Σε₀ and √Σμ² have to stay within one of them, and Σδ₀ below ``slack``.
     ``renyi``: the divergences at one ``order`` add up, or the pure ε₀. Rule, slack and order are fixed when the limit
     is set. Releases that are charged together were fixed together, so they are priced by their exact composition where
     that is cheaper.

@@ -37,7 +37,7 @@ def total(charges: list[Used]) -> Used:
 
 
 def bounded(mechanism: Priced) -> bool:
-    """Whether it is pure, perhaps but for a chance, or a bundle with something pure in it."""
+    """Whether it is pure, perhaps except with a small probability, or a bundle with something pure in it."""
     if (together := getattr(mechanism, "together", None)) is not None:
         return any(bounded(inner) for inner, _ in together)
     return math.isfinite(_but_for(mechanism)[0].renyi(math.inf))
