@@ -192,7 +192,7 @@ class Cost:
 
     @property
     def shift(self) -> tuple[float, float]:
-        """(√Σμ², Σδ₀): the Gaussian shift that covers all releases except with probability Σδ₀; infinite where one has none.
+        """(√Σμ², Σδ₀): the Gaussian shift that covers all releases except with probability Σδ₀; infinite if there is none.
 
         Symbols: μ and δ₀ of each release.
         Source: docs/explanation/proofs/adaptive.md, theorem 1.
@@ -280,7 +280,7 @@ def _parameters(mechanism: Priced) -> str:
 
 @lru_cache(maxsize=2**16)
 def _shift(mechanism: Priced) -> tuple[float, float]:
-    """(μ, δ₀) of one release: what it says itself (``gdp``), or that of its pure ε, perhaps except with a small probability."""
+    """(μ, δ₀) of one release: what it says itself (``gdp``), or that of its pure ε."""
     if (covered := getattr(mechanism, "gdp", None)) is not None:
         mu, betrayed = covered()
         return float(mu), float(betrayed)
