@@ -192,7 +192,7 @@ class Cost:
 
     @property
     def shift(self) -> tuple[float, float]:
-        """(√Σμ², Σδ₀): the Gaussian shift that covers all releases except with probability Σδ₀; infinite if there is none.
+        """(√Σμ², Σδ₀): the Gaussian shift that covers all releases, except with probability Σδ₀; infinite if none does.
 
         Symbols: μ and δ₀ of each release.
         Source: docs/explanation/proofs/adaptive.md, theorem 1.
