@@ -86,7 +86,7 @@ UV ?= uv
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-annotate --custom-compile-command "make lock" pyproject.toml
 lock: ## compile the locks again (needs uv): the run-time first, and the others agree with it
-	$(COMPILE) --group build --output-file requirements.lock
+	$(COMPILE) --group build --extra studio --output-file requirements.lock
 	$(COMPILE) --all-extras --group dev --constraints requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --all-extras --group dev --group peers --constraints requirements-dev.lock \
 	  --output-file requirements-peers.lock
