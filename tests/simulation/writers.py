@@ -55,7 +55,7 @@ JOBS: dict[str, tuple[str, Any, Callable[[str], Any]]] = {
     "categories": ("approximate", APPROX, lambda _: Categories(column="job")),
     "wide": ("approximate", APPROX, lambda state: Wide(marginal="sex,job", state=state)),  # type: ignore[arg-type]
     "tables, laplace": ("pure", PureDP(epsilon=1.0), lambda _: Tables("sex", mechanism="laplace")),
-    "edges": ("pure", PureDP(epsilon=1.0), lambda _: Edges(column="age", quantiles=QUANTILES)),
+    "edges": ("pure", PureDP(epsilon=1.0), lambda _: Edges(column="age", quantiles=QUANTILES, numeric=True)),
     "fit, tempered": ("pure", PureDP(epsilon=1.0), lambda _: Fit(model=NaiveBayes(target="job"), tempered=True)),
     "posterior": (
         "pure",
