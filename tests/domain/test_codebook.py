@@ -94,7 +94,9 @@ def test_ddi_in_any_name_space(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["sav", "dta"])
 def test_value_labels_of_spss_and_stata_without_reading_rows(suffix: str, tmp_path: Path) -> None:
-    pandas, pyreadstat = pytest.importorskip("pandas"), pytest.importorskip("pyreadstat")
+    import pandas
+    import pyreadstat
+
     path = tmp_path / f"survey.{suffix}"
     frame = pandas.DataFrame({"sex": [1, 2, 2], "age": [30, 40, 50]})
     write = pyreadstat.write_sav if suffix == "sav" else pyreadstat.write_dta
