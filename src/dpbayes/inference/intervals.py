@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpbayes._checks import Floats
+from dpbayes._normal import quantile
 from dpbayes.inference.mixture import FACTORS, STEP, Cells
 
 SAME_DATA = 0.9
@@ -60,7 +60,7 @@ class Spread:
 
 def symmetric(y: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
     """The interval y ± z·√V(θ), solved for θ."""
-    z = float(ndtri(0.5 + level / 2))
+    z = quantile(0.5 + level / 2)
     return spread.end(y, z), spread.end(y, -z)
 
 
@@ -70,7 +70,7 @@ def reach(level: float) -> float:
     >>> round(reach(0.95), 3)
     2.005
     """
-    return float(ndtri(1 - (1 - level) * SAME_DATA / 2))
+    return quantile(1 - (1 - level) * SAME_DATA / 2)
 
 
 def assisted(cells: Cells, law: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
@@ -127,7 +127,7 @@ def _ends(y: Floats, spread: Spread, density: _Predictive, alpha: float) -> tupl
     def outermost(tails: Floats, upper: bool) -> Floats:
         end = theta = margin = np.empty(0)
         for step, tail in enumerate(tails):
-            low, high = float(ndtri(alpha * (1 - tail))), float(ndtri(1 - alpha * tail))
+            low, high = quantile(alpha * (1 - tail)), quantile(1 - alpha * tail)
             near, far = (low, high) if upper else (high, low)
             last_theta, last_margin = theta, margin
             theta = spread.end(y, near)
@@ -160,7 +160,7 @@ def ratio(
     Source: [Fieller54]; docs/explanation/proofs/residual-basis.md.
     Adjacency: none, this is post-processing.
     """
-    z2 = float(ndtri(0.5 + level / 2)) ** 2
+    z2 = quantile(0.5 + level / 2) ** 2
     lead = whole**2 - z2 * whole_variance + z2 * sampled
     half = part * whole - z2 * covariance + z2 * np.asarray(sampled) / 2
     last = part**2 - z2 * variance

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from dpbayes._checks import Floats
 
@@ -25,6 +24,8 @@ FACTORS = np.concatenate([[0.0], np.exp(np.arange(np.log(1e-3), np.log(1e3) + ST
 
 WHOLE = 64
 """Where counts below this matter and the noise does not hide that they are whole, they are summed one by one."""
+
+LOG_FACTORIALS = np.array([math.lgamma(count + 1.0) for count in range(WHOLE)])
 
 FINE_VARIANCE = 10.0
 """Below this variance of the noise whole numbers are told apart."""
@@ -167,7 +168,7 @@ def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Flo
         own = bins == each
         level = np.exp(each * 0.05) * FACTORS[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_law = np.where(level > 0, counts * np.log(level) - level - gammaln(counts + 1), -np.inf)
+            log_law = np.where(level > 0, counts * np.log(level) - level - LOG_FACTORIALS, -np.inf)
         log_law[:, 0] = -level[:, 0]
         law = np.exp(log_law)
         total = np.maximum(near[own] @ law.T, 1e-300)
