@@ -136,10 +136,13 @@ class Cells:
 
 
 def learned(likelihood: Floats, start: Floats, steps: int, prior: Floats | float = 0.0) -> Floats:
-    """The law of factors that makes the cells most likely, by expectation and maximisation."""
+    """The law of factors that makes the cells most likely, by expectation and maximisation.
+
+    einsum, because matrices of this size are too small for the threads of a matrix product: these would mostly wait.
+    """
     weights = start
     for _ in range(steps):
-        weights = weights * (likelihood.T @ (1 / (likelihood @ weights))) + prior
+        weights = weights * np.einsum("kj,k->j", likelihood, 1 / np.einsum("kj,j->k", likelihood, weights)) + prior
         weights = weights / weights.sum()
     return weights
 
