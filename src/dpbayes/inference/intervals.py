@@ -190,7 +190,8 @@ def _gathered(law: Floats) -> tuple[Floats, Floats]:
 def _outermost(sides: Sequence[tuple[float, float]], y: Floats, spread: Spread, density: _Predictive) -> Floats:
     """The outermost θ at which the region stops holding y, between the last that does not and the first that does."""
     end, own = np.empty(y.size), density.log_density(y)
-    cells, found = np.arange(y.size), np.zeros(y.size, dtype=bool)
+    cells: Ints = np.arange(y.size)
+    found = np.zeros(y.size, dtype=bool)
     beyond = missing = np.empty(0)
     for place, (near, far) in enumerate(sides):
         theta = spread.end(y, near)
@@ -204,7 +205,8 @@ def _outermost(sides: Sequence[tuple[float, float]], y: Floats, spread: Spread, 
         found |= new
         if 2 * np.count_nonzero(found) > found.size:  # go on with the others only
             left = np.flatnonzero(~found)
-            cells, y, own, theta, margin, found = (each[left] for each in (cells, y, own, theta, margin, found))
+            y, own, theta, margin = (each[left] for each in (y, own, theta, margin))
+            cells, found = cells[left], found[left]
             spread, density = spread.take(left), density.take(left)
         beyond, missing = theta, margin
     end[cells[~found]] = beyond[~found]

@@ -43,8 +43,8 @@ MOST_POOLED = 20_000
 """Cells that a law is learned from; more are thinned evenly."""
 
 
-BLOCK = 8192
-"""Cells of a large table that are worked on at a time, so that memory does not grow with their number."""
+BLOCK = 2048
+"""Cells of a large table that are worked on at a time: memory does not grow with their number, and caches serve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,17 +62,27 @@ class Factored:
     def of(cls, shape: Floats, center: Floats, variance: Floats, most: float) -> Factored:
         """Normal components of variance e·g + (h·e·g)², or exact sums over whole counts where these can be seen."""
         level = shape[:, None] * FACTORS
-        prior = level + (STEP * level) ** 2
-        total = np.maximum(prior + variance[:, None], 1e-12)
+        prior = np.square(STEP * level)
+        prior += level
+        total = prior + variance[:, None]
+        np.maximum(total, 1e-12, out=total)
         gap = center[:, None] - level
-        log_likelihood = -0.5 * (gap**2 / total + np.log(total))
-        mean = np.maximum(level + gap * prior / total, 0.0)
-        square = mean**2 + prior * variance[:, None] / total
+        prior /= total  # how far the mean goes from the level to the center
+        mean = gap * prior
+        mean += level
+        np.maximum(mean, 0.0, out=mean)
+        square = np.multiply(prior, variance[:, None], out=prior)
+        square += np.square(mean)
+        log_likelihood = np.square(gap, out=gap)
+        log_likelihood /= total
+        log_likelihood += np.log(total, out=total)
+        log_likelihood *= -0.5
         fine = (variance > 0) & (variance < FINE_VARIANCE) & (center + 6 * np.sqrt(variance) < WHOLE)
         if fine.any():
             found = _whole(shape[fine], center[fine], variance[fine])
             log_likelihood[fine], mean[fine], square[fine] = found
-        log_likelihood[level > np.maximum(most, shape)[:, None]] = -math.inf
+        if shape.size and shape.max() * FACTORS[-1] > most:
+            log_likelihood[level > np.maximum(most, shape)[:, None]] = -math.inf
         best = log_likelihood.max(axis=1)
         log_likelihood -= best[:, None]
         return cls(likelihood=np.exp(log_likelihood, out=log_likelihood), log_best=best, mean=mean, square=square)
@@ -131,7 +141,12 @@ class Cells:
             variance[rows] = np.einsum("kj,kj->k", posterior, part.square) - mean[rows] ** 2
             center = self.shape[rows, None] * FACTORS
             width = STEP**2 * center
-            level[rows] = np.einsum("kj,kj->k", posterior, center + (part.mean - center) * width / (1 + width))
+            pulled = part.mean - center
+            pulled *= width
+            width += 1
+            pulled /= width
+            pulled += center
+            level[rows] = np.einsum("kj,kj->k", posterior, pulled)
         return mean, np.maximum(variance, 0.0), level
 
 
