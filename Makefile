@@ -1,6 +1,7 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow test-oldest audit check bench peers reproduce docs lock audit-deps clean
+.PHONY: help setup setup-run demo test test-slow test-oldest audit check bench peers synthetic-peers reproduce docs lock
+.PHONY: audit-deps clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -84,6 +85,14 @@ peers: setup ## add other libraries of the field to .venv, for the benchmarks
 	else \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock ; \
 	fi
+
+SYNTHETIC_PEERS := out/peers
+synthetic-peers: ## environments with other makers of synthetic records, for `python -m benchmarks synthetic_peers`
+	@for each in opendp dpmm; do \
+	  $(PYTHON) -m venv $(SYNTHETIC_PEERS)/$$each && \
+	  $(SYNTHETIC_PEERS)/$$each/bin/python -m pip install --quiet --upgrade "pip>=25.1" && \
+	  $(SYNTHETIC_PEERS)/$$each/bin/python -m pip install --quiet --group synthetic-$$each || exit 1; \
+	done
 
 reproduce: setup ## every figure and table of the papers, and the page of claims (about 20 minutes; QUICK=1 for a few)
 	$(BIN)/python -m experiments $(if $(QUICK),--quick)
