@@ -32,6 +32,10 @@ def synth_command(
     rows: Annotated[int, typer.Option(help="How many records; any number is free.")],
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     seed: Annotated[int | None, typer.Option(help="Repeatable records; harmless, for the model is public.")] = None,
+    sets: Annotated[
+        int | None,
+        typer.Option(help="This many sets, in files numbered from 1: their differences tell how sure a number is."),
+    ] = None,
     independent: Annotated[
         bool, typer.Option("--independent", help="Independent records, instead of ones spread evenly over the model.")
     ] = False,
@@ -91,6 +95,12 @@ def synth_command(
             found = Published.of(curator.release(asked, out=published, estimates=published is not None))
         for warning in caught:
             tell(f"dpbayes: {warning.message}", err=True)
+    if sets is not None:
+        if croissant or report or as_json:
+            raise InvalidArgument("synth: --croissant, --report and --json go with one set, not with --sets.")
+        _several(_model(found), rows, sets, seed, out)
+        tell(f"Wrote {sets} sets of {rows:,} records to {_numbered(out, 1, sets)} and so on. {found.statement()}")
+        return
     made = synthetic_table(_model(found), rows, rng=np.random.default_rng(seed), even=not independent)
     write_table(made, out)
     if fidelity_page is not None:
@@ -123,3 +133,20 @@ def _model(found: Published) -> Model:
     if "model" in found.releases[0].job:
         return built(found.releases)
     return Histogram(attributes=distribution(found.tables).marginal.of).build(found)
+
+
+def _several(model: Model, rows: int, sets: int, seed: int | None, out: Path) -> None:
+    """Sets from as many models, each in a file of its own."""
+    from dpbayes.models.latent import LatentModel
+    from dpbayes.models.several import Several
+
+    if not isinstance(model, LatentModel):
+        raise InvalidArgument("synth: --sets needs a release for synthetic records of a whole table.")
+    made = Several.of(model, sets).tables(rows, rng=np.random.default_rng(seed))
+    for number, table in enumerate(made, start=1):
+        write_table(table, _numbered(out, number, sets))
+
+
+def _numbered(path: Path, number: int, most: int) -> Path:
+    """records.csv becomes records-01.csv, records-02.csv, …"""
+    return path.with_stem(f"{path.stem}-{number:0{len(str(most))}d}")
