@@ -114,9 +114,10 @@ def combine(
 ) -> Combined:
     """Join what each set gave: one number a set, or a row of numbers a set.
 
-    T = (1 + 1/m)·b, or (1 + 1/m)·b − v̄ with the variances that each set states for itself (at least b/m)
+    T = B = (1 + 1/m)·b, or B − v̄ with the variances that each set states for itself (at least b/m)
+    ν = (m − 1)·(1 − v̄/B)², the degrees of freedom of Student's law (at least 1)
     Symbols: m sets, b the variance between them, v̄ the mean of the stated variances.
-    Source: [RRR03] for −v̄; docs/explanation/synthetic.md, several synthetic sets.
+    Source: [RRR03] for −v̄ and ν; docs/explanation/synthetic.md, several synthetic sets.
     Adjacency: none, this is post-processing.
 
     With ``variances`` the interval is about the private table. Without, sampling of the sets stays part of the error:
@@ -133,11 +134,14 @@ def combine(
     sets = len(each)
     between = each.var(axis=0, ddof=1)
     total = (1.0 + 1.0 / sets) * between
+    freedom = np.full(np.shape(between), sets - 1.0)
     if variances is not None:
         within = np.asarray(variances, dtype=np.float64)
         if within.shape != each.shape or not (np.isfinite(within).all() and (within >= 0).all()):
             raise InvalidArgument("combine: expected a variance that is not negative for each estimate.")
+        ratio = np.divide(within.mean(axis=0), total, out=np.ones_like(total), where=total > 0)
+        freedom = np.maximum(freedom * np.maximum(1.0 - ratio, 0.0) ** 2, 1.0)
         total = np.maximum(total - within.mean(axis=0), between / sets)
     values, errors = each.mean(axis=0), np.sqrt(total)
-    half = float(stdtrit(sets - 1, 0.5 + level / 2)) * errors
+    half = stdtrit(freedom, 0.5 + level / 2) * errors
     return Combined(values=values, errors=errors, lower=values - half, upper=values + half, level=level)
