@@ -15,9 +15,7 @@ HEAVY = (
     "polars",
     "pyarrow.compute",
     "pyspark",
-    "scipy.optimize",
-    "scipy.signal",
-    "scipy.stats",
+    "scipy",
     "sklearn",
     "sqlalchemy",
 )

@@ -1,4 +1,4 @@
-"""Privacy loss distributions that are made for dp-accounting: pessimistic, and no more than needed."""
+"""Privacy loss distributions: pessimistic, and no more than needed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpbayes.privacy.convolution import compose
 from dpbayes.privacy.pld import (
     Pld,
     _largest_convex_below,
     accounted,
-    compose,
     epsilon_of,
     from_atoms,
     from_masses,

@@ -13,10 +13,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes._normal import quantile
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.intervals import ratio
 from dpbayes.inference.question import OWNER, Atom, Condition, Node, read
@@ -68,7 +68,7 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
     value = asked.value(tree)
     mean, covariance = asked.moments(target)
     estimate = float(value.compute(mean[None])[0])
-    z = float(ndtri(0.5 + level / 2))
+    z = quantile(0.5 + level / 2)
     method: Literal["normal", "fieller", "draws"] = "draws"
     if isinstance(tree, Atom) and value.linear is None:
         method = "fieller"

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
@@ -109,6 +108,23 @@ def optimum(sizes: Sizes, wanted: Sequence[Axes], *, exact: Sequence[Axes] = (()
     return _Problem(sizes, tables, "gaussian", exact)._least(np.full(len(tables), 1 / len(tables)))
 
 
+class _Sparse:
+    """A matrix of few entries, and its products with vectors."""
+
+    def __init__(self, entries: Sequence[tuple[int, int, float]], shape: tuple[int, int]) -> None:
+        rows, columns, values = zip(*entries, strict=True)
+        self.rows, self.columns = np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+        self.values, self.shape = np.array(values, dtype=np.float64), shape
+
+    def of(self, vector: Floats) -> Floats:
+        """The matrix times a vector."""
+        return np.asarray(np.bincount(self.rows, self.values * vector[self.columns], self.shape[0]), dtype=np.float64)
+
+    def turned(self, vector: Floats) -> Floats:
+        """The transposed matrix times a vector."""
+        return np.asarray(np.bincount(self.columns, self.values * vector[self.rows], self.shape[1]), dtype=np.float64)
+
+
 class _Problem:
     """The wanted tables, the tables that may be measured, and how each residual matters to each of them."""
 
@@ -122,15 +138,14 @@ class _Problem:
             raise InvalidArgument(f"{OWNER}: everything that is wanted is public already. There is nothing to measure.")
         place = {axes: number for number, axes in enumerate(self.parts)}
 
-        def matrix(tables: list[Axes], value: str) -> csr_array:
+        def matrix(tables: list[Axes], value: str) -> _Sparse:
             entries = [
                 (row, place[part], self._entry(axes, part, value, groups[row] if groups and value == "need" else ()))
                 for row, axes in enumerate(tables)
                 for part in subsets(axes)
                 if part in place
             ]
-            rows, columns, data = zip(*entries, strict=True)  # some part is unknown, so there is an entry
-            return csr_array((data, (rows, columns)), shape=(len(tables), len(self.parts)))
+            return _Sparse(entries, (len(tables), len(self.parts)))  # some part is unknown, so there is an entry
 
         self.reach = matrix(self.parts, "reach")
         self.need = matrix(wanted, "need")
@@ -151,8 +166,8 @@ class _Problem:
     def variances(self, shares: Floats) -> Floats:
         """Of a cell of each wanted table."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            inverse = 1 / (self.reach.T @ self._precision(shares))
-            return np.asarray(self.need @ np.where(self.cost > 0, inverse, 0.0))
+            inverse = 1 / self.reach.turned(self._precision(shares))
+            return self.need.of(np.where(self.cost > 0, inverse, 0.0))
 
     def split(self, weights: Floats) -> Split:
         """The best split for weights that add up to one."""
@@ -199,10 +214,10 @@ class _Problem:
 
     def _descend(self, weights: Floats, shares: Floats, steps: int) -> Floats:
         """Repeat p ← p·√g (Gaussian) or q ← q·(q·g)^⅓ (Laplace), each exact in one step for separate tables."""
-        need = self.need.T @ weights
+        need = self.need.turned(weights)
         for _ in range(steps):
-            tau = self.reach.T @ self._precision(shares)
-            pull = self.reach @ np.where(need > 0, need / np.maximum(tau, 1e-300) ** 2, 0.0)
+            tau = self.reach.turned(self._precision(shares))
+            pull = self.reach.of(np.where(need > 0, need / np.maximum(tau, 1e-300) ** 2, 0.0))
             if self.kind == "gaussian":
                 value, slope = float(shares @ pull), pull
                 shares = shares * np.sqrt(pull)
@@ -244,7 +259,7 @@ class _Problem:
         Source: [ResidualPlanner], the sum of variances; docs/explanation/proofs/residual-basis.md.
         Adjacency: add/remove; the number of records is left out where it is public.
         """
-        return float(np.sqrt((self.need.T @ weights) * self.cost).sum() ** 2)
+        return float(np.sqrt(self.need.turned(weights) * self.cost).sum() ** 2)
 
     def _described(self, shares: Floats, value: Callable[[Floats], float], optimum: float) -> Split:
         measured = {axes: float(share) for axes, share in zip(self.parts, shares, strict=True) if share > 0}

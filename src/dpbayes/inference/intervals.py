@@ -7,12 +7,13 @@ to make the interval short where a prior expects θ; a wrong prior makes it long
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
-from dpbayes._checks import Floats
+from dpbayes._checks import Floats, Ints
+from dpbayes._normal import quantile
 from dpbayes.inference.mixture import FACTORS, STEP, Cells
 
 SAME_DATA = 0.9
@@ -26,6 +27,18 @@ RELEVANT = 1e-3
 
 WIDER = 2
 """So many neighbouring factors are taken together: the regions need no fine prior."""
+
+BLOCK = 4096
+"""Cells that are worked on at a time: what is known of them stays in the cache of a processor."""
+
+MANY = 50_000
+"""From so many cells on, those with the same estimate and nearly the same expectation share their intervals."""
+
+FINE = 128
+"""Expectations of such cells lie between points of a grid with so many steps for each unit of the logarithm."""
+
+SAME = 1e-6
+"""Estimates whose difference is so near to a whole number, and variances so near to each other, are taken as that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,14 +66,14 @@ class Spread:
         root = np.sqrt(np.maximum(half**2 - lead * (y**2 - z**2 * self.constant), 0.0))
         return np.asarray((half - np.sign(z) * root) / lead)
 
-    def take(self, rows: slice) -> Spread:
+    def take(self, rows: slice | Ints) -> Spread:
         """The same for some of the cells."""
         return Spread(constant=self.constant[rows], linear=self.linear, square=self.square)
 
 
 def symmetric(y: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
     """The interval y ± z·√V(θ), solved for θ."""
-    z = float(ndtri(0.5 + level / 2))
+    z = quantile(0.5 + level / 2)
     return spread.end(y, z), spread.end(y, -z)
 
 
@@ -70,7 +83,7 @@ def reach(level: float) -> float:
     >>> round(reach(0.95), 3)
     2.005
     """
-    return float(ndtri(1 - (1 - level) * SAME_DATA / 2))
+    return quantile(1 - (1 - level) * SAME_DATA / 2)
 
 
 def assisted(cells: Cells, law: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
@@ -82,35 +95,89 @@ def assisted(cells: Cells, law: Floats, spread: Spread, level: float) -> tuple[F
     Source: [Pratt61]; [YuHoff18] section 2.
     Adjacency: none, this is post-processing.
     """
-    alpha = (1 - level) * SAME_DATA
-    lower, upper = np.empty(cells.center.size), np.empty(cells.center.size)
-    for start in range(0, lower.size, 4096):
-        rows = slice(start, start + 4096)
-        density = _Predictive(cells, law, rows)
-        lower[rows], upper[rows] = _ends(cells.center[rows], spread.take(rows), density, alpha)
-    return lower, upper
+    regions = _Regions(law, (1 - level) * SAME_DATA)
+    alike = _alike(cells, spread) if cells.center.size >= MANY else None
+    if alike is None:
+        return regions.ends(cells.center, cells.shape, cells.variance, spread)
+    center, shape, below, above = alike
+    same = Spread(constant=np.full(center.size, spread.constant[0]), linear=spread.linear, square=spread.square)
+    lower, upper = regions.ends(center, shape, np.full(center.size, cells.variance[0]), same)
+    return np.minimum(lower[below], lower[above]), np.maximum(upper[below], upper[above])
 
 
-class _Predictive:
-    """The law of the estimates of cells under the prior, before they were seen."""
+def _alike(cells: Cells, spread: Spread) -> tuple[Floats, Floats, Ints, Ints] | None:
+    """Estimates and expectations on a grid, and for each cell the two points of the grid around its expectation.
 
-    def __init__(self, cells: Cells, law: Floats, rows: slice) -> None:
+    For tables of one variance whose estimates differ by whole numbers; None for others. A cell then gets the hull of
+    two intervals. Each of them covers with probability 1 − α, as it does under any prior, so the hull does too. It
+    also holds the interval for the cell's own expectation, as long as the ends move one way from point to point.
+    """
+    steps = cells.center - cells.center[0]
+    estimate = np.rint(steps)
+    uneven = max(float(np.ptp(each)) for each in (cells.variance, spread.constant))
+    if np.abs(steps - estimate).max() > SAME or uneven > SAME * float(cells.variance[0]):
+        return None
+    expected = np.floor(np.log(np.maximum(cells.shape, 1e-12)) * FINE)
+    low, least = float(expected.min()), float(estimate.min())
+    width = float(expected.max()) - low + 2
+    kinds, of_cell = np.unique((estimate - least) * width + (expected - low), return_inverse=True)
+    points, place = np.unique(np.concatenate([kinds, kinds + 1]), return_inverse=True)
+    if points.size > cells.center.size // 2:
+        return None
+    center = cells.center[0] + least + points // width
+    shape = np.exp((points % width + low) / FINE)
+    return center, shape, place[: kinds.size][of_cell], place[kinds.size :][of_cell]
+
+
+class _Regions:
+    """The regions that a prior prefers, and the intervals that follow from them."""
+
+    def __init__(self, law: Floats, alpha: float) -> None:
         weights, factors = _gathered(law)
         kept = weights > RELEVANT * weights.max()
-        self.level = cells.shape[rows, None] * factors[kept]
-        spread = self.level + (WIDER * STEP * self.level) ** 2 + np.maximum(cells.variance[rows, None], 1e-12)
-        self.weight = np.log(weights[kept]) - 0.5 * np.log(spread)
-        self.precision = -0.5 / spread
+        self.weight, self.factor = np.log(weights[kept])[:, None], factors[kept][:, None]
+        ends = [(quantile(alpha * (1 - tail)), quantile(1 - alpha * tail)) for tail in TAILS.tolist()]
+        self.upper, self.lower = ends[::-1], [(high, low) for low, high in ends]
+        """For ends of intervals: the end of a region that lies at y, and its other end, outermost regions first."""
+
+    def ends(self, y: Floats, shape: Floats, variance: Floats, spread: Spread) -> tuple[Floats, Floats]:
+        """Lower and upper ends, cell by cell."""
+        lower, upper = np.empty(y.size), np.empty(y.size)
+        for start in range(0, y.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            density = _Predictive.of(self, shape[rows], variance[rows])
+            for end, sides in ((lower, self.lower), (upper, self.upper)):
+                end[rows] = _outermost(sides, y[rows], spread.take(rows), density)
+        return lower, upper
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Predictive:
+    """The law of the estimates of cells under the prior, before they were seen: a column for each cell."""
+
+    level: Floats
+    precision: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, regions: _Regions, shape: Floats, variance: Floats) -> _Predictive:
+        level = regions.factor * shape
+        spread = level + (WIDER * STEP * level) ** 2 + np.maximum(variance, 1e-12)
+        return cls(level, -0.5 / spread, regions.weight - 0.5 * np.log(spread))
+
+    def take(self, cells: Ints) -> _Predictive:
+        """That of some of the cells."""
+        return _Predictive(*(each.take(cells, axis=1) for each in (self.level, self.precision, self.weight)))
 
     def log_density(self, y: Floats) -> Floats:
         """Up to a constant."""
-        terms = y[:, None] - self.level
+        terms = y - self.level
         np.square(terms, out=terms)
         terms *= self.precision
         terms += self.weight
-        top = terms.max(axis=1)
-        terms -= top[:, None]
-        return np.asarray(top + np.log(np.exp(terms, out=terms).sum(axis=1)))
+        top = terms.max(axis=0)
+        terms -= top
+        return np.asarray(top + np.log(np.exp(terms, out=terms).sum(axis=0)))
 
 
 def _gathered(law: Floats) -> tuple[Floats, Floats]:
@@ -120,28 +187,30 @@ def _gathered(law: Floats) -> tuple[Floats, Floats]:
     return weights, np.add.reduceat(law * FACTORS, starts) / np.maximum(weights, 1e-300)
 
 
-def _ends(y: Floats, spread: Spread, density: _Predictive, alpha: float) -> tuple[Floats, Floats]:
-    """Lower and upper ends: the outermost θ at which the region stops holding y."""
-    own = density.log_density(y)
-
-    def outermost(tails: Floats, upper: bool) -> Floats:
-        end = theta = margin = np.empty(0)
-        for step, tail in enumerate(tails):
-            low, high = float(ndtri(alpha * (1 - tail))), float(ndtri(1 - alpha * tail))
-            near, far = (low, high) if upper else (high, low)
-            last_theta, last_margin = theta, margin
-            theta = spread.end(y, near)
-            beyond = density.log_density(theta + np.sqrt(spread.at(theta)) * far)
-            margin = beyond + far**2 / 2 - own - near**2 / 2
-            if step == 0:
-                end = theta
-                continue
-            left = (last_margin > 0) & (margin <= 0)
-            part = np.where(left, last_margin / np.where(left, last_margin - margin, 1.0), 0.0)
-            end = np.where(left, last_theta + part * (theta - last_theta), np.where(margin > 0, theta, end))
-        return end
-
-    return outermost(TAILS[::-1], upper=False), outermost(TAILS, upper=True)
+def _outermost(sides: Sequence[tuple[float, float]], y: Floats, spread: Spread, density: _Predictive) -> Floats:
+    """The outermost θ at which the region stops holding y, between the last that does not and the first that does."""
+    end, own = np.empty(y.size), density.log_density(y)
+    cells: Ints = np.arange(y.size)
+    found = np.zeros(y.size, dtype=bool)
+    beyond = missing = np.empty(0)
+    for place, (near, far) in enumerate(sides):
+        theta = spread.end(y, near)
+        margin = density.log_density(theta + np.sqrt(spread.at(theta)) * far) + far**2 / 2 - own - near**2 / 2
+        new = (margin > 0) & ~found
+        if place == 0:
+            end[cells[new]] = theta[new]
+        else:
+            part = margin[new] / (margin[new] - missing[new])
+            end[cells[new]] = theta[new] + part * (beyond[new] - theta[new])
+        found |= new
+        if 2 * np.count_nonzero(found) > found.size:  # go on with the others only
+            left = np.flatnonzero(~found)
+            y, own, theta, margin = (each[left] for each in (y, own, theta, margin))
+            cells, found = cells[left], found[left]
+            spread, density = spread.take(left), density.take(left)
+        beyond, missing = theta, margin
+    end[cells[~found]] = beyond[~found]
+    return end
 
 
 def ratio(
@@ -160,7 +229,7 @@ def ratio(
     Source: [Fieller54]; docs/explanation/proofs/residual-basis.md.
     Adjacency: none, this is post-processing.
     """
-    z2 = float(ndtri(0.5 + level / 2)) ** 2
+    z2 = quantile(0.5 + level / 2) ** 2
     lead = whole**2 - z2 * whole_variance + z2 * sampled
     half = part * whole - z2 * covariance + z2 * np.asarray(sampled) / 2
     last = part**2 - z2 * variance

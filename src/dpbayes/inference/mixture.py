@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from dpbayes._checks import Floats
 
@@ -25,6 +24,8 @@ FACTORS = np.concatenate([[0.0], np.exp(np.arange(np.log(1e-3), np.log(1e3) + ST
 
 WHOLE = 64
 """Where counts below this matter and the noise does not hide that they are whole, they are summed one by one."""
+
+LOG_FACTORIALS = np.array([math.lgamma(count + 1.0) for count in range(WHOLE)])
 
 FINE_VARIANCE = 10.0
 """Below this variance of the noise whole numbers are told apart."""
@@ -42,8 +43,8 @@ MOST_POOLED = 20_000
 """Cells that a law is learned from; more are thinned evenly."""
 
 
-BLOCK = 8192
-"""Cells of a large table that are worked on at a time, so that memory does not grow with their number."""
+BLOCK = 2048
+"""Cells of a large table that are worked on at a time: memory does not grow with their number, and caches serve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,17 +62,27 @@ class Factored:
     def of(cls, shape: Floats, center: Floats, variance: Floats, most: float) -> Factored:
         """Normal components of variance e·g + (h·e·g)², or exact sums over whole counts where these can be seen."""
         level = shape[:, None] * FACTORS
-        prior = level + (STEP * level) ** 2
-        total = np.maximum(prior + variance[:, None], 1e-12)
+        prior = np.square(STEP * level)
+        prior += level
+        total = prior + variance[:, None]
+        np.maximum(total, 1e-12, out=total)
         gap = center[:, None] - level
-        log_likelihood = -0.5 * (gap**2 / total + np.log(total))
-        mean = np.maximum(level + gap * prior / total, 0.0)
-        square = mean**2 + prior * variance[:, None] / total
+        prior /= total  # how far the mean goes from the level to the center
+        mean = gap * prior
+        mean += level
+        np.maximum(mean, 0.0, out=mean)
+        square = np.multiply(prior, variance[:, None], out=prior)
+        square += np.square(mean)
+        log_likelihood = np.square(gap, out=gap)
+        log_likelihood /= total
+        log_likelihood += np.log(total, out=total)
+        log_likelihood *= -0.5
         fine = (variance > 0) & (variance < FINE_VARIANCE) & (center + 6 * np.sqrt(variance) < WHOLE)
         if fine.any():
             found = _whole(shape[fine], center[fine], variance[fine])
             log_likelihood[fine], mean[fine], square[fine] = found
-        log_likelihood[level > np.maximum(most, shape)[:, None]] = -math.inf
+        if shape.size and shape.max() * FACTORS[-1] > most:
+            log_likelihood[level > np.maximum(most, shape)[:, None]] = -math.inf
         best = log_likelihood.max(axis=1)
         log_likelihood -= best[:, None]
         return cls(likelihood=np.exp(log_likelihood, out=log_likelihood), log_best=best, mean=mean, square=square)
@@ -130,15 +141,23 @@ class Cells:
             variance[rows] = np.einsum("kj,kj->k", posterior, part.square) - mean[rows] ** 2
             center = self.shape[rows, None] * FACTORS
             width = STEP**2 * center
-            level[rows] = np.einsum("kj,kj->k", posterior, center + (part.mean - center) * width / (1 + width))
+            pulled = part.mean - center
+            pulled *= width
+            width += 1
+            pulled /= width
+            pulled += center
+            level[rows] = np.einsum("kj,kj->k", posterior, pulled)
         return mean, np.maximum(variance, 0.0), level
 
 
 def learned(likelihood: Floats, start: Floats, steps: int, prior: Floats | float = 0.0) -> Floats:
-    """The law of factors that makes the cells most likely, by expectation and maximisation."""
+    """The law of factors that makes the cells most likely, by expectation and maximisation.
+
+    einsum, because matrices of this size are too small for the threads of a matrix product: these would mostly wait.
+    """
     weights = start
     for _ in range(steps):
-        weights = weights * (likelihood.T @ (1 / (likelihood @ weights))) + prior
+        weights = weights * np.einsum("kj,k->j", likelihood, 1 / np.einsum("kj,j->k", likelihood, weights)) + prior
         weights = weights / weights.sum()
     return weights
 
@@ -167,7 +186,7 @@ def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Flo
         own = bins == each
         level = np.exp(each * 0.05) * FACTORS[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_law = np.where(level > 0, counts * np.log(level) - level - gammaln(counts + 1), -np.inf)
+            log_law = np.where(level > 0, counts * np.log(level) - level - LOG_FACTORIALS, -np.inf)
         log_law[:, 0] = -level[:, 0]
         law = np.exp(log_law)
         total = np.maximum(near[own] @ law.T, 1e-300)

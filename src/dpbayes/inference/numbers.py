@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpbayes._checks import Floats
+from dpbayes._normal import quantile
 from dpbayes.inference.cut import Settled
 from dpbayes.inference.intervals import Spread, assisted, ratio, symmetric
 from dpbayes.inference.law import Bools, LinearLaw
@@ -116,12 +116,12 @@ class Numbers:
 
     def swallowed(self) -> Bools:
         """Cells that noise alone could explain."""
-        z = float(ndtri(0.5 + self.level / 2))
+        z = quantile(0.5 + self.level / 2)
         return np.asarray(self.settled.counts[self.axes] <= z * np.sqrt(self.variance))
 
     def swallowed_rows(self, rows: Axes) -> Bools:
         """Cells whose row noise alone could explain."""
-        z = float(ndtri(0.5 + self.level / 2))
+        z = quantile(0.5 + self.level / 2)
         hidden = self.law.mean(rows) <= z * np.sqrt(self.law.variance(rows))
         return np.broadcast_to(widened(hidden.astype(np.float64), rows, self.axes), self.mean.shape) > 0
 
@@ -141,7 +141,7 @@ class Numbers:
             cells, law = self.settled.cells[self.axes], self.settled.laws[self.axes]
             lower[open_cells], upper[open_cells] = assisted(cells, law, own, self.level)
         top = self.total if self.known else math.inf
-        alone = np.asarray(spread.end(np.zeros_like(mean), float(ndtri(1 - self.level))))
+        alone = np.asarray(spread.end(np.zeros_like(mean), quantile(1 - self.level)))
         upper = np.where(upper < 0, alone, upper)  # no count explains the estimate: say what noise alone allows
         lower, upper = np.clip(lower, 0.0, top), np.clip(upper, 0.0, top)
         return lower.reshape(self.mean.shape), upper.reshape(self.mean.shape)

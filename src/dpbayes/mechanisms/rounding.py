@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from dpbayes._checks import Floats
 
@@ -159,6 +158,8 @@ def leaked_delta(epsilon: float, *, weight: float, concentration: float, points:
 def _gaussian_delta(epsilon: float, mu: float) -> float:
     if math.isinf(epsilon):
         return 1.0
+    from scipy.special import log_ndtr, ndtr
+
     return float(ndtr(0.5 * mu - epsilon / mu) - np.exp(epsilon + log_ndtr(-0.5 * mu - epsilon / mu)))
 
 

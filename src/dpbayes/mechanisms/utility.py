@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, xlogy
 
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
@@ -44,6 +43,8 @@ def expected_kl(p: ArrayLike, *, records: float, weight: float, concentration: f
     >>> round(expected_kl([0.5, 0.3, 0.1, 0.06, 0.04], records=1000, weight=2.4412, concentration=40.059), 4)
     0.004
     """
+    from scipy.special import digamma, xlogy
+
     cells = distribution("expected_kl", p)
     total = weight * records
     terms = xlogy(cells, cells) - cells * digamma(total * cells + concentration)
@@ -60,6 +61,8 @@ def worst_expected_kl(*, cells: int, records: float, weight: float, concentratio
     Source: docs/explanation/proofs/utility.md.
     Adjacency: none.
     """
+    from scipy.special import digamma, xlogy
+
     equal = np.unique(np.geomspace(1, cells - 1, 32).astype(np.int64))[:, None].astype(np.float64)
     odd = 0.5 - 0.5 * np.cos(np.linspace(0.0, math.pi, 81))[None, :]
     share = (1.0 - odd) / equal

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes._normal import quantile
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.numbers import Estimate
@@ -77,7 +77,7 @@ class Uncertainty:
         missed = np.interp(np.log(np.maximum(centre, 1e-12)), np.log(self.sizes), self.misses)
         joint = self.model.published.posterior.joint
         chance = 0.0 if joint.estimable(names) else centre * (1.0 - centre) / total
-        half = float(ndtri(0.5 + level / 2)) * np.sqrt(spread + missed + chance)
+        half = quantile(0.5 + level / 2) * np.sqrt(spread + missed + chance)
         return Estimate(
             values=centre * total,
             lower=np.maximum(np.floor((centre - half) * total), 0.0),

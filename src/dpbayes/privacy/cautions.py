@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtri
-
+from dpbayes._normal import quantile
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.gdp import gaussian_mu
@@ -19,7 +18,7 @@ LARGE_EPSILON = 10.0
 COARSE = 0.1
 """A count that is uncertain by more than this share of the whole table is worth a warning."""
 
-_Z = float(ndtri(0.975))
+_Z = quantile(0.975)
 
 
 def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = None) -> tuple[str, ...]:

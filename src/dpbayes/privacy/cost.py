@@ -15,9 +15,10 @@ from dpbayes.domain import display
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
+from dpbayes.privacy.convolution import compose
 from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon, pure_mu
-from dpbayes.privacy.pld import ROUNDING, Pld, accounted, compose, delta_of, epsilon_of
+from dpbayes.privacy.pld import ROUNDING, Pld, accounted, delta_of, epsilon_of
 from dpbayes.privacy.solve import rounded_towards_infinity
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import erfcx, ndtri
 
 from dpbayes._checks import Floats
+from dpbayes._normal import erfcx, quantile, quantiles
 from dpbayes.privacy.solve import safe_root
 
 ROUND_UP = 1.0 + 1e-9
@@ -39,12 +39,13 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if mu < 0.5:
         half = 0.5 * mu / math.sqrt(2.0)
         at = epsilon / (mu * math.sqrt(2.0)) + half * NODES
-        bracket = half * float((WEIGHTS * (2.0 / math.sqrt(math.pi) - 2.0 * at * erfcx(at))).sum())
+        slopes = [2.0 / math.sqrt(math.pi) - 2.0 * t * erfcx(t) for t in at.tolist()]
+        bracket = half * float(WEIGHTS @ slopes)
         value = 0.5 * scale * bracket
     elif x < 0:
-        value = 0.5 * (math.erfc(x) - scale * float(erfcx(y)))
+        value = 0.5 * (math.erfc(x) - scale * erfcx(y))
     else:
-        value = 0.5 * scale * float(erfcx(x) - erfcx(y))
+        value = 0.5 * scale * (erfcx(x) - erfcx(y))
     return min(max(value * ROUND_UP, SMALLEST), 1.0)
 
 
@@ -102,7 +103,7 @@ def pure_mu(epsilon: float) -> float:
         return math.inf
     if epsilon < 1e-5:  # 2·Φ⁻¹(½ + ¼·tanh(ε/2)·2) is below this, and a float near ½ has no digits left
         return 1.2533141373155003 * epsilon * (1.0 + 1e-9)
-    return -2.0 * float(ndtri(1.0 / (1.0 + math.exp(epsilon)))) * (1.0 + 1e-9)
+    return -2.0 * quantile(1.0 / (1.0 + math.exp(epsilon))) * (1.0 + 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +141,6 @@ class Corners:
             return 0.0
         alpha, beta = self.alpha[open_] / (1.0 - delta), (self.beta[open_] - delta) / (1.0 - delta)
         rest = self.rest[open_] / (1.0 - delta)
-        upper = np.where(beta < 0.5, ndtri(np.minimum(beta, 0.5)), -ndtri(np.minimum(rest, 0.5)))
-        found = float((upper - ndtri(alpha)).max())
+        nearer = quantiles(np.where(beta < 0.5, beta, np.minimum(rest, 0.5)))  # 1 − beta has more digits than beta
+        found = float((np.where(beta < 0.5, nearer, -nearer) - quantiles(alpha)).max())
         return found * (1.0 + 1e-9) + 4e-15 * self.beta.size if found > 0 else 0.0

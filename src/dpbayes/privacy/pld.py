@@ -1,15 +1,14 @@
-"""Privacy loss distributions, made here and composed by dp-accounting.
+"""Privacy loss distributions.
 
 They are made from what a theorem gives: atoms of the loss, an upper bound on the privacy profile, or an (ε, δ)
-statement. Each is pessimistic: the made pair dominates the true one. dp-accounting is loaded only when something has to
-be composed, as loading it takes longer than most releases.
+statement. Each is pessimistic: the made pair dominates the true one. dp-accounting is loaded only where a profile has
+to be connected, or an object of it is asked for, as loading it takes longer than most releases.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 TAIL = 1e-20
 """Probability that may be moved to an infinite loss when a tail is cut."""
 
-CUT = 1e-15
-"""The same when two distributions are composed: Fourier transforms leave noise just below it in every tail."""
-
 ROUNDING = 5e-16
 """Moved to an infinite loss in every release: Fourier transforms that compose it may lose up to a fifth of this."""
 
@@ -38,9 +34,6 @@ SAFETY = 4e-10
 
 MASS_ERROR = 1e-12
 """The masses of one release are right to this share; composed, they are sums of products, and errors add up."""
-
-LONG = 2**17
-"""Number of multiples from which a repeated distribution is cut: finding the bounds takes longer below it."""
 
 Masses = tuple[int, Floats, float]
 """Lowest multiple of the interval, probabilities of it and the following multiples, mass at infinity."""
@@ -188,27 +181,6 @@ def from_statement(epsilon: float, delta: float, interval: float) -> Pld:
     return from_masses(interval, (lowest, masses, infinity + delta))
 
 
-def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
-    """All parts together, each repeated; the two smallest first, so that work stays near-linear."""
-    listed = list(parts)
-    if len(listed) == 1 and listed[0][1] == 1:
-        return listed[0][0]
-    heap: list[tuple[int, int, PrivacyLossDistribution]] = []
-    for serial, (pld, times) in enumerate(listed):
-        tail = TAIL if times * pld.size > LONG else 0.0
-        one = accounted(pld)
-        repeated = one.self_compose(times, tail) if times > 1 else one
-        heapq.heappush(heap, (_size(repeated), serial, repeated))
-    serial = len(heap)
-    while len(heap) > 1:
-        _, _, one = heapq.heappop(heap)
-        _, _, other = heapq.heappop(heap)
-        together = one.compose(other, CUT)
-        serial += 1
-        heapq.heappush(heap, (_size(together), serial, together))
-    return read(heap[0][2], listed[0][0].interval)
-
-
 def delta_of(pld: Pld, epsilon: float, releases: int = 1) -> float:
     """δ(ε) of so many composed releases, rounded up (docs/explanation/proofs/numerics.md)."""
     return min(pld.delta(epsilon) * (1.0 + SAFETY + MASS_ERROR * releases), 1.0)
@@ -232,7 +204,7 @@ def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
     return safe_root(gap, safe=high, unsafe=0.5 * high if high > 1.0 else 0.0, tolerance=1e-13 * max(1.0, -target))
 
 
-# dp-accounting has no public way to ask for what is in its distributions: these four read and write their fields.
+# dp-accounting has no public way to ask for what is in its distributions: these three read and write their fields.
 
 
 def accounted(pld: Pld) -> PrivacyLossDistribution:
@@ -252,7 +224,3 @@ def read(made: PrivacyLossDistribution, interval: float) -> Pld:
 def _masses(pmf: object) -> Masses:
     dense = pmf.to_dense_pmf()  # type: ignore[attr-defined]  # the library has no types
     return int(dense._lower_loss), np.asarray(dense._probs, dtype=np.float64), float(dense._infinity_mass)
-
-
-def _size(made: PrivacyLossDistribution) -> int:
-    return int(made._pmf_remove.size)

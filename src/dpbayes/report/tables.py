@@ -56,7 +56,7 @@ def _step(view: View, product: Product, cells: list[int], scale: float = 1.0) ->
     """One rounding step for all cells of a table, from the typical uncertainty."""
     if product.lower is None or product.upper is None:
         return 0.1 if scale > 1 else 1.0
-    halves = scale * np.subtract(product.upper, product.lower)[cells] / 2
+    halves = scale * np.subtract(np.asarray(product.upper)[cells], np.asarray(product.lower)[cells]) / 2
     told = halves[(halves > 0) & ~view.swallowed[cells]]
     step = step_of(float(np.median(told)) if told.size else 1.0)
     return min(step, 1.0) if scale > 1 else max(step, 1.0)
@@ -80,7 +80,7 @@ def _number(view: View, product: Product, cell: int, step: float, scale: float =
 
 def lines(view: View, most: int) -> tuple[list[str], list[tuple[str, ...]]]:
     """The columns and the first rows of a table as texts, for terminals: labels, percent, uncertainty."""
-    shares, cells = view.shares, view.cells(view.kept)[:most]
+    shares, cells = view.shares, view.cells(view.kept)[:most].tolist()
     names = [" · ".join(view.names(cell)) for cell in cells]
     if shares is None and not len(view.source.values):
         return [], [(name,) for name in names]
@@ -109,10 +109,11 @@ def _list(view: View) -> Html:
     counted = counts is not None and not view.given
     if counted:
         columns += ["records", "±"]
+    records = _step(view, counts, cells) if counts is not None and counted else 1.0
     for cell in cells:
         texts = _number(view, view.shares, cell, step, 100.0)[: 2 if view.halves.size else 1]
         if counted and counts is not None:
-            texts += _number(view, counts, cell, _step(view, counts, cells))
+            texts += _number(view, counts, cell, records)
         gone, ends = bool(view.swallowed[cell]), view.shares
         bars.append(
             Bar(

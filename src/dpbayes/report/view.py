@@ -153,10 +153,10 @@ class View:
         position = np.unravel_index(cell, self.shape)
         return tuple(words[int(at)] for words, at in zip(self.labels, position, strict=True))
 
-    def cells(self, chosen: Sequence[Sequence[int]]) -> list[int]:
+    def cells(self, chosen: Sequence[Sequence[int]]) -> Ints:
         """The numbers of the cells at all combinations of these levels, one list for each axis."""
-        numbers = np.arange(prod(self.shape)).reshape(self.shape)[np.ix_(*map(np.asarray, chosen))]
-        return [int(cell) for cell in numbers.ravel()]
+        numbers: Ints = np.arange(prod(self.shape)).reshape(self.shape)
+        return np.asarray(numbers[np.ix_(*map(np.asarray, chosen))].ravel())
 
     @cached_property
     def column_axis(self) -> int | None:
@@ -173,10 +173,9 @@ class View:
     def listed(self) -> list[int]:
         """The cells of a list: all that are kept in order, or the largest."""
         cells = self.cells(self.kept)
-        if len(cells) <= MOST_CELLS:
-            return cells
-        order: Ints = np.argsort(-self.size[cells], kind="stable")
-        return [cells[int(at)] for at in order[:MOST_CELLS]]
+        if cells.size > MOST_CELLS:
+            cells = cells[_largest(self.size[cells], MOST_CELLS)]
+        return [int(cell) for cell in cells]
 
     @cached_property
     def lines(self) -> list[list[int]]:
@@ -187,12 +186,11 @@ class View:
         down = [levels if at != across else levels[:1] for at, levels in enumerate(self.kept)]
         step = prod(self.shape[across + 1 :])
         first = self.kept[across][0]
-        found = [[start + (at - first) * step for at in self.kept[across]] for start in self.cells(down)]
-        if len(found) <= MOST_ROWS:
-            return found
-        sizes = np.array([self.size[line].sum() for line in found])
-        largest = sorted(int(at) for at in np.argsort(-sizes, kind="stable")[:MOST_ROWS])
-        return [found[at] for at in largest]
+        offsets = step * (np.array(self.kept[across], dtype=np.int64) - first)
+        found = self.cells(down)[:, None] + offsets
+        if len(found) > MOST_ROWS:
+            found = found[np.sort(_largest(self.size[found].sum(axis=1), MOST_ROWS))]
+        return [[int(cell) for cell in line] for line in found]
 
     @property
     def shown(self) -> list[int]:
@@ -215,3 +213,10 @@ class View:
     def group(self, row: int) -> str:
         """What a group of a conditional table is called."""
         return " · ".join(self.names(row * (prod(self.shape) // self.rows))[: self.given])
+
+
+def _largest(values: Floats, most: int) -> Ints:
+    """Where the largest values are, in falling order, of equal ones the first; without sorting all of them."""
+    least = np.partition(values, values.size - most)[values.size - most]
+    among = np.flatnonzero(values >= least)
+    return np.asarray(among[np.argsort(-values[among], kind="stable")][:most])

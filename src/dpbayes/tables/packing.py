@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,21 +32,16 @@ class PackedTable:
     """A table of codes that contains several marginals; axes in the order of the schema."""
 
     axes: tuple[Attribute, ...]
+    names: tuple[str, ...] = field(init=False)
+    shape: tuple[int, ...] = field(init=False)
+    """Codes per axis; counted once, as every batch of rows asks for them."""
+    size: int = field(init=False)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the axes."""
-        return tuple(axis.name for axis in self.axes)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Codes per axis."""
-        return tuple(len(axis.level_of_code) for axis in self.axes)
-
-    @property
-    def size(self) -> int:
-        """Number of cells."""
-        return math.prod(self.shape)
+    def __post_init__(self) -> None:
+        shape = tuple(len(axis.level_of_code) for axis in self.axes)
+        object.__setattr__(self, "names", tuple(axis.name for axis in self.axes))
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "size", math.prod(shape))
 
 
 def pack(schema: Schema, marginals: Sequence[Marginal]) -> tuple[PackedTable, ...]:
