@@ -9,15 +9,18 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from dpbayes import _checks
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_preview, tell, working
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.preview import preview
 from dpbayes.jobs.request import Request
 from dpbayes.models.base import Model, Published, built, distribution
-from dpbayes.models.fidelity import fidelity
+from dpbayes.models.fidelity import fidelity, shortfall
 from dpbayes.models.histogram import Histogram
-from dpbayes.models.synthetic import synthetic_table, write_table
+from dpbayes.models.latent import LatentModel
+from dpbayes.models.several import FEWEST, Several
+from dpbayes.models.synthetic import synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.report.folder import check_folder
 
@@ -73,6 +76,7 @@ def synth_command(
     """
     spent = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in spent.values())
+    _checked(rows, out, sets, alone=bool(croissant or report or as_json))
     if schema is None:
         if said or ledger is not None or no_ledger or target or published or request:
             raise InvalidArgument("synth: a guarantee, --request, --ledger, --target and --published go with --schema.")
@@ -89,19 +93,22 @@ def synth_command(
             check_folder(published)
         with warnings.catch_warnings(record=True) as caught, working(quiet=as_json):
             warnings.simplefilter("always", UserWarning)
-            if dry_run:
-                show_preview(preview(curator.plan(asked)))
-                return
-            found = Published.of(curator.release(asked, out=published, estimates=published is not None))
+            plan = curator.plan(asked)
+            if not dry_run:
+                found = Published.of(curator.release(plan, out=published, estimates=published is not None))
         for warning in caught:
             tell(f"dpbayes: {warning.message}", err=True)
+        if dry_run:
+            show_preview(preview(plan))
+            return
+    model = _model(found)
+    for remark in shortfall(model) if isinstance(model, LatentModel) else ():
+        tell(f"dpbayes: {remark}", err=True)
     if sets is not None:
-        if croissant or report or as_json:
-            raise InvalidArgument("synth: --croissant, --report and --json go with one set, not with --sets.")
-        _several(_model(found), rows, sets, seed, out)
+        _several(model, rows, sets, seed, out)
         tell(f"Wrote {sets} sets of {rows:,} records to {_numbered(out, 1, sets)} and so on. {found.statement()}")
         return
-    made = synthetic_table(_model(found), rows, rng=np.random.default_rng(seed), even=not independent)
+    made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
     write_table(made, out)
     if fidelity_page is not None:
         from dpbayes.report.fidelity import write_fidelity
@@ -135,11 +142,20 @@ def _model(found: Published) -> Model:
     return Histogram(attributes=distribution(found.tables).marginal.of).build(found)
 
 
+def _checked(rows: int, out: Path, sets: int | None, *, alone: bool) -> None:
+    """Refuse what would be refused after the charge: how many records, and where they go."""
+    _checks.positive_integer("synth", rows=rows)
+    writable(out)
+    if sets is not None:
+        _checks.positive_integer("synth", sets=sets)
+        if alone:
+            raise InvalidArgument("synth: --croissant, --report and --json go with one set, not with --sets.")
+        if sets < FEWEST:
+            raise InvalidArgument(f"synth: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
+
+
 def _several(model: Model, rows: int, sets: int, seed: int | None, out: Path) -> None:
     """Sets from as many models, each in a file of its own."""
-    from dpbayes.models.latent import LatentModel
-    from dpbayes.models.several import Several
-
     if not isinstance(model, LatentModel):
         raise InvalidArgument("synth: --sets needs a release for synthetic records of a whole table.")
     made = Several.of(model, sets).tables(rows, rng=np.random.default_rng(seed))

@@ -23,6 +23,7 @@ from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
 from dpbayes.models.latent import LatentModel
 from dpbayes.models.mixture import STEPS
+from dpbayes.models.regression import Regression
 from dpbayes.models.synthetic import synthetic_table
 from dpbayes.models.uncertainty import Uncertainty
 
@@ -55,15 +56,19 @@ class Several:
         unsure = Uncertainty.of(model)
         assert model.fits is not None
         factor = _factor(unsure)
-        rng = np.random.default_rng(int(model.published.releases[0].digest()[32:48], 16))
+        rng = np.random.default_rng(int(model.published.releases[0].digest()[48:64], 16))
+        total = max(model.published.posterior.joint.total, 1.0)
         seen, root, made = model.seen(), np.float32(math.sqrt(factor)), []
         for number in range(sets):
             one, two = seen.noise(rng)
             fit = model.fits.whole[number % len(model.fits.whole)].copy()
             fit.fit(seen.moved(seen.one + root * one, seen.two + root * two), model.fits.pull, STEPS)
-            weights, shares = fit.laws()
-            laws = dict(zip(model.joined, np.split(shares.astype(np.float64), seen.starts[1:-1], axis=1), strict=True))
-            made.append(replace(model, weights=weights.astype(np.float64), laws=model.laws | laws))
+            weights, shares = (part.astype(np.float64) for part in fit.laws())
+            laws = dict(zip(model.joined, np.split(shares, seen.starts[1:-1], axis=1), strict=True))
+            last = None
+            if model.last is not None:
+                last = Regression.of(weights, laws, str(model.spec.target), total, rng)
+            made.append(replace(model, weights=weights, laws=model.laws | laws, last=last))
         return cls(models=tuple(made), factor=factor)
 
     def tables(self, rows: int, *, rng: np.random.Generator | None = None) -> Iterator[pa.Table]:
