@@ -1,11 +1,13 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow audit check bench peers reproduce docs lock audit-deps clean
+.PHONY: help setup setup-run demo test test-slow test-oldest audit check bench peers synthetic-peers reproduce docs lock
+.PHONY: audit-deps clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 # Tests share the machine: two workers unless told otherwise.
 WORKERS ?= 2
+UV ?= uv
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -54,6 +56,15 @@ test: setup ## run the tests
 test-slow: setup ## run the statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
 
+OLDEST := .venv-oldest
+test-oldest: ## run the tests with the oldest libraries that pyproject.toml admits (needs uv)
+	$(UV) venv --quiet --clear --python $(PYTHON) $(OLDEST)
+	$(UV) pip compile --quiet --resolution lowest-direct --all-extras --no-header --no-annotate pyproject.toml \
+	  --output-file $(OLDEST)/oldest.txt
+	$(UV) pip install --quiet --python $(OLDEST)/bin/python -r $(OLDEST)/oldest.txt --group dev httpx
+	$(UV) pip install --quiet --python $(OLDEST)/bin/python --no-deps -e .
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --override-ini filterwarnings=default
+
 audit: setup ## attack everything that is published and print what holds (minutes; QUICK=1 for seconds)
 	$(BIN)/python -m audit $(if $(QUICK),--quick)
 
@@ -75,6 +86,14 @@ peers: setup ## add other libraries of the field to .venv, for the benchmarks
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.lock ; \
 	fi
 
+SYNTHETIC_PEERS := out/peers
+synthetic-peers: ## environments with other makers of synthetic records, for `python -m benchmarks synthetic_peers`
+	@for each in opendp dpmm; do \
+	  $(PYTHON) -m venv $(SYNTHETIC_PEERS)/$$each && \
+	  $(SYNTHETIC_PEERS)/$$each/bin/python -m pip install --quiet --upgrade "pip>=25.1" && \
+	  $(SYNTHETIC_PEERS)/$$each/bin/python -m pip install --quiet --group synthetic-$$each || exit 1; \
+	done
+
 reproduce: setup ## every figure and table of the papers, and the page of claims (about 20 minutes; QUICK=1 for a few)
 	$(BIN)/python -m experiments $(if $(QUICK),--quick)
 
@@ -82,7 +101,6 @@ docs: setup ## write the reference pages and build the documentation into site/
 	$(BIN)/python docs/build_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-UV ?= uv
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-annotate --custom-compile-command "make lock" pyproject.toml
 lock: ## compile the locks again (needs uv): the run-time first, and the others agree with it
@@ -99,4 +117,4 @@ audit-deps: ## look up the locked libraries among published vulnerabilities (nee
 	  echo "audit-deps: vulnerabilities are listed above, or the audit could not run (no network?). It has not passed." >&2; exit 1; }
 
 clean: ## remove what the recipes made
-	rm -rf .venv site build dist out
+	rm -rf .venv $(OLDEST) site build dist out

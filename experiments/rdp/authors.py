@@ -14,7 +14,6 @@ figures 3, 4 and 6 above.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,7 +156,7 @@ def _networks(name: str, settings: Mapping[str, Any], rng: np.random.Generator) 
     graph = Experiment("rdp.figure5").settings["networks"][name]
     data = split(name, 0, only=graph["nodes"])
     spec = BayesNet.of(graph)
-    asked = replace(spec, estimate="draw").marginals(data.schema)  # a table for every node, as the papers have it
+    asked = spec.of_nodes(data.schema)
     counted = CodedTable(data.train).count(data.schema, asked)
     tables = {each.marginal.of[0]: each.array.reshape(-1, each.array.shape[-1]).astype(float) for each in counted}
     levels = {node: data.schema[node].levels for node in tables}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from dpbayes import ApproxDP, Curator, Histogram, Release, Tables
 from dpbayes.cli import build, fit, predict, show, synth
-from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
+from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
 from dpbayes.ledger.ledger import Ledger
 
 BUDGET = ("--epsilon", "3", "--delta", "1e-6")
@@ -213,6 +213,22 @@ def test_one_command_leads_from_a_private_table_to_records(folder):
     assert left(folder) == spent
     wrong = run("synth", folder / "measured", "--rows", 7, "--out", folder / "t.csv", "--epsilon", 1)
     assert isinstance(wrong.exception, InvalidArgument)
+
+
+def test_synth_reads_a_request_and_options_win(folder):
+    (folder / "asked.toml").write_text('synthetic = true\nepsilon = 99\ndelta = 1e-6\ntitle = "Rain"', encoding="utf-8")
+    before = left(folder)
+    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--ledger", folder / "weather.ledger")
+    wanted = ("--rows", 50, "--out", folder / "s.csv", "--request", folder / "asked.toml")
+    refused = run(*base, *wanted)
+    assert isinstance(refused.exception, BudgetExceeded)
+    assert left(folder) == before
+    done = run(*base, *wanted, *BUDGET, "--target", "rain", "--published", folder / "measured")
+    assert done.exit_code == 0, done.output
+    release = Release.load(folder / "measured")
+    assert (release.about, release.job["target"]) == ({"title": "Rain"}, "rain")
+    (folder / "asked.toml").write_text('tables = ["rain"]', encoding="utf-8")
+    assert isinstance(run(*base, *wanted, *BUDGET).exception, InvalidArgument)
 
 
 def test_a_network_is_fitted_without_a_graph(folder):

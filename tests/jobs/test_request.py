@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.releases import PEOPLE, people
 
-from dpbayes import ZCDP, ApproxDP, Curator, PureDP, Release, Request, Tables, verify
+from dpbayes import ZCDP, ApproxDP, Curator, PureDP, Release, Request, Synthetic, Tables, verify
 from dpbayes.errors import InvalidArgument
 
 FULL = """
@@ -124,3 +124,36 @@ def test_words_for_readers_travel_into_the_release_and_are_part_of_the_draw(tmp_
 def test_a_release_without_words_is_written_as_before() -> None:
     made = Curator(people(), PEOPLE).release(Tables("sex", mechanism="gaussian"), ApproxDP(epsilon=1, delta=1e-6))
     assert "about" not in made.record()
+
+
+@pytest.mark.parametrize(("said", "target"), [("true", None), ('"income"', "income")])
+def test_synthetic_records_are_asked_for_like_tables(said: str, target: str | None) -> None:
+    asked = Request.from_toml(f"synthetic = {said}\nepsilon = 1\ndelta = 1e-6\nexpected_records = 500")
+    assert asked.job() == Synthetic(target=target, expected_records=500)
+    assert Request.from_toml(asked.to_toml()) == asked
+    release = Curator(people(), PEOPLE).release(asked.with_changes(title="Records"))
+    assert release.about == {"title": "Records"}
+    assert release.job["kind"] == "synthetic"
+    assert verify(release).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('synthetic = true\ntables = ["sex"]', "tables goes with tables, not with synthetic"),
+        ("synthetic = true\nlevel = 0.9", "level goes with tables"),
+        ("synthetic = 3", "expected synthetic to be true, or the name"),
+        ('synthetic = ""', "expected synthetic to be true, or the name"),
+        ('synthetic = true\nmechanism = "dirichlet"', "need gaussian or laplace noise"),
+    ],
+)
+def test_what_does_not_go_with_synthetic_records_is_said(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidArgument, match=sentence):
+        Request.from_toml(text)
+
+
+def test_tables_on_the_command_line_win_over_synthetic_records_in_the_file() -> None:
+    asked = Request(synthetic="income", target=PureDP(epsilon=1)).with_changes(tables=("sex",))
+    assert asked.job() == Tables("sex")
+    with pytest.raises(InvalidArgument, match="not for tables"):
+        Request(synthetic=True).tables_of()

@@ -61,6 +61,10 @@ def test_a_repeated_loss_is_the_sum_of_so_many(a: np.ndarray, times: int, lost: 
     assert infinity == pytest.approx(1 - (1 - lost) ** times, abs=1e-15)
 
 
+def test_a_loss_that_is_always_infinite_stays_so() -> None:
+    assert repeated((0, np.array([0.0]), 1.0), 3)[2] == 1.0
+
+
 @pytest.mark.parametrize("tail", [1e-6, 1e-12, TAIL])
 def test_beyond_the_bounds_of_a_repeated_loss_lies_less_than_was_given_up(tail: float) -> None:
     rng = np.random.default_rng(0)

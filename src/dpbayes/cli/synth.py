@@ -13,7 +13,7 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_preview, tell, working
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.preview import preview
-from dpbayes.jobs.synthetic import Synthetic
+from dpbayes.jobs.request import Request
 from dpbayes.models.base import Model, Published, built, distribution
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram
@@ -44,6 +44,9 @@ def synth_command(
         Path | None, typer.Option("--fidelity", help="HTML page to write: which pairs of attributes can be trusted.")
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="Schema file: then the source is a private table.")] = None,
+    request: Annotated[
+        Path | None, typer.Option(help="Private table: request file with synthetic = true. Other options win over it.")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Private table: the attribute that others will predict.")] = None,
     published: Annotated[
         Path | None, typer.Option(help="Private table: new folder for what is released, to draw more records from.")
@@ -64,23 +67,28 @@ def synth_command(
     Example: dpbayes synth people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6
     --ledger people.ledger --published measured --rows 100000 --out records.parquet
     """
-    spent = (epsilon, delta, order, rho, omega)
+    spent = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
+    said = any(number is not None for number in spent.values())
     if schema is None:
-        if any(number is not None for number in spent) or ledger is not None or no_ledger or target or published:
-            raise InvalidArgument("synth: a guarantee, --ledger, --target and --published go with --schema.")
+        if said or ledger is not None or no_ledger or target or published or request:
+            raise InvalidArgument("synth: a guarantee, --request, --ledger, --target and --published go with --schema.")
         found = Published.of(Release.load(source))
     else:
-        guarantee = options.guarantee(epsilon=epsilon, delta=delta, order=order, rho=rho, omega=omega)
+        asked = Request(synthetic=True) if request is None else Request.load(request)
+        if asked.synthetic is False:
+            raise InvalidArgument("synth: expected a request with synthetic = true. Give one of tables to release.")
+        asked = asked.with_changes(synthetic=target, target=options.guarantee(**spent) if said else None)
+        if asked.target is None:
+            asked = asked.with_changes(target=options.guarantee(**spent))
         curator = options.curator_of(source, schema=schema, ledger=ledger, no_ledger=no_ledger, dry_run=dry_run)
-        job = Synthetic(target=target)
         if published is not None:
             check_folder(published)
         with warnings.catch_warnings(record=True) as caught, working(quiet=as_json):
             warnings.simplefilter("always", UserWarning)
             if dry_run:
-                show_preview(preview(curator.plan(job, guarantee)))
+                show_preview(preview(curator.plan(asked)))
                 return
-            found = Published.of(curator.release(job, guarantee, out=published, estimates=published is not None))
+            found = Published.of(curator.release(asked, out=published, estimates=published is not None))
         for warning in caught:
             tell(f"dpbayes: {warning.message}", err=True)
     made = synthetic_table(_model(found), rows, rng=np.random.default_rng(seed), even=not independent)

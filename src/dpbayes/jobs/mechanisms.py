@@ -102,15 +102,6 @@ def noise_family(name: str, unit: PrivacyUnit) -> Family[Gaussian] | Family[Lapl
     return gaussian_noise(unit) if name == "gaussian" else laplace_noise(unit)
 
 
-def by_cells(cells: Sequence[int]) -> tuple[float, ...]:
-    """Parts of the budget for draws: the cells of each table, as a power of two, as few mechanisms compose faster.
-
-    Its expected KL grows with the square of a table's cells over its part; the sum is smallest for parts ∝ cells.
-    Source: docs/explanation/models.md, splitting the budget.
-    """
-    return tuple(2.0 ** round(math.log2(max(size, 1))) for size in cells)
-
-
 def _dirichlet(need: Need, parts: Sequence[float] | None) -> tuple[tuple[Dirichlet, ...], str]:
     releases, cells = len(need.cells), max(need.cells)
     if need.accounting == "published":

@@ -13,15 +13,17 @@ import numpy as np
 from dpbayes import _checks
 from dpbayes.domain import codec
 from dpbayes.domain.codec import Record
+from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, selection_for
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, by_cells, calibrated, merged, spread
+from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
 from dpbayes.jobs.temperature import choose_temperature, worth_it
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.base import Model, ModelSpec
+from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import TEMPERATURE, NaiveBayes
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Release
@@ -70,7 +72,7 @@ class Fit:
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate every table of the model, and what it buys, against one target."""
         planned = self._planned(schema)
-        marginals = self.model.marginals(planned)
+        marginals = self._marginals(planned)
         alongside = self._alongside(schema, target)
         need = Need(
             target=target,
@@ -84,9 +86,8 @@ class Fit:
             alongside=alongside,
         )
         parts = None
-        if self.split == "optimal":
-            draws = need.wish == "dirichlet"
-            parts = by_cells(need.cells) if draws else self.model.shares(planned, alone(need), need.known)
+        if self.split == "optimal" and self.accounting == "exact":
+            parts = self.model.shares(planned, alone(need), need.known)
         mechanisms, choice = calibrated(need, parts)
         self._warn(need, mechanisms)
         paid, places = merged((*mechanisms, *alongside))
@@ -103,6 +104,12 @@ class Fit:
                 attribute.name for attribute in needed(planned, marginals) if attribute.name not in self.edges
             ),
         )
+
+    def _marginals(self, schema: Schema) -> tuple[Marginal, ...]:
+        """What the model needs; the papers' networks have a table for each node and no other."""
+        if self.accounting == "published" and isinstance(self.model, BayesNet) and not self.model.learned:
+            return self.model.of_nodes(schema)
+        return self.model.marginals(schema)
 
     def _wish(self) -> Wish:
         if not self.model.draws and self.accounting == "exact":
@@ -171,7 +178,7 @@ class Fit:
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Buy edges, count and draw all tables, and choose the temperature by the model that they make."""
         schema, answers = self._bought(table, plan, rng)
-        drawn = count_and_draw(table, schema, self.model.marginals(schema), plan, rng)
+        drawn = count_and_draw(table, schema, self._marginals(schema), plan, rng)
         drawn = replace(drawn, answers=answers, schema=schema if self.edges else None)
         if not self._tempers(plan):
             return drawn
@@ -187,7 +194,7 @@ class Fit:
 
     def _bought(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> tuple[Schema, tuple[Answer, ...]]:
         attributes, answers = {}, []
-        by = plan.places[len(self.model.marginals(plan.schema))] if self.edges else 0
+        by = plan.places[len(plan.tables)] if self.edges else 0
         for name, wish in self.edges.items():
             made: Selection = plan.paid[by].mechanism  # type: ignore[assignment]
             edges = wish.edges(table, name, plan.schema, made, rng)

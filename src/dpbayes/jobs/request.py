@@ -1,4 +1,4 @@
-"""A request file: which tables, under which guarantee, for whom and why; reviewable in git, used by every command."""
+"""A request file: which tables or synthetic records, under which guarantee, for whom and why; reviewable in git."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.mechanisms import WISHES, Wish
+from dpbayes.jobs.synthetic import Synthetic
 from dpbayes.jobs.tables import Tables
 from dpbayes.jobs.wanted import wants
 from dpbayes.mechanisms.tuning import Accounting
@@ -32,12 +33,15 @@ NUMBERS = ("epsilon", "delta", "order", "rho", "omega")
 OPTIONS = ("mechanism", "product", "accounting", "expected_records", "pseudo_records", "level")
 """Keys that are options of ``Tables``."""
 
+FOR_TABLES = ("tables", "want", "prior", "product", "accounting", "pseudo_records", "level")
+"""Keys that say something about tables, and nothing about synthetic records."""
+
 CHOICES: dict[str, tuple[str, ...]] = {"mechanism": WISHES, "accounting": ("exact", "published")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    r"""Everything that a release of tables needs to be told, but for the table itself, its schema and its ledger.
+    r"""Everything that a release needs to be told, but for the private table itself, its schema and its ledger.
 
     All of it may be left out, and be said later by flags or by ``with_changes``.
 
@@ -52,6 +56,8 @@ class Request:
     purpose: str = ""
     tables: tuple[str, ...] = ()
     """``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex."""
+    synthetic: bool | str = False
+    """Instead of tables: synthetic records of the whole table; a text names the attribute that others will predict."""
     target: Guarantee | None = None
     mechanism: Wish = "auto"
     product: Literal["estimate", "draw", "records"] = "estimate"
@@ -73,7 +79,9 @@ class Request:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "folder", Path(self.folder))
         checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
-        if self.tables or self.want:
+        if self.synthetic is not False:
+            self._synthetic()
+        elif self.tables or self.want:
             self._tables()
 
     @property
@@ -81,11 +89,20 @@ class Request:
         """What readers of the release are told: title, author, contact, purpose, supersedes."""
         return checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
 
-    def job(self, schema: Schema | None = None) -> Tables:
-        """The tables asked for; the schema is needed where there are priors."""
+    def job(self, schema: Schema | None = None) -> Tables | Synthetic:
+        """What is asked for; the schema is needed where there are priors."""
+        return self.tables_of(schema) if self.synthetic is False else self._synthetic()
+
+    def tables_of(self, schema: Schema | None = None) -> Tables:
+        """The tables asked for; a request for synthetic records has none to show before they are drawn."""
+        if self.synthetic is not False:
+            raise InvalidArgument(
+                f"{OWNER}: this request is for synthetic records, not for tables. Give it to dpbayes synth."
+            )
         if not self.tables and not self.want:
             raise InvalidArgument(
-                f'{OWNER}: expected a table or more. Write tables = ["sex,income"], or give --marginal.'
+                f'{OWNER}: expected a table or more. Write tables = ["sex,income"] or synthetic = true, '
+                "or give --marginal."
             )
         if self.prior and schema is None:
             raise InvalidArgument(f"{OWNER}: expected the schema, which says what a prior is about.")
@@ -100,8 +117,11 @@ class Request:
         return self.target
 
     def with_changes(self, **changes: Any) -> Request:
-        """The same request, but for what is given and not None: flags win over the file."""
-        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+        """The same request, but for what is given and not None: flags win over the file, tables over records."""
+        said = {name: value for name, value in changes.items() if value is not None}
+        if said.get("tables") or said.get("want"):
+            said = {"synthetic": False, **said}
+        return replace(self, **said)
 
     # -- its file ---------------------------------------------------------------------------------------------
 
@@ -149,6 +169,27 @@ class Request:
         except (InvalidArgument, SchemaError) as problem:
             raise InvalidArgument(f"{OWNER}: {problem}".replace(f"{OWNER}: {OWNER}: ", f"{OWNER}: ")) from None
 
+    def _synthetic(self) -> Synthetic:
+        """The job of synthetic records, or a sentence about what does not go with it."""
+        if not isinstance(self.synthetic, (bool, str)) or self.synthetic == "":
+            raise InvalidArgument(
+                f'{OWNER}: expected synthetic to be true, or the name of the attribute to predict, as in "income".'
+            )
+        plain = {field.name: field.default for field in fields(self)}
+        for name in FOR_TABLES:
+            if getattr(self, name) != plain[name]:
+                raise InvalidArgument(f"{OWNER}: {name} goes with tables, not with synthetic. Leave one of them out.")
+        if self.mechanism not in ("auto", "gaussian", "laplace"):
+            raise InvalidArgument(
+                f"{OWNER}: synthetic records need gaussian or laplace noise, got mechanism = {self.mechanism!r}. "
+                "Leave it out, and it is chosen."
+            )
+        return Synthetic(
+            target=self.synthetic if isinstance(self.synthetic, str) else None,
+            mechanism=self.mechanism,
+            expected_records=self.expected_records,
+        )
+
     def _tables(self, priors: tuple[Prior, ...] = ()) -> Tables:
         return Tables(*self.tables, priors=priors, want=self.want, **{name: getattr(self, name) for name in OPTIONS})
 
@@ -163,7 +204,7 @@ class Request:
 
 def _said(table: Mapping[str, object], faults: Faults) -> dict[str, Any]:
     """The values of a file by the names of the fields, as far as they are sound."""
-    known = (*ABOUT, "tables", "want", *NUMBERS, *OPTIONS, "prior")
+    known = (*ABOUT, "tables", "want", "synthetic", *NUMBERS, *OPTIONS, "prior")
     said: dict[str, Any] = {}
     for key, value in table.items():
         with faults.at(key):
@@ -182,6 +223,8 @@ def _one(key: str, value: object, faults: Faults) -> object:
     """One value, checked by whoever uses it."""
     if key in ABOUT:
         return checked({key: value}, owner=OWNER).get(key, "")  # type: ignore[dict-item]
+    if key == "synthetic":
+        return Request(synthetic=value).synthetic  # type: ignore[arg-type]  # checked there
     if key in OPTIONS:
         if key in CHOICES:
             _checks.one_of(OWNER, CHOICES[key], **{key: value})

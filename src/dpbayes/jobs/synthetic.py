@@ -28,7 +28,9 @@ from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
 from dpbayes.jobs.base import Drawn, Plan, check_columns
 from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
+from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
+from dpbayes.models.mixture import Statistics
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Table
 from dpbayes.release.posterior import measured_noise
@@ -49,8 +51,8 @@ TARGET_PART = 0.25
 ONE_IN = 3
 """One draw in three goes to pairs with the target where other pairs are too faint, the others to one-way tables."""
 
-LEAST_SIGNAL = 0.02
-"""No pair counts for less in the last round."""
+LEAST_SIGNAL = 0.002
+"""Total variation from independence: no pair counts for less in the last round."""
 
 HOPELESS, FAINT = 6.0, 1.0
 """Mean total variation that noise alone makes in pairs, beyond which they tell nothing, or little."""
@@ -253,29 +255,34 @@ class _Rounds:
             self.measure(place, tables[chosen])
 
     def _signal(self, pairs: Sequence[Marginal]) -> Floats:
-        """How much of what a pair shows beside independence is more than noise: x/(x + D), x = max(χ² − D, 0).
+        """How far a quick fit to what was drawn says each pair is from independent.
 
         Where it is nothing, the model will take the pair as independent, and more precision is lost on it.
         """
+        joined = [name for name in self.schema.names if any(name in pair.names for pair in pairs)]
         posterior = self._posterior()
-        margins = {name: posterior.linear((name,))[0] for name in self.schema.names}
         total = max(float(posterior.law.mean(())), 1.0)
-        found = []
-        for pair in pairs:
-            seen, variance = posterior.linear(pair.names)
-            even = np.multiply.outer(margins[pair.names[0]], margins[pair.names[1]]) / total
-            excess = max(float(((seen - even) ** 2 / variance).sum()) - seen.size, 0.0)
-            found.append(max(excess / (excess + seen.size), LEAST_SIGNAL))
-        return np.array(found)
+        shares = [np.maximum(posterior.linear((name,))[0], 1.0) for name in joined]
+        seen = Statistics.of(
+            {name: len(self.schema[name].levels) for name in joined},
+            ((each.axes, each.values, each.noise.variance(each.values)) for each in self._measured()),
+            total,
+        )
+        target = joined.index(self.job.target) if self.job.target in joined else None
+        found = dependence(seen, np.concatenate([each / each.sum() for each in shares]), target)
+        place = {name: at for at, name in enumerate(joined)}
+        return np.array([max(found[place[one], place[other]], LEAST_SIGNAL) for one, other in (p.names for p in pairs)])
 
     def _posterior(self) -> Posterior:
-        sizes = {each.name: len(each.levels) for each in self.schema.attributes}
-        measured = []
+        return Posterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
+
+    def _measured(self) -> list[Measurement]:
+        found = []
         for table in self.tables:
             shape = table.marginal.shape(self.schema)
             law = measured_noise(self.plan.paid[table.by].mechanism, shape)
-            measured.append(Measurement(axes=table.marginal.names, values=table.values.reshape(shape), noise=law))
-        return Posterior(measured, sizes)
+            found.append(Measurement(axes=table.marginal.names, values=table.values.reshape(shape), noise=law))
+        return found
 
     def _noise(self, marginal: Marginal, sigma: float) -> float:
         return noise(marginal.size(self.schema), sigma, self._records())

@@ -6,8 +6,9 @@ post-processing and cost nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -54,6 +55,8 @@ class NoisyTable:
     values: Floats
     counts: Floats
     variance: Floats
+    slope: float
+    """How much a count moves with a value: 1/r for gammas of weight r."""
 
     @property
     def rows(self) -> Floats:
@@ -70,7 +73,7 @@ class NoisyTable:
         values, counts, variance = (
             part.sum(axis=lacking).transpose(order) for part in (self.values, self.counts, self.variance)
         )
-        return NoisyTable(marginal=marginal, drawn=self.drawn, values=values, counts=counts, variance=variance)
+        return replace(self, marginal=marginal, values=values, counts=counts, variance=variance)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,6 +139,10 @@ class Published:
         """Whether the table of these attributes is published, or can be summed out of one that is."""
         return bool(self._fitting(marginal))
 
+    def holds(self, marginal: Marginal) -> bool:
+        """Whether a table of just these attributes is published."""
+        return any(set(table.marginal.names) == set(marginal.names) for _, table in self._described())
+
     def __getitem__(self, marginal: Marginal) -> NoisyTable:
         """The table of these attributes: asked for as such, in another order, or summed out of a larger one.
 
@@ -167,7 +174,12 @@ def _noisy(release: Release, table: Table) -> NoisyTable:
     counts = noise.center(values)
     variance = noise.variance(np.maximum(counts, 0.0))
     return NoisyTable(
-        marginal=table.marginal, drawn=table.kind == "gammas", values=values, counts=counts, variance=variance
+        marginal=table.marginal,
+        drawn=table.kind == "gammas",
+        values=values,
+        counts=counts,
+        variance=variance,
+        slope=noise.slope(),
     )
 
 
@@ -281,6 +293,15 @@ def built(releases: Iterable[Release], spec: ModelSpec[Model] | None = None) -> 
             raise ReleaseError("Model: the release was not made for a model. Name one, such as NaiveBayes(target=…).")
         spec = spec_from_record(cast(Record, fitted[0]))
     return spec.build(published)
+
+
+def by_cells(cells: Iterable[int]) -> tuple[float, ...]:
+    """Parts of the budget: the cells of each table, as a power of two, as few mechanisms compose faster.
+
+    Its expected KL grows with the square of a table's cells over its part; the sum is smallest for parts ∝ cells.
+    Source: docs/explanation/models.md, splitting the budget.
+    """
+    return tuple(2.0 ** round(math.log2(max(size, 1))) for size in cells)
 
 
 def draw_of(table: NoisyTable) -> Floats:

@@ -21,6 +21,7 @@ from dpbayes.inference.numbers import Estimate as Intervals
 from dpbayes.models.base import Built, Published, draw_of
 from dpbayes.models.latent import Latent
 from dpbayes.models.network import Network, parents_of
+from dpbayes.models.pooling import pooled
 from dpbayes.models.structure import tree
 from dpbayes.release.format import Release
 
@@ -37,6 +38,9 @@ class BayesNet:
     ``edges`` are pairs of parent and child, ``nodes`` attributes without any. Without both, the graph is learned from
     published pairs: the tree of strongest dependences, at no further cost. Tables cover the whole product of declared
     levels, so no record ever meets a hole.
+
+    ``draw`` is the papers' model: every table is a single Dirichlet draw. Where the release holds a draw of a child's
+    own distribution too, the rows of its table are drawn towards it, as far as the draw says that it helps.
 
     Source: [RDP] section 5.2.
 
@@ -96,18 +100,19 @@ class BayesNet:
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
         """One table for each node, given its parents; all pairs where the graph is to be learned.
 
-        A table of one attribute that a table of two contains is not bought: the joint posterior sums it out of it.
+        A table of one attribute that a table of two contains is not bought: the joint posterior sums it out of it. But
+        single draws need it: what the rows of a child have in common is drawn by itself.
         """
         if self.learned:
             return Latent().marginals(schema)
-        asked = self._nodes(schema)
+        asked = self.of_nodes(schema)
         if self.draws:
-            return asked
+            return (*asked, *(Marginal(marginal.of) for marginal in asked if marginal.given))
         held = {name for marginal in asked if len(marginal.names) == 2 for name in marginal.names}
         return tuple(marginal for marginal in asked if len(marginal.names) > 1 or marginal.names[0] not in held)
 
-    def _nodes(self, schema: Schema) -> tuple[Marginal, ...]:
-        """The table of every node."""
+    def of_nodes(self, schema: Schema) -> tuple[Marginal, ...]:
+        """The table of every node and no other, as the papers have it."""
         asked = tuple(Marginal((node,), parents) for node, parents in self.parents.items())
         for marginal in asked:
             marginal.axes(schema)
@@ -125,9 +130,9 @@ class BayesNet:
         if self.learned:
             return _learned(self, published)
         schema, tables = published.schema, {}
-        for marginal in self._nodes(schema):
-            drawn = draw_of(published[marginal]) if self.draws else published.shares(marginal.of, marginal.given)
-            tables[marginal.of[0]] = drawn
+        for marginal in self.of_nodes(schema):
+            found = _drawn(published, marginal) if self.draws else published.shares(marginal.of, marginal.given)
+            tables[marginal.of[0]] = found
         levels = {node: schema[node].levels for node in self.parents}
         return BayesNetModel(
             spec=self, published=published, network=Network(levels=levels, parents=self.parents, tables=tables)
@@ -141,6 +146,14 @@ class BayesNet:
     def from_record(cls, record: Record) -> BayesNet:
         """Read the JSON form back."""
         return codec.from_fields(cls, record, "model")
+
+
+def _drawn(published: Published, marginal: Marginal) -> Floats:
+    """The draw of a node's rows, towards the child's own draw where there is one."""
+    table, own = published[marginal], Marginal(marginal.of)
+    if marginal.given and published.holds(own) and (common := published[own]).drawn and table.drawn:
+        return pooled(table, draw_of(common)[0])
+    return draw_of(table)
 
 
 def _learned(spec: BayesNet, published: Published) -> BayesNetModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -16,7 +17,10 @@ COPIES = 5
 WHOLE_FITS = 5
 """Fits to all of the tables that join the average, beside one of each fold."""
 
-PULLS = (15.0, 30.0, 60.0, 120.0, 250.0, 500.0, 1000.0)
+GLANCE_CLASSES, GLANCE_FITS = 50, 2
+"""For a quick look at which attributes depend on each other, before the last round is measured."""
+
+PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0)
 """Tried from weak to strong, each from where the last one ended: classes that start strongly pulled collapse."""
 
 
@@ -57,22 +61,50 @@ class Fits:
         return (*(fit for fit, _ in self.folds), *self.whole)
 
 
-def chosen(seen: Statistics, shares: Floats, classes: int, target: int | None, rng: np.random.Generator) -> Fits:
-    """Fit each fold along all pulls, and take the largest pull within a standard error of the best held-out χ²."""
-    misfits = np.zeros((COPIES, len(PULLS)))
+def chosen(
+    seen: Statistics,
+    shares: Floats,
+    classes: int,
+    target: int | None,
+    rng: np.random.Generator,
+    *,
+    folds: int = COPIES,
+    whole: int = WHOLE_FITS,
+) -> Fits:
+    """Fit each fold along all pulls, and take the largest pull within a standard error of the best held-out misfit."""
+    misfits = np.zeros((folds, len(PULLS)))
     paths: list[list[Mixture]] = []
     held: list[Statistics] = []
-    for fold, (train, test) in enumerate(copies(seen, rng)):
+    for fold, (train, test) in enumerate(islice(copies(seen, rng), folds)):
         paths.append(list(path(train, shares, classes, target, rng, PULLS)))
         misfits[fold] = [fit.misfit(test) for fit in paths[-1]]
         held.append(test)
     mean = misfits.mean(axis=0)
     best = int(mean.argmin())
-    doubt = (misfits - misfits[:, [best]]).std(axis=0, ddof=1) / np.sqrt(COPIES)
+    doubt = (misfits - misfits[:, [best]]).std(axis=0, ddof=1) / np.sqrt(folds)
     place = max(at for at in range(len(PULLS)) if mean[at] - mean[best] <= doubt[at])
-    whole = [list(path(seen, shares, classes, target, rng, PULLS[: place + 1]))[-1] for _ in range(WHOLE_FITS)]
-    folds = tuple((fits[place], test) for fits, test in zip(paths, held, strict=True))
-    return Fits(pull=PULLS[place], folds=folds, whole=tuple(whole))
+    return Fits(
+        pull=PULLS[place],
+        folds=tuple((fits[place], test) for fits, test in zip(paths, held, strict=True)),
+        whole=tuple(list(path(seen, shares, classes, target, rng, PULLS[: place + 1]))[-1] for _ in range(whole)),
+    )
+
+
+def dependence(seen: Statistics, shares: Floats, target: int | None) -> Floats:
+    """How far a quick fit says each pair of attributes is from independent, in total variation: a square matrix.
+
+    Of all that noisy tables say, this tells best where more of them pay: a pair may drown in its own noise and still be
+    known to depend from others. The same tables give the same answer.
+    """
+    fits = chosen(seen, shares, GLANCE_CLASSES, target, np.random.default_rng(0), folds=GLANCE_FITS, whole=0)
+    found = np.zeros((len(seen.starts) - 1,) * 2)
+    for fit in fits.all:
+        weights, laws = fit.laws()
+        mean = weights @ laws
+        apart = np.abs(laws.T @ (weights[:, None] * laws) - np.outer(mean, mean))
+        rows = np.add.reduceat(apart, seen.starts[:-1], axis=0)
+        found += 0.5 * np.add.reduceat(rows, seen.starts[:-1], axis=1) / len(fits.all)
+    return found
 
 
 def path(

@@ -16,10 +16,12 @@ from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
+from dpbayes.inference.raking import fitted
 from dpbayes.models.base import LEAST_SHARE, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
 from dpbayes.models.mixture import Statistics
 from dpbayes.models.network import Network
+from dpbayes.models.regression import Regression
 from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
 
@@ -86,12 +88,18 @@ class Latent:
         else:
             fits = self._fits(published, joined, alone)
             weights, laws = _averaged(fits, joined, schema)
+        last = None
+        if fits is not None and self.target in joined and len(joined) > 2:
+            total = max(published.posterior.joint.total, 1.0)
+            rng = np.random.default_rng(int(published.releases[0].digest()[32:48], 16))
+            last = Regression.of(weights, laws, self.target, total, rng)
         return LatentModel(
             spec=self,
             published=published,
             weights=weights,
             laws={name: laws.get(name, alone[name]) for name in names},
             fits=fits,
+            last=last,
         )
 
     def _fits(self, published: Published, joined: tuple[str, ...], alone: Mapping[str, Floats]) -> Fits:
@@ -166,6 +174,8 @@ class LatentModel(Built):
     """Classes × levels; an attribute that is independent of all others has one row."""
     fits: Fits | None = field(default=None)
     """What was fitted and averaged; None where independent columns or naive Bayes had to do."""
+    last: Regression | None = field(default=None)
+    """How the target depends on all others at once, in a mixture with a target."""
 
     @property
     def form(self) -> str:
@@ -204,17 +214,46 @@ class LatentModel(Built):
                 raise SchemaError(f"Latent: there is no attribute {name!r}. It has {', '.join(self.laws)}.")
         if not names or len(set(names)) < len(names):
             raise InvalidArgument("Latent: expected one attribute or more, each once.")
-        wide = [np.broadcast_to(self.laws[name], (len(self.weights), self.laws[name].shape[1])) for name in names]
-        first = self.weights[:, None] * wide[0]
-        joint = reduce(lambda left, law: (left[:, :, None] * law[:, None, :]).reshape(len(left), -1), wide[1:-1], first)
-        found = joint.T @ wide[-1] if len(names) > 1 else joint.sum(axis=0)
-        found = np.maximum(found, LEAST_SHARE**2).reshape([law.shape[1] for law in wide])
+        found = self._mixed(names)
+        if self.last is not None and self.spec.target in names and len(names) > 2:
+            found = self._regressed(names, found, self.last)
         if (impossible := self.published.schema.zeros(names)) is not None:
             found = np.where(impossible, 0.0, found)
         return np.asarray(found / found.sum())
 
+    def _mixed(self, names: Sequence[str]) -> Floats:
+        """The table of the classes."""
+        wide = [np.broadcast_to(self.laws[name], (len(self.weights), self.laws[name].shape[1])) for name in names]
+        first = self.weights[:, None] * wide[0]
+        joint = reduce(lambda left, law: (left[:, :, None] * law[:, None, :]).reshape(len(left), -1), wide[1:-1], first)
+        found = joint.T @ wide[-1] if len(names) > 1 else joint.sum(axis=0)
+        return np.maximum(found, LEAST_SHARE**2).reshape([law.shape[1] for law in wide])
+
+    def _regressed(self, names: Sequence[str], mixed: Floats, last: Regression) -> Floats:
+        """The target given the other attributes as records have it, in agreement with the classes' pairs."""
+        target = str(self.spec.target)
+        others = tuple(name for name in names if name != target)
+        if not set(others) <= set(last.names):
+            return mixed
+        axis = list(names).index(target)
+        table = np.moveaxis(mixed, axis, -1)
+        whole = table.sum(axis=-1)
+        margins = [(others, whole)]
+        for at, name in enumerate(others):
+            margins.append(
+                ((name, target), table.sum(axis=tuple(other for other in range(len(others)) if other != at)))
+            )
+        started = whole[..., None] * last.given(others, table / whole[..., None])
+        return np.moveaxis(fitted(started, (*others, target), margins)[0], -1, axis)
+
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
-        """Records, as positions among levels: a class, then every attribute given it."""
+        """Records, as positions among levels: a class, every attribute given it, and the target given all of them."""
         none = np.zeros(rows, dtype=np.int64)
         classes = pick(self.weights[None], none, rng, even=even)
-        return {name: pick(law, classes if len(law) > 1 else none, rng, even=even) for name, law in self.laws.items()}
+        names = [name for name in self.laws if self.last is None or name != self.spec.target]
+        drawn = {
+            name: pick(self.laws[name], classes if len(self.laws[name]) > 1 else none, rng, even=even) for name in names
+        }
+        if self.last is not None:
+            drawn[str(self.spec.target)] = self.last.drawn(drawn, rng, even=even)
+        return {name: drawn[name] for name in self.laws}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -17,7 +16,7 @@ from dpbayes.domain.coding import coded
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError, SchemaError
-from dpbayes.models.base import Built, Published, draw_of, spec_from_record
+from dpbayes.models.base import Built, Published, by_cells, draw_of, spec_from_record
 from dpbayes.models.evidence import SURELY, dependence, detectable
 from dpbayes.models.network import Network
 from dpbayes.models.sampling import pick
@@ -91,15 +90,17 @@ class NaiveBayes:
         The expected KL error of a table of D cells is about D²σ²/2N², smallest in sum for 1/σ² ∝ D. All attribute
         tables carry the class in their row totals; a class table of its own gets what is missing to know the class
         shares up to ``CLASS_ERROR``, at most ``MOST_FOR_CLASSES``; or almost all, where attribute tables would be lost
-        in noise however much they depend on the class. Sizes are rounded to powers of two: few mechanisms compose
-        faster.
+        in noise however much they depend on the class. Single draws are split by cells alone. Sizes are rounded to
+        powers of two: few mechanisms compose faster.
 
         Symbols: σ noise that the whole budget would leave on one table, N records, D cells, C classes.
         Source: docs/explanation/models.md, splitting the budget.
         Adjacency: none; public numbers only.
         """
         classes, *tables = (marginal.size(schema) for marginal in self.marginals(schema))
-        sizes = [2.0 ** round(math.log2(size)) for size in tables]
+        if self.draws:
+            return by_cells((classes, *tables))
+        sizes = by_cells(tables)
         needed = classes**2 * sigma**2 / (2.0 * records**2 * CLASS_ERROR)
         carried = sum(part * classes / size for part, size in zip(sizes, tables, strict=True)) / sum(sizes)
         own = min(

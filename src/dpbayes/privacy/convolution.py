@@ -86,7 +86,8 @@ def repeated(one: Masses, times: int, tail: float = 0.0) -> Masses:
     fast = _fast_length(max(size, masses.size))
     powers = np.fft.irfft(np.fft.rfft(masses, fast) ** times, fast)
     found = np.roll(powers, -first)[:size]
-    return low * times + first, found, tail - math.expm1(times * math.log1p(-lost))
+    infinite = -math.expm1(times * math.log1p(-lost)) if lost < 1.0 else 1.0
+    return low * times + first, found, tail + infinite
 
 
 def _bounds(masses: Floats, times: int, tail: float) -> tuple[int, int]:

@@ -29,7 +29,7 @@ FALLBACK = 10_000
 
 def simulated(schema: Schema, request: Request, account: Account | None) -> Release:
     """What the release would be like on made-up rows; it is seeded, so it says of itself that it is not private."""
-    job, target = request.job(schema), request.guarantee()
+    job, target = request.tables_of(schema), request.guarantee()
     names = sorted({name for marginal in job.marginals for name in marginal.names}, key=schema.names.index)
     many = min(schema.records or request.expected_records or FALLBACK, MOST_ROWS)
     public = replace(
