@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, show_preview, tell, working
+from dpbayes.cli.output import print_json, print_table, say, show_preview, tell, working
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.preview import preview
 from dpbayes.jobs.request import Request
@@ -91,8 +91,13 @@ def synth_command(
             found = Published.of(curator.release(asked, out=published, estimates=published is not None))
         for warning in caught:
             tell(f"dpbayes: {warning.message}", err=True)
-    made = synthetic_table(_model(found), rows, rng=np.random.default_rng(seed), even=not independent)
-    write_table(made, out)
+    with working(quiet=as_json):
+        say("fitting the model to what was released")
+        model = _model(found)
+        say(f"drawing {rows:,} records")
+        made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
+        say("writing them")
+        write_table(made, out)
     if fidelity_page is not None:
         from dpbayes.report.fidelity import write_fidelity
 
