@@ -171,7 +171,12 @@ def whole_command(rows: int, tables: int) -> Callable[[Path], Actions]:
         (folder / "schema.toml").write_text(bench.schema().to_toml(), encoding="utf-8")
         lengths = ", ".join(f"sum(length({name}))" for name in columns)
         query = f"SELECT {lengths} FROM read_parquet('{path}')"
-        scan = [sys.executable, "-c", f'import duckdb; duckdb.connect().execute("{query}").fetchall()']
+        quiet = "SET enable_progress_bar = false"
+        scan = [
+            sys.executable,
+            "-c",
+            f'import duckdb; duckdb.connect().execute("{quiet}").execute("{query}").fetchall()',
+        ]
         asked = [part for pair in pairs for part in ("--marginal", ",".join(pair))]
 
         def release() -> None:

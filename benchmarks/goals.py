@@ -346,7 +346,11 @@ def run(names: Iterable[str] = GOALS) -> dict[str, object]:
                 text=True,
                 timeout=PATIENCE,
             )
-            ended = json.loads(done.stdout) if done.returncode == 0 else f"failed: {done.stderr.strip()[-200:]}"
+            ended = (
+                json.loads(done.stdout.splitlines()[-1])
+                if done.returncode == 0
+                else f"failed: {done.stderr.strip()[-200:]}"
+            )
         except subprocess.TimeoutExpired:
             ended = f"given up after {PATIENCE} s"
         missed = {"job": goal.job, "goal": goal.goal, "limit": goal.limit, "reached": None}
