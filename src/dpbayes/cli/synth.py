@@ -11,7 +11,7 @@ import typer
 
 from dpbayes import _checks
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, show_preview, tell, working
+from dpbayes.cli.output import print_json, print_table, say, show_preview, tell, working
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.preview import preview
 from dpbayes.jobs.request import Request
@@ -101,15 +101,22 @@ def synth_command(
         if dry_run:
             show_preview(preview(plan))
             return
-    model = _model(found)
+    with working(quiet=as_json):
+        say("fitting the model to what was released")
+        model = _model(found)
+        if sets is not None:
+            say(f"drawing {sets} sets of {rows:,} records, each from a model of its own")
+            _several(model, rows, sets, seed, out)
+        else:
+            say(f"drawing {rows:,} records")
+            made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
+            say("writing them")
+            write_table(made, out)
     for remark in shortfall(model) if isinstance(model, LatentModel) else ():
         tell(f"dpbayes: {remark}", err=True)
     if sets is not None:
-        _several(model, rows, sets, seed, out)
         tell(f"Wrote {sets} sets of {rows:,} records to {_numbered(out, 1, sets)} and so on. {found.statement()}")
         return
-    made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
-    write_table(made, out)
     if fidelity_page is not None:
         from dpbayes.report.fidelity import write_fidelity
 
