@@ -126,7 +126,7 @@ def synth_command(
     if not report and not as_json:
         tell(f"Wrote {rows:,} records to {out}. {found.statement()}")
         return
-    _report(found, made, as_json=as_json)
+    _show_distances(found, made, as_json=as_json)
 
 
 def _asked(request: Path | None, target: str | None, spent: dict[str, float | None]) -> Request:
@@ -139,8 +139,8 @@ def _asked(request: Path | None, target: str | None, spent: dict[str, float | No
     return asked.with_changes(synthetic=target, target=guarantee)
 
 
-def _report(found: Published, made: pa.Table, *, as_json: bool) -> None:
-    """Print distances between the records and what was released."""
+def _show_distances(found: Published, made: pa.Table, *, as_json: bool) -> None:
+    """How far the records are from the release, table by table."""
     columns = {name: made.column(name).to_numpy(zero_copy_only=False) for name in made.column_names}
     distances = fidelity(found, columns)
     if as_json:
