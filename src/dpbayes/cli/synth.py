@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -23,6 +23,9 @@ from dpbayes.models.several import FEWEST, Several
 from dpbayes.models.synthetic import synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.report.folder import check_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def register(app: typer.Typer) -> None:
@@ -128,6 +131,11 @@ def synth_command(
     if not report and not as_json:
         tell(f"Wrote {rows:,} records to {out}. {found.statement()}")
         return
+    _show_distances(found, made, as_json=as_json)
+
+
+def _show_distances(found: Published, made: pa.Table, *, as_json: bool) -> None:
+    """How far the records are from the release, table by table."""
     columns = {name: made.column(name).to_numpy(zero_copy_only=False) for name in made.column_names}
     distances = fidelity(found, columns)
     if as_json:
