@@ -26,7 +26,7 @@ def peers(results: dict[str, Any]) -> Any:
         left, right = panel.get_xlim()
         panel.set_xlim(left, right * 30)
         panel.set_title(job)
-        panel.set_xlabel("seconds (median; line from least to most)")
+        panel.set_xlabel("processor seconds (median; line from least to most)")
         panel.grid(visible=False, axis="y")
     return figure
 
@@ -45,7 +45,7 @@ def growth(results: dict[str, Any]) -> Any:
             yscale="log",
             title=title,
             xlabel=next(word for word in title.split() if word in "NdK"),
-            ylabel="seconds",
+            ylabel="processor seconds",
         )
         panel.title.set_fontsize(9)
     return figure

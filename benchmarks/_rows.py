@@ -144,10 +144,46 @@ def planned(tables: int) -> Callable[[Path], Actions]:
         table, schema = made((16,) * 16, 100_000)
         pairs = [",".join(pair) for pair in itertools.islice(itertools.combinations(table, 2), tables)]
         curator, job, numbers = Curator(pa.table(table), schema), Tables(*pairs), itertools.count()
-        return {
-            "dpbayes": lambda: curator.plan(job, TARGET),
-            "the release": lambda: curator.release(job, TARGET, out=folder / str(next(numbers))),
-        }
+
+        def plan() -> None:
+            forget()
+            curator.plan(job, TARGET)
+
+        def release() -> None:
+            forget()
+            curator.release(job, TARGET, out=folder / str(next(numbers)))
+
+        return {"dpbayes": plan, "the release": release}
+
+    return prepare
+
+
+def whole_command(rows: int, tables: int) -> Callable[[Path], Actions]:
+    """`dpbayes release`, start to end, beside a process that only scans the columns: both start Python and DuckDB."""
+
+    def prepare(folder: Path) -> Actions:
+        from benchmarks import counting as bench
+
+        pairs = list(itertools.islice(itertools.combinations(bench.CATEGORIES, 2), tables))
+        columns = sorted({name for pair in pairs for name in pair})
+        path, numbers = folder / "rows.parquet", itertools.count()
+        bench.write_table(path, rows, columns)
+        (folder / "schema.toml").write_text(bench.schema().to_toml(), encoding="utf-8")
+        lengths = ", ".join(f"sum(length({name}))" for name in columns)
+        query = f"SELECT {lengths} FROM read_parquet('{path}')"
+        quiet = "SET enable_progress_bar = false"
+        scan = [
+            sys.executable,
+            "-c",
+            f'import duckdb; duckdb.connect().execute("{quiet}").execute("{query}").fetchall()',
+        ]
+        asked = [part for pair in pairs for part in ("--marginal", ",".join(pair))]
+
+        def release() -> None:
+            command("release", str(path), "--schema", str(folder / "schema.toml"), *asked, "--epsilon", "1",
+                    "--delta", "1e-6", "--no-ledger", "--out", str(folder / str(next(numbers))))  # fmt: skip
+
+        return {"dpbayes": release, "a process that scans": lambda: subprocess.run(scan, check=True)}
 
     return prepare
 
@@ -184,11 +220,12 @@ def ledger(make: Callable[[int], Laplace | Dirichlet], *, together: bool) -> Cal
 
 
 def forget() -> None:
-    """Prices that this process knows already would not be known to a new one."""
-    from dpbayes.privacy import cost, shares
-
-    for cached in (cost._one, cost._composed, cost._shift, shares.uses, shares._one, shares._corners):
-        cached.cache_clear()
+    """What this process knows already would not be known to a new one."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dpbayes."):
+            for value in list(vars(module).values()):
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
 
 
 def naive_bayes(step: str) -> Callable[[Path], Actions]:

@@ -1,4 +1,4 @@
-"""How processor time grows with tables, columns, categories, ledger entries and mechanisms, towards the known walls.
+"""How processor time grows with cells, tables, attributes, columns, categories, ledger entries and mechanisms.
 
 For each curve the seconds of each size, and the exponent of the last step: 1 is linear, 2 is quadratic.
 """
@@ -33,6 +33,9 @@ def run() -> dict[str, object]:
         "counting a column of L declared categories, 20,000 rows": curve(categories, (100, 1000, 10_000)),
         "what is left after K different charges": curve(entries, (10, 100, 1000)),
         "one charge of K different mechanisms": curve(mechanisms, (10, 100, 300)),
+        "release of a table of d cells": curve(cells, (10**4, 10**5, 10**6)),
+        "release of T tables of 256 cells": curve(tables, (10, 30, 100)),
+        "release of a table of each of A attributes": curve(attributes, (30, 100, 300)),
     }
 
 
@@ -59,6 +62,19 @@ def packed(tables: int, folder: Path) -> Callable[[], object]:
     schema = Schema(id="walls", unit=_rows.UNIT, attributes=attributes)
     pairs = [Marginal(pair) for pair in itertools.islice(itertools.combinations(schema.names, 2), tables)]
     return lambda: pack(schema, pairs)
+
+
+def cells(many: int, folder: Path) -> Callable[[], object]:
+    return _rows.released((100, 10, many // 1000), ["a0,a1,a2"], records=many)(folder)["dpbayes"]
+
+
+def tables(many: int, folder: Path) -> Callable[[], object]:
+    pairs = itertools.islice(itertools.combinations([f"a{place}" for place in range(16)], 2), many)
+    return _rows.released((16,) * 16, [",".join(pair) for pair in pairs])(folder)["dpbayes"]
+
+
+def attributes(many: int, folder: Path) -> Callable[[], object]:
+    return _rows.released((4,) * many, [f"a{place}" for place in range(many)], records=10_000)(folder)["dpbayes"]
 
 
 def columns(wide: int, folder: Path) -> Callable[[], object]:

@@ -30,7 +30,8 @@ survey = Schema.load(files[1])
 ledger = Ledger(sys.argv[1] + "/survey.ledger")
 ledger.open(survey, ApproxDP(epsilon=2, delta=1e-6))
 curator = Curator(files[0], survey, ledger=ledger)
-curator.release(Tables("region", mechanism=sys.argv[2]), ApproxDP(epsilon=1, delta=1e-6), out=sys.argv[1] + "/out")
+job = Tables(*sys.argv[3:], mechanism=sys.argv[2])
+curator.release(job, ApproxDP(epsilon=1, delta=1e-6), out=sys.argv[1] + "/out")
 """
 
 
@@ -47,4 +48,9 @@ def test_the_package_alone_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "dirichlet", "auto"])
 def test_the_release_of_a_small_table_loads_nothing_heavy(mechanism: str, tmp_path: Path) -> None:
-    assert loaded(RELEASE, str(tmp_path), mechanism) == []
+    assert loaded(RELEASE, str(tmp_path), mechanism, "region") == []
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "auto"])
+def test_nor_does_that_of_several_tables_whose_mechanisms_differ(mechanism: str, tmp_path: Path) -> None:
+    assert loaded(RELEASE, str(tmp_path), mechanism, "region", "age,sex", "education") == []

@@ -261,6 +261,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
             says="The printed curves, point by point.",
             measured="the public code says how they were made, and the lines above are made that way",
             verdict=Verdict.UNKNOWN,
-            why="Their values are published as pictures only.",
+            why="Nobody has published their values: the notebooks hold the curves as raster pictures without the "
+            "numbers behind them, and the text that we work from has no pictures.",
         ),
     ]

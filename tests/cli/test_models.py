@@ -14,7 +14,7 @@ from pyarrow import csv
 from tests.models.examples import REPLACE, weather, weather_schema
 from typer.testing import CliRunner
 
-from dpbayes import ApproxDP, Curator, Histogram, Release, Tables
+from dpbayes import ApproxDP, Curator, Histogram, Release, Synthetic, Tables
 from dpbayes.cli import build, fit, predict, show, synth
 from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
 from dpbayes.ledger.ledger import Ledger
@@ -213,6 +213,54 @@ def test_one_command_leads_from_a_private_table_to_records(folder):
     assert left(folder) == spent
     wrong = run("synth", folder / "measured", "--rows", 7, "--out", folder / "t.csv", "--epsilon", 1)
     assert isinstance(wrong.exception, InvalidArgument)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--rows", 0, "--out", "s.csv"), "expected rows to be a whole number"),
+        (("--rows", 9, "--out", "s.txt"), "ends in .csv or .parquet"),
+        (("--rows", 9, "--out", "nowhere/s.csv"), "Check the folder"),
+        (("--rows", 9, "--out", "s.csv", "--sets", 2), "expected 5 sets or more"),
+        (("--rows", 9, "--out", "s.csv", "--sets", 9, "--report"), "go with one set"),
+        (("--rows", 9, "--out", "s.csv", "--target", "snow"), "no attribute 'snow'"),
+    ],
+)
+def test_what_could_not_be_written_is_refused_before_the_charge(folder, monkeypatch, more, sentence):
+    monkeypatch.chdir(folder)
+    before = left(folder)
+    refused = run("synth", "weather.csv", "--schema", "weather.toml", *BUDGET, "--ledger", "weather.ledger", *more)
+    assert isinstance(refused.exception, DpbayesError)
+    assert sentence in str(refused.exception)
+    assert left(folder) == before
+
+
+def test_records_that_say_little_are_said_to(folder):
+    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--no-ledger", "--delta", "1e-6")
+    wanted = ("--rows", 9, "--out", folder / "s.csv")
+    faint = run(*base, *wanted, "--epsilon", 0.005)
+    assert faint.exit_code == 0, faint.output
+    assert "columns of these records are independent" in faint.output
+    nothing = run(*base, *wanted, "--epsilon", 0.00001)
+    assert "times the ε" in nothing.output
+    assert "dpbayes:" not in run(*base, *wanted, "--epsilon", 3).output
+
+
+def test_several_sets_are_written_to_numbered_files(folder):
+    curator = Curator(folder / "weather.csv", folder / "weather.toml")
+    curator.release(Synthetic(target="rain"), ApproxDP(epsilon=3, delta=1e-6), out=folder / "measured")
+    done = run("synth", folder / "measured", "--rows", 40, "--out", folder / "s.csv", "--sets", 10, "--seed", 1)
+    assert done.exit_code == 0, done.output
+    names = sorted(path.name for path in folder.glob("s-*.csv"))
+    assert names == [f"s-{number:02d}.csv" for number in range(1, 11)]
+    assert len({(folder / name).read_text(encoding="utf-8") for name in names}) == 10
+    assert isinstance(
+        run("synth", folder / "measured", "--rows", 4, "--out", folder / "s.csv", "--sets", 9, "--json").exception,
+        InvalidArgument,
+    )
+    fitted(folder)
+    other = run("synth", folder / "model", "--rows", 4, "--out", folder / "s.csv", "--sets", 9)
+    assert "whole table" in str(other.exception)
 
 
 def test_synth_reads_a_request_and_options_win(folder):

@@ -208,3 +208,14 @@ def test_whole_ends_lose_no_coverage_however_small_the_noise(sigma, tables):
     covered = np.mean((found.lower <= truth) & (truth <= found.upper))
     assert covered > 0.95 - 3 * np.sqrt(0.95 * 0.05 / truth.size)
     assert ((found.lower <= found.values) & (found.values <= found.upper)).all()
+
+
+def test_doubt_about_large_counts_is_the_variance_of_the_noise_over_their_square():
+    rng = np.random.default_rng(8)
+    counts = rng.integers(20_000, 60_000, (4, 3, 5))
+    found = posterior(rng, counts, sigma=40.0, tables=[("b", "a")])
+    expected = 40.0**2 / margin(counts, ("a", "b")) ** 2
+    assert found.doubt(("a", "b")) / expected == pytest.approx(np.ones((4, 3)), rel=0.4)
+    assert found.doubt(("b", "a")) == pytest.approx(found.doubt(("a", "b")).T)
+    with pytest.raises(NotEstimable):
+        found.doubt(("a", "c"))

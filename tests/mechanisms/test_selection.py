@@ -160,3 +160,45 @@ def test_numbers_of_a_generator_are_uniform_and_repeatable() -> None:
     assert chisquare(np.bincount(drawn, minlength=10)).pvalue > 1e-4
     assert 0 <= one(10**40) < 10**40
     assert one(1) == 0
+
+
+@pytest.mark.parametrize(("adjacency", "spread"), [("add-remove", 2), ("replace-one", 4)])
+def test_choosing_the_table_that_a_model_gets_most_wrong_has_this_range_and_price(adjacency: str, spread: int) -> None:
+    """All tables of up to three records of two bits against all neighbours, for models that were published before.
+
+    Candidates are the margins and the joint table. The scores are those of docs/explanation/proofs/selection.md.
+    """
+    records = list(itertools.product((0, 1), repeat=2))
+    axes = ((0,), (1,), (0, 1))
+    models = [np.array(cells).reshape(2, 2) for cells in itertools.product((0, 1, 2), repeat=4)][::7]
+
+    def scores(table: tuple[tuple[int, int], ...], model: np.ndarray) -> tuple[int, ...]:
+        counts = np.zeros((2, 2), dtype=int)
+        for record in table:
+            counts[record] += 1
+        apart = counts - model
+        gaps = [apart.sum(axis=1 - axis[0]) if len(axis) == 1 else apart for axis in axes]
+        return tuple(cost - int(np.abs(gap).sum()) for cost, gap in zip((1, 1, 2), gaps, strict=True))
+
+    selection = Selection(sharpness=1.3, unit=PrivacyUnit(adjacency=adjacency))
+    widest, worst = 0, mpmath.mpf(0)
+    for model in models:
+        for size in range(4):
+            for table in itertools.combinations_with_replacement(records, size):
+                if adjacency == "add-remove":
+                    others = [(*table, record) for record in records]
+                else:
+                    others = [(*table[1:], record) for record in records] if table else []
+                for other in others:
+                    one, two = scores(table, model), scores(other, model)
+                    changes = [b - a for a, b in zip(one, two, strict=True)]
+                    widest = max(widest, max(changes) - min(changes))
+                    p, q = law(one, 1.3, spread), law(two, 1.3, spread)
+                    for first, second in ((p, q), (q, p)):
+                        gained = mpmath.fsum(
+                            max(a - mpmath.exp(0.4) * b, 0) for a, b in zip(first, second, strict=True)
+                        )
+                        worst = max(worst, gained)
+    assert widest == spread
+    assert worst <= selection.delta(0.4)
+    assert worst >= 0.3 * selection.delta(0.4)

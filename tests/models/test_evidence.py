@@ -1,7 +1,8 @@
-"""Whether tables show dependence at all: the statistic against its law, and what a model does with it."""
+"""How far tables are trusted: the statistic against its law, and what a model does with it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from dpbayes import ZCDP, Attribute, Curator, Fit, NaiveBayes, PrivacyUnit, PureDP, Schema
 from dpbayes.models.base import Published
-from dpbayes.models.evidence import SURELY, dependence, detectable
+from dpbayes.models.evidence import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
 
 NAMES = tuple(f"x{number}" for number in range(6))
 SCHEMA = Schema(
@@ -39,23 +40,63 @@ def fitted(strength: float, seed: int, rho: float = 0.02) -> object:
     return Curator(rows(strength, seed), SCHEMA, seed=seed).release(job, ZCDP(rho=rho), estimates=False)
 
 
-def test_without_dependence_the_statistic_is_standard_and_the_model_predicts_class_shares() -> None:
+def test_without_dependence_the_statistic_is_standard_and_the_model_predicts_nearly_class_shares() -> None:
     found = np.array([dependence(Published.of(fitted(0.0, seed)), "y", NAMES) for seed in range(60)])
     assert abs(found.mean()) < 4 / math.sqrt(60)
     assert 0.6 < found.std() < 1.5
     assert (found > SURELY).mean() < 0.15
     quiet = next(seed for seed in range(60) if found[seed] < SURELY)
     model = NaiveBayes(target="y").build(fitted(0.0, quiet))
-    assert model.temperature == 0.0
-    shares = model.predict_proba({name: ["a", "b"] for name in NAMES})
-    assert shares[0] == pytest.approx(shares[1])
+    assert 0.0 < model.temperature < 1.0
+    truth = rows(0.0, 1000)
+    labels = (np.array(truth["y"]) == "other").astype(int)
+    predicted = model.predict_log_proba(truth)[np.arange(2000), labels].mean()
+    alone = model.class_log_prior[labels].mean()
+    assert predicted > alone - 2 * CLASS_ERROR
 
 
 def test_dependence_that_noise_leaves_visible_is_used() -> None:
     release = fitted(0.4, 1)
     assert dependence(Published.of(release), "y", NAMES) > 5 * SURELY
     model = NaiveBayes(target="y").build(release)
-    assert model.temperature == 1.0
+    assert model.temperature > 0.8
+
+
+def test_a_power_is_harmless_if_attributes_say_nothing() -> None:
+    """The loss over all records, enumerated, where class and attributes are independent."""
+    rng = np.random.default_rng(5)
+    for noise in (0.05, 0.5):
+        prior = rng.dirichlet(np.ones(3))
+        tables = [rng.dirichlet(np.ones(3)) * np.exp(noise * rng.normal(size=(3, 3))) for _ in range(4)]
+        tables = [table / table.sum(axis=1, keepdims=True) for table in tables]
+        power, loss = harmless(prior, tables), 0.0
+        for record in itertools.product(range(3), repeat=4):
+            chance = math.prod(float((prior @ table)[value]) for table, value in zip(tables, record, strict=True))
+            logs = power * sum(np.log(table[:, value]) for table, value in zip(tables, record, strict=True))
+            loss += chance * (math.log(float(prior @ np.exp(logs))) - float(prior @ logs))
+        assert power == 1.0 or loss == pytest.approx(CLASS_ERROR, rel=0.1)
+        assert loss < 1.1 * CLASS_ERROR
+
+
+def test_averaged_odds_are_about_the_power_of_estimated_ones() -> None:
+    for center, variance in ((0.5, 1.0), (2.0, 4.0), (-1.0, 20.0)):
+        drawn = np.random.default_rng(6).normal(center, math.sqrt(variance), 400_000)
+        mean = float((1 / (1 + np.exp(-drawn))).mean())
+        assert 1 / (1 + math.exp(-center / math.sqrt(1 + math.pi * variance / 8))) == pytest.approx(mean, abs=0.01)
+
+
+def test_more_noise_leaves_more_doubt_and_less_trust() -> None:
+    doubts, powers = [], []
+    for rho in (0.005, 0.05, 5.0):
+        release = fitted(0.4, 1, rho)
+        model, published = NaiveBayes(target="y").build(release), Published.of(release)
+        prior, tables = np.exp(model.class_log_prior), [np.exp(table) for table in model.feature_log_prob]
+        doubts.append(doubt(published, "y", NAMES, prior, tables))
+        powers.append(trust(published, "y", NAMES, prior, tables))
+        assert powers[-1] == model.temperature
+    assert doubts == sorted(doubts, reverse=True)
+    assert powers == sorted(powers)
+    assert powers[-1] > 0.97
 
 
 @pytest.mark.parametrize(("classes", "levels"), [(2, 2), (3, 7), (4, 2)])
@@ -91,4 +132,4 @@ def test_draws_as_in_the_papers_are_left_as_they_are() -> None:
 
 def test_pure_budgets_work_too() -> None:
     release = Curator(rows(0.0, 1), SCHEMA, seed=1).release(NaiveBayes(target="y"), PureDP(epsilon=1))
-    assert release.build().temperature in (0.0, 1.0)
+    assert 0.0 < release.build().temperature <= 1.0

@@ -131,7 +131,7 @@ def test_the_same_release_gives_the_same_model_whoever_builds_it(tempered, tmp_p
     assert [bool(each.tables[0].products) for each in (release, again)] == [False, True]  # made when it is saved
     for other in (nb.model_, again.build(), SPEC.build([again])):
         assert same(model, other)
-    assert (model.temperature < 1.0) <= tempered
+    assert (model.temperature < 0.95) <= tempered  # without a choice only noise lowers it, a little
     assert "no privacy at all" in model.published.statement()
 
 
@@ -144,8 +144,8 @@ def test_a_temperature_belongs_to_the_model_that_it_was_chosen_for():
     release = released(SPEC, TARGET, tempered=True)
     release = replace(release, answers=(Answer(name=TEMPERATURE, by=0, values=(0.25,)),))
     assert release.build().temperature == 0.25
-    assert release.build(NaiveBayes(target="rain", features=("street",))).temperature == 1.0
-    assert release.build(NaiveBayes(target="street", features=("rain",))).temperature == 1.0
+    assert release.build(NaiveBayes(target="rain", features=("street",))).temperature > 0.9
+    assert release.build(NaiveBayes(target="street", features=("rain",))).temperature > 0.9
 
 
 CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)

@@ -43,6 +43,7 @@ COMMANDS = (
 """Modules of this package; each adds the command of its name, and perhaps others, with ``register(app)``."""
 
 INTERRUPTED = 130
+UNFINISHED = "If the ledger was charged already, `dpbayes finish` completes the release, and charges nothing more."
 UNEXPECTED = 70
 TRACEBACK = "DPBAYES_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected failure."""
@@ -97,7 +98,8 @@ def run() -> None:
     except (KeyboardInterrupt, SystemExit) as stop:
         if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:  # typer has its own words for wrong usage
             raise
-        _stop("interrupted.", INTERRUPTED)
+        charged = any(word.startswith("--ledger") for word in sys.argv)
+        _stop("interrupted." + f" {UNFINISHED}" * charged, INTERRUPTED)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as problem:

@@ -9,15 +9,18 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from dpbayes import _checks
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, show_preview, tell, working
+from dpbayes.cli.output import print_json, print_table, say, show_preview, tell, working
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.preview import preview
 from dpbayes.jobs.request import Request
 from dpbayes.models.base import Model, Published, built, distribution
-from dpbayes.models.fidelity import fidelity
+from dpbayes.models.fidelity import fidelity, shortfall
 from dpbayes.models.histogram import Histogram
-from dpbayes.models.synthetic import synthetic_table, write_table
+from dpbayes.models.latent import LatentModel
+from dpbayes.models.several import FEWEST, Several
+from dpbayes.models.synthetic import synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.report.folder import check_folder
 
@@ -32,6 +35,10 @@ def synth_command(
     rows: Annotated[int, typer.Option(help="How many records; any number is free.")],
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     seed: Annotated[int | None, typer.Option(help="Repeatable records; harmless, for the model is public.")] = None,
+    sets: Annotated[
+        int | None,
+        typer.Option(help="This many sets, in files numbered from 1: their differences tell how sure a number is."),
+    ] = None,
     independent: Annotated[
         bool, typer.Option("--independent", help="Independent records, instead of ones spread evenly over the model.")
     ] = False,
@@ -69,6 +76,7 @@ def synth_command(
     """
     spent = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in spent.values())
+    _checked(rows, out, sets, alone=bool(croissant or report or as_json))
     if schema is None:
         if said or ledger is not None or no_ledger or target or published or request:
             raise InvalidArgument("synth: a guarantee, --request, --ledger, --target and --published go with --schema.")
@@ -85,14 +93,30 @@ def synth_command(
             check_folder(published)
         with warnings.catch_warnings(record=True) as caught, working(quiet=as_json):
             warnings.simplefilter("always", UserWarning)
-            if dry_run:
-                show_preview(preview(curator.plan(asked)))
-                return
-            found = Published.of(curator.release(asked, out=published, estimates=published is not None))
+            plan = curator.plan(asked)
+            if not dry_run:
+                found = Published.of(curator.release(plan, out=published, estimates=published is not None))
         for warning in caught:
             tell(f"dpbayes: {warning.message}", err=True)
-    made = synthetic_table(_model(found), rows, rng=np.random.default_rng(seed), even=not independent)
-    write_table(made, out)
+        if dry_run:
+            show_preview(preview(plan))
+            return
+    with working(quiet=as_json):
+        say("fitting the model to what was released")
+        model = _model(found)
+        if sets is not None:
+            say(f"drawing {sets} sets of {rows:,} records, each from a model of its own")
+            _several(model, rows, sets, seed, out)
+        else:
+            say(f"drawing {rows:,} records")
+            made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
+            say("writing them")
+            write_table(made, out)
+    for remark in shortfall(model) if isinstance(model, LatentModel) else ():
+        tell(f"dpbayes: {remark}", err=True)
+    if sets is not None:
+        tell(f"Wrote {sets} sets of {rows:,} records to {_numbered(out, 1, sets)} and so on. {found.statement()}")
+        return
     if fidelity_page is not None:
         from dpbayes.report.fidelity import write_fidelity
 
@@ -123,3 +147,29 @@ def _model(found: Published) -> Model:
     if "model" in found.releases[0].job:
         return built(found.releases)
     return Histogram(attributes=distribution(found.tables).marginal.of).build(found)
+
+
+def _checked(rows: int, out: Path, sets: int | None, *, alone: bool) -> None:
+    """Refuse what would be refused after the charge: how many records, and where they go."""
+    _checks.positive_integer("synth", rows=rows)
+    writable(out)
+    if sets is not None:
+        _checks.positive_integer("synth", sets=sets)
+        if alone:
+            raise InvalidArgument("synth: --croissant, --report and --json go with one set, not with --sets.")
+        if sets < FEWEST:
+            raise InvalidArgument(f"synth: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
+
+
+def _several(model: Model, rows: int, sets: int, seed: int | None, out: Path) -> None:
+    """Sets from as many models, each in a file of its own."""
+    if not isinstance(model, LatentModel):
+        raise InvalidArgument("synth: --sets needs a release for synthetic records of a whole table.")
+    made = Several.of(model, sets).tables(rows, rng=np.random.default_rng(seed))
+    for number, table in enumerate(made, start=1):
+        write_table(table, _numbered(out, number, sets))
+
+
+def _numbered(path: Path, number: int, most: int) -> Path:
+    """records.csv becomes records-01.csv, records-02.csv, …"""
+    return path.with_stem(f"{path.stem}-{number:0{len(str(most))}d}")

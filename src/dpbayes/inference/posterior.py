@@ -85,6 +85,16 @@ class Posterior:
         ordered = self.law.ordered(axes)
         return self._turned(self.law.mean(ordered), axes), self._turned(self.law.variance(ordered), axes)
 
+    def doubt(self, axes: Sequence[str]) -> Floats:
+        """Posterior variance of each count over the square of its mean; nothing where the schema says impossible."""
+        ordered = self.law.ordered(axes)
+        if missing := self.law.missing(ordered):
+            raise NotEstimable(missing)
+        mean, variance, _ = self.settled.cells[ordered].moments(self.settled.laws[ordered])
+        table = np.zeros([self.law.sizes[name] for name in ordered])
+        table[~self.law.zeros.get(ordered, np.zeros(table.shape, dtype=bool))] = variance / np.maximum(mean, 1e-9) ** 2
+        return self._turned(table, axes)
+
     def functional(self, *weights: Mapping[Axes, ArrayLike]) -> tuple[Floats, Floats]:
         """Unbiased estimates of sums of cells, possibly of several tables, and their covariance matrix."""
         return self.law.moments([self._functional(each) for each in weights])

@@ -118,7 +118,9 @@ class Synthetic:
             paid=paid,
             places=places,
             tables=tables,
-            choice=choice + (f"; the last {last} draws go where the first ones show dependence" if last else ""),
+            choice=choice
+            + (f"; the last {last} draws go where the first ones show dependence" if last else "")
+            + _left_out(schema, len(pairs)),
             about=f"synthetic: {len(singles)} attributes, {len(pairs)} pairs",
             columns=schema.names,
         )
@@ -308,6 +310,21 @@ def noise(cells: int, sigma: float, records: float) -> float:
     Adjacency: none; public or published numbers only.
     """
     return cells * sigma / (records * math.sqrt(2.0 * math.pi))
+
+
+def _left_out(schema: Schema, measured: int) -> str:
+    """What is said of pairs that no budget would buy here: too many of them, or too large."""
+    varied = sum(len(each.levels) > 1 for each in schema.attributes)
+    pairs = varied * (varied - 1) // 2
+    if pairs == measured:
+        return ""
+    limits = (
+        f"a pair has at most {MOST_CELLS:,} cells, and beyond {MOST_PAIRS:,} pairs only those with the target count"
+    )
+    follows = (
+        "the others follow from the model" if measured else "so columns will be independent: name fewer attributes"
+    )
+    return f"; {measured:,} of {pairs:,} pairs are measured ({limits}), {follows}"
 
 
 def _normal(cells: Floats, weights: Floats | float = 1.0) -> Floats:

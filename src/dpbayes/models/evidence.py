@@ -1,12 +1,13 @@
-"""Whether published tables show that attributes and classes have anything to do with each other."""
+"""How far published tables can be trusted about attributes and classes: what they show, and what noise leaves open."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from dpbayes._checks import Floats
 from dpbayes.domain.marginal import Marginal
 from dpbayes.models.base import Published
 
@@ -15,6 +16,70 @@ SURELY = 2.0
 
 docs/explanation/models.md says when it was chosen.
 """
+
+
+CLASS_ERROR = 0.01
+"""What noise may cost a prediction where attributes say nothing, in nats: through each class share, and through them.
+
+docs/explanation/models.md says when it was chosen.
+"""
+
+
+def trust(published: Published, target: str, names: Sequence[str], prior: Floats, rows: Sequence[Floats]) -> float:
+    """The power of the likelihood where none was bought: τ = 1/√(1 + πV/8), or less without a sign of dependence
+
+    Averaged over all tables that the release leaves possible, the odds of two classes are about the τ-th power of the
+    estimated ones. Without a sign of dependence the power is also at most ``harmless``.
+
+    Symbols: V variance that noise leaves to the logarithm of the odds, as in ``doubt``.
+    Source: [MacKay92], the moderated output: a logistic function of a normal variable; docs/explanation/models.md.
+    Adjacency: none; published numbers only.
+    """
+    averaged = 1.0 / math.sqrt(1.0 + math.pi * doubt(published, target, names, prior, rows) / 8.0)
+    if dependence(published, target, names) > SURELY:
+        return averaged
+    return min(averaged, harmless(prior, rows))
+
+
+def doubt(published: Published, target: str, names: Sequence[str], prior: Floats, rows: Sequence[Floats]) -> float:
+    """V = 2·Σ_t Σ_cv p_c·θ_tcv·s_tcv: the variance that noise leaves to the logarithm of the odds of two classes
+
+    Symbols: p class shares, θ_t rows of attribute t, s posterior variance of a cell over the square of its mean.
+    Source: docs/explanation/models.md: Var ln x ≈ Var x/(E x)², cells as if independent, two classes.
+    Adjacency: none; published numbers only.
+    """
+    joint = published.posterior.joint
+    return 2.0 * sum(
+        float((prior[:, None] * row * joint.doubt((target, name))).sum()) for name, row in zip(names, rows, strict=True)
+    )
+
+
+def harmless(prior: Floats, rows: Sequence[Floats]) -> float:
+    """τ = √(2η/S), at most 1: a power that costs η nats to second order, should attributes say nothing of the class
+
+    S = Var_c(Σ_t m_tc) + Σ_t [Σ_v q_tv·Var_c(ln θ_tcv) − Var_c(m_tc)] is the mean over records of the variance over
+    classes of l = ln Πθ, with m_tc = Σ_v q_tv·ln θ_tcv. The loss is ln Σ_c p_c·e^{τl_c} − τ·Σ_c p_c·l_c, which is
+    τ²·Var_c(l)/2 + O(τ³).
+
+    Symbols: η CLASS_ERROR, p class shares, θ_t rows of attribute t, q_t = Σ_c p_c·θ_tc, Var_c under p.
+    Source: docs/explanation/models.md, how far a model trusts itself.
+    Adjacency: none; published numbers only.
+
+    >>> round(harmless(np.array([0.5, 0.5]), [np.array([[0.9, 0.1], [0.1, 0.9]])]), 3)
+    0.129
+    """
+
+    def variance(values: Floats) -> Floats:
+        return np.asarray(prior @ (values - prior @ values) ** 2)
+
+    prior = prior / prior.sum()
+    together, alone = np.zeros(len(prior)), 0.0
+    for row in rows:
+        logs, values = np.log(row), prior @ row
+        mean = logs @ values
+        together, alone = together + mean, alone + float(variance(logs) @ values - variance(mean))
+    spread = float(variance(together)) + alone
+    return min(1.0, math.sqrt(2.0 * CLASS_ERROR / spread)) if spread > 0 else 1.0
 
 
 def dependence(published: Published, target: str, names: Iterable[str]) -> float:
@@ -26,7 +91,7 @@ def dependence(published: Published, target: str, names: Iterable[str]) -> float
 
     Symbols: v_t variance of the noise, p class shares, q_k those of the attribute, d_t = (C−1)(L_t−1), C classes, L_t
     levels.
-    Source: docs/explanation/models.md, when only class shares are predicted.
+    Source: docs/explanation/models.md, how far a model trusts itself.
     Adjacency: none; published numbers only.
     """
     found, freedom = 0.0, 0
@@ -50,7 +115,7 @@ def detectable(sizes: Iterable[tuple[int, int]], precisions: Iterable[float], re
     The left side is what ``dependence`` adds up, without noise, if each class had values of its own.
 
     Symbols: (C, L_t) sizes, p_t precisions 1/v_t of the tables, N records, d degrees of freedom as in dependence.
-    Source: docs/explanation/models.md, when only class shares are predicted.
+    Source: docs/explanation/models.md, how far a model trusts itself.
     Adjacency: none; public numbers only.
 
     >>> detectable([(2, 5)], [1 / 100.0], 1000), detectable([(2, 5)], [1e-6], 1000)

@@ -64,6 +64,33 @@ def expected(published: Published) -> dict[tuple[str, str], float]:
     return found
 
 
+def shortfall(model: Any) -> list[str]:
+    """Sentences about what the records of a model cannot show, from what was published."""
+    found = []
+    if model.form == "independent" and len(model.laws) > 1:
+        found.append(
+            "No pair of attributes was measured, so the columns of these records are independent of each other. More "
+            "ε, fewer attributes or a target may buy pairs."
+        )
+    elif model.form == "naive Bayes":
+        found.append(
+            "Only pairs with the target were measured, so all else depends on the target alone. More ε or fewer "
+            "attributes may buy the other pairs."
+        )
+    joint = model.published.posterior.joint
+    total = max(joint.total, 1.0)
+    noise = [
+        float(np.sqrt(np.maximum(joint.linear((name,))[1], 0.0)).sum() / (total * np.sqrt(2.0 * np.pi)))
+        for name in model.laws
+    ]
+    if np.mean(noise) > 1.0:
+        found.append(
+            f"Noise is about {np.mean(noise):.2g} times what a table of one attribute holds, so these records say "
+            f"almost nothing. Ask for about {int(np.ceil(4 * np.mean(noise)))} times the ε, or for fewer attributes."
+        )
+    return found
+
+
 def _against_model(model: Any, coded: Mapping[str, Ints]) -> dict[str, float]:
     """One-way distances to a large sample of the model."""
     sample = model.sample(200_000, np.random.default_rng(0))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -17,7 +18,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError, SchemaError
 from dpbayes.models.base import Built, Published, by_cells, draw_of, spec_from_record
-from dpbayes.models.evidence import SURELY, dependence, detectable
+from dpbayes.models.evidence import CLASS_ERROR, detectable, trust
 from dpbayes.models.network import Network
 from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
@@ -29,9 +30,6 @@ Estimate = Literal["posterior", "draw"]
 
 TEMPERATURE = "temperature"
 """The name under which a release holds the power of the likelihood."""
-
-CLASS_ERROR = 0.01
-"""Class shares should be known to a KL error of this many nats before attributes get the rest."""
 
 MOST_FOR_CLASSES = 0.5
 """The largest part of the budget for the class table."""
@@ -88,10 +86,10 @@ class NaiveBayes:
         """Parts of the budget, in units of 1/σ²: attribute tables by their cells, the class table by what it lacks.
 
         The expected KL error of a table of D cells is about D²σ²/2N², smallest in sum for 1/σ² ∝ D. All attribute
-        tables carry the class in their row totals; a class table of its own gets what is missing to know the class
-        shares up to ``CLASS_ERROR``, at most ``MOST_FOR_CLASSES``; or almost all, where attribute tables would be lost
-        in noise however much they depend on the class. Single draws are split by cells alone. Sizes are rounded to
-        powers of two: few mechanisms compose faster.
+        tables carry the class in their row totals; a class table of its own gets what is missing until a class without
+        records costs ``CLASS_ERROR``, σ/(N·√2π), at most ``MOST_FOR_CLASSES``; or almost all, where attribute tables
+        would be lost in noise however much they depend on the class. Single draws are split by cells alone. Sizes are
+        rounded to powers of two: few mechanisms compose faster.
 
         Symbols: σ noise that the whole budget would leave on one table, N records, D cells, C classes.
         Source: docs/explanation/models.md, splitting the budget.
@@ -101,7 +99,7 @@ class NaiveBayes:
         if self.draws:
             return by_cells((classes, *tables))
         sizes = by_cells(tables)
-        needed = classes**2 * sigma**2 / (2.0 * records**2 * CLASS_ERROR)
+        needed = sigma**2 / (2.0 * math.pi * (records * CLASS_ERROR) ** 2)
         carried = sum(part * classes / size for part, size in zip(sizes, tables, strict=True)) / sum(sizes)
         own = min(
             max((needed - carried) / (1.0 - carried) if carried < 1 else 0.0, classes / sum(sizes)), MOST_FOR_CLASSES
@@ -127,7 +125,7 @@ class NaiveBayes:
             features=names,
             class_log_prior=np.log(prior),
             feature_log_prob=tuple(np.log(row) for row in rows),
-            temperature=self._temperature(published, names),
+            temperature=self._temperature(published, names, prior, rows),
         )
 
     def _found(self, published: Published) -> tuple[str, ...]:
@@ -141,8 +139,10 @@ class NaiveBayes:
             )
         return found
 
-    def _temperature(self, published: Published, names: tuple[str, ...]) -> float:
-        """The power that was chosen for this very model; else one, or nothing without a sign of dependence."""
+    def _temperature(
+        self, published: Published, names: tuple[str, ...], prior: Floats, rows: Sequence[Floats]
+    ) -> float:
+        """The power that was chosen for this very model; else what noise leaves of its own trust."""
         for release in published.releases:
             if release.kind != "model":
                 continue
@@ -152,7 +152,7 @@ class NaiveBayes:
                 chosen += [release.job["temperature"]] if "temperature" in release.job else []  # of 0.1.0
                 if chosen and set(fitted.predictors(release.schema)) == set(names):
                     return float(chosen[0])
-        return 1.0 if self.draws or dependence(published, self.target, names) > SURELY else 0.0
+        return 1.0 if self.draws else trust(published, self.target, names, prior, rows)
 
     def record(self) -> Record:
         """JSON form."""
@@ -176,8 +176,8 @@ class NaiveBayesModel(Built):
     class_log_prior: Floats
     feature_log_prob: tuple[Floats, ...]
     temperature: float = 1.0
-    """The power of the likelihood in predictions: below one where attributes repeat each other, zero where noise hides
-    whether they say anything, so that class shares are predicted."""
+    """The power of the likelihood in predictions: below one where attributes repeat each other, or noise hides what
+    they say."""
 
     @property
     def network(self) -> Network:

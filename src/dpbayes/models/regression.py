@@ -11,9 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.models.sampling import pick
@@ -51,6 +48,10 @@ class Regression:
         Source: docs/explanation/synthetic.md, the target.
         Adjacency: none, this is post-processing.
         """
+        from scipy import sparse  # not loaded by releases that fit nothing
+        from scipy.optimize import minimize
+        from scipy.special import logsumexp
+
         names = tuple(name for name, law in laws.items() if len(law) > 1 and name != target)
         classes = pick(weights[None], np.zeros(RECORDS, dtype=np.int64), rng, even=True)
         records = {name: pick(laws[name], classes, rng, even=True) for name in names}

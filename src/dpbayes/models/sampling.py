@@ -15,7 +15,8 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = F
     """One value for each entry of ``rows``, by inversion of that row's cumulative shares.
 
     ``even`` spreads the values of each row over its shares instead of drawing them independently: every value alone has
-    the same law, but each cell comes out within one of its expectation.
+    the same law, but each cell comes out within one of its expectation. They come from a stream of their own: whoever
+    samples them with a generator of the same seed would otherwise pick the same strata again.
 
     A table of guesses gives the value of every bucket of uniform numbers that lies in one cell; the few numbers in
     other buckets walk up their row.
@@ -26,7 +27,7 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = F
     """
     cumulative = np.cumsum(shares, axis=1)
     cumulative /= cumulative[:, -1:]
-    uniform = _even(rows, len(shares), rng) if even else rng.random(len(rows))
+    uniform = _even(rows, len(shares), rng.spawn(1)[0]) if even else rng.random(len(rows))
     width = shares.shape[1]
     if len(shares) * _BUCKETS > _LARGEST_TABLE or len(rows) < _BUCKETS:
         return _by_search(cumulative, rows, uniform)

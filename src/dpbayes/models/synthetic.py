@@ -41,9 +41,7 @@ def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
     """Write CSV or Parquet, as the name says; whole, or not at all."""
-    target = Path(path)
-    if target.suffix.lower() not in FORMATS:
-        raise InvalidArgument(f"synthetic: expected a file that ends in {' or '.join(FORMATS)}, got {target.name!r}.")
+    target = writable(path)
     partial = target.with_name(target.name + ".partial")
     try:
         if target.suffix.lower() == ".csv":
@@ -58,6 +56,16 @@ def write_table(table: pa.Table, path: str | Path) -> None:
     except OSError as problem:
         partial.unlink(missing_ok=True)
         raise InvalidArgument(f"synthetic: cannot write {str(path)!r}: {problem.strerror}.") from None
+
+
+def writable(path: str | Path) -> Path:
+    """Refuse a file that records could not be written to, before anything is paid for them."""
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        raise InvalidArgument(f"synthetic: expected a file that ends in {' or '.join(FORMATS)}, got {target.name!r}.")
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise InvalidArgument(f"synthetic: {str(path)!r} cannot be written. Check the folder.")
+    return target
 
 
 def _kept(model: Model, rows: int, rng: np.random.Generator, even: bool) -> dict[str, Ints]:
