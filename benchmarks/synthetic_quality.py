@@ -66,7 +66,7 @@ def made_up(name: str) -> dict[str, np.ndarray]:
     return {**columns_of, "target": (table[-1] > 1).astype(np.int64)}
 
 
-def halves(name: str, split: int) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+def halves(name: str, split: int, bins: int = BINS) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
     """Levels of each attribute, and both halves as positions among them."""
     if name in ("chain", "classes"):
         columns = made_up(name)
@@ -78,8 +78,8 @@ def halves(name: str, split: int) -> tuple[dict[str, int], np.ndarray, np.ndarra
     sizes, private, public = {}, [], []
     for each, values in columns.items():
         known = values[order[rows // 2 :]]
-        if values.dtype.kind in "if" and each != "target" and len(np.unique(values)) > BINS:
-            inner = edges_of(known)
+        if values.dtype.kind in "if" and each != "target" and len(np.unique(values)) > bins:
+            inner = edges_of(known, bins)
             coded = np.searchsorted(inner, values, side="right")
             sizes[each] = len(inner) + 1
         else:
@@ -189,22 +189,18 @@ def measured(name: str, method: str, epsilon: float, split: int, draw: int, *, s
 
 
 def schedule() -> Iterator[tuple[str, str, float, int, int]]:
-    """What is run, the most important first."""
-    for split, draw in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        for name in MAIN:
-            for method in ("dpbayes synth", "naive Bayes", "independent"):
-                yield name, method, 1.0, split, draw
-    for epsilon in EPSILONS[1:]:
-        for name in MAIN:
-            for method in ("dpbayes synth", "naive Bayes", "independent"):
-                yield name, method, epsilon, 0, 0
-    for epsilon in EPSILONS:
-        for name in OTHERS[:3]:
-            for method in ("dpbayes synth", "naive Bayes", "independent"):
-                yield name, method, epsilon, 0, 0
-    for name in OTHERS[3:]:
-        for method in ("dpbayes synth", "naive Bayes", "independent"):
-            yield name, method, 1.0, 0, 0
+    """What is run, the most important first: three splits by five draws of everything, if time allows."""
+    for draw in range(5):
+        for split in range(3):
+            for name in MAIN:
+                for method in ("dpbayes synth", "naive Bayes", "independent"):
+                    yield name, method, 1.0, split, draw
+        for split in range(3):
+            for epsilon in EPSILONS:
+                for name in (*MAIN, *OTHERS):
+                    if epsilon != 1.0 or name not in MAIN:
+                        for method in ("dpbayes synth", "naive Bayes", "independent"):
+                            yield name, method, epsilon, split, draw
 
 
 def run() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dpbayes.models.sampling import pick
 RECORDS = 20_000
 """Records of the model at which the regression is fitted, and over which its tables are averaged."""
 
-STEPS = 100
+STEPS = 50
 """Of the descent, at most."""
 
 SMALL = 1e-12
