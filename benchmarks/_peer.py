@@ -8,6 +8,7 @@ counted. Settings are the peers' defaults, but for what is said below.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +17,9 @@ from pathlib import Path
 import numpy as np
 
 MANY = 1_000_000
+SAMPLER = os.environ.get("DPBAYES_SAMPLER", "sample")
+"""Of OpenDP: ``sample``, or its default, ``round``."""
+
 Fitted = Callable[[int], np.ndarray]
 """Draws this many records."""
 
@@ -54,7 +58,7 @@ def opendp(algorithm: str, coded: np.ndarray, sizes: list[int], epsilon: float, 
         )
         asked = context.query(rho=rho).select(*names)
         table = asked.contingency_table(cuts=cuts, algorithm=getattr(dp.mbi, algorithm)()).release()
-        return lambda rows: table.synthesize(rows, "sample").select(names).to_numpy()
+        return lambda rows: table.synthesize(rows, SAMPLER).select(names).to_numpy()
 
     return fit
 

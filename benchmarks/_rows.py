@@ -171,12 +171,11 @@ def whole_command(rows: int, tables: int) -> Callable[[Path], Actions]:
         (folder / "schema.toml").write_text(bench.schema().to_toml(), encoding="utf-8")
         lengths = ", ".join(f"sum(length({name}))" for name in columns)
         query = f"SELECT {lengths} FROM read_parquet('{path}')"
-        quiet = "SET enable_progress_bar = false"
-        scan = [
-            sys.executable,
-            "-c",
-            f'import duckdb; duckdb.connect().execute("{quiet}").execute("{query}").fetchall()',
-        ]
+        script = (
+            'import duckdb; connection = duckdb.connect().execute("SET enable_progress_bar = false"); '
+            f'connection.execute("{query}").fetchall()'
+        )
+        scan = [sys.executable, "-c", script]
         asked = [part for pair in pairs for part in ("--marginal", ",".join(pair))]
 
         def release() -> None:

@@ -108,7 +108,7 @@ def compared(name: str, epsilon: float, number: int, part: float) -> dict[str, A
         area = auc(np.stack([drawn[each] for each in sizes], axis=1), public)
         return {"two-way": round(two, 4), "three-way": round(three, 4), "auc": round(area, 4)}
 
-    whole = dp.calibrate(gaussian_noise(UNIT), dp.ApproxDP(epsilon=epsilon, delta=DELTA)).sigma
+    whole = _sigma(epsilon)
     less = released(_at_precision(epsilon, 1.0 - part, whole))
     model = less.build()
     paid = part * (1.0 - SELECTING)
@@ -168,9 +168,15 @@ def _at_precision(epsilon: float, part: float, whole: float) -> float:
     low, high = 0.2 * epsilon, epsilon
     for _ in range(25):
         middle = (low + high) / 2
-        sigma = dp.calibrate(gaussian_noise(UNIT), dp.ApproxDP(epsilon=middle, delta=DELTA)).sigma
-        low, high = (middle, high) if (whole / sigma) ** 2 < part else (low, middle)
+        low, high = (middle, high) if (whole / _sigma(middle)) ** 2 < part else (low, middle)
     return low
+
+
+def _sigma(epsilon: float) -> float:
+    """Of all draws together, as if they were one: integer noise composes like this only where each draw is wide."""
+    draws = 100
+    found = dp.calibrate(gaussian_noise(UNIT), dp.ApproxDP(epsilon=epsilon, delta=DELTA), times=draws)
+    return found.sigma / math.sqrt(draws)
 
 
 def run() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 HEAVY = (
     "dp_accounting",
+    "dpbayes.models.latent",
     "matplotlib",
     "pandas",
     "polars",

@@ -60,7 +60,8 @@ Test accuracy:
 {_table(epsilons, _pairs(bayes, "accuracy"))}
 
 Where naive Bayes is more than 2 % behind the class shares or the smoothed Gaussian in cross-entropy, or behind
-the paper in accuracy, at any of the {len(BAYES.settings["epsilons"])} ε that were measured:
+the paper in accuracy, at any of the {len(BAYES.settings["epsilons"])} ε that were measured (± is two
+standard errors over splits):
 
 {missed}
 
@@ -83,19 +84,29 @@ def misses(rows: pd.DataFrame) -> list[str]:
         "exact shares": loss.apply(lambda column: exact),
         "smoothed Gaussian": means(rows, "fair gaussian", "cross_entropy"),
     }
+    ways = {"shares": "shares", "exact shares": "exact shares", "smoothed Gaussian": "fair gaussian"}
     found = []
     for name in loss.index:
         for at in loss.columns:
             found += [
                 f"{name}, ε={at:g}: cross-entropy {loss.loc[name, at]:.3f}, {way} {other.loc[name, at]:.3f}"
+                + _apart(rows, name, at, ways[way], "cross_entropy")
                 for way, other in others.items()
                 if loss.loc[name, at] > 1.02 * other.loc[name, at]
             ]
             if accuracy.loc[name, at] < paper.loc[name, at]:
                 found.append(
                     f"{name}, ε={at:g}: accuracy {accuracy.loc[name, at]:.3f}, paper {paper.loc[name, at]:.3f}"
+                    + _apart(rows, name, at, "paper", "accuracy")
                 )
     return found
+
+
+def _apart(rows: pd.DataFrame, name: str, at: float, way: str, column: str) -> str:
+    """By how much, split by split, with two standard errors."""
+    here = rows[(rows["dataset"] == name) & ((rows["epsilon"] == at) | rows["epsilon"].isna())]
+    one, other = (here[here["way"] == each].set_index("repetition")[column] for each in ("dpbayes", way))
+    return f" (apart by {abs((one - other).mean()):.3f} ± {2 * (one - other).sem():.3f})"
 
 
 def _pairs(rows: pd.DataFrame, column: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -23,6 +23,9 @@ from dpbayes.models.several import FEWEST, Several
 from dpbayes.models.synthetic import synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.report.folder import check_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def register(app: typer.Typer) -> None:
@@ -82,12 +85,7 @@ def synth_command(
             raise InvalidArgument("synth: a guarantee, --request, --ledger, --target and --published go with --schema.")
         found = Published.of(Release.load(source))
     else:
-        asked = Request(synthetic=True) if request is None else Request.load(request)
-        if asked.synthetic is False:
-            raise InvalidArgument("synth: expected a request with synthetic = true. Give one of tables to release.")
-        asked = asked.with_changes(synthetic=target, target=options.guarantee(**spent) if said else None)
-        if asked.target is None:
-            asked = asked.with_changes(target=options.guarantee(**spent))
+        asked = _asked(request, target, spent)
         curator = options.curator_of(source, schema=schema, ledger=ledger, no_ledger=no_ledger, dry_run=dry_run)
         if published is not None:
             check_folder(published)
@@ -128,6 +126,21 @@ def synth_command(
     if not report and not as_json:
         tell(f"Wrote {rows:,} records to {out}. {found.statement()}")
         return
+    _show_distances(found, made, as_json=as_json)
+
+
+def _asked(request: Path | None, target: str | None, spent: dict[str, float | None]) -> Request:
+    """What the request file says, if there is one, with what the options say instead."""
+    asked = Request(synthetic=True) if request is None else Request.load(request)
+    if asked.synthetic is False:
+        raise InvalidArgument("synth: expected a request with synthetic = true. Give one of tables to release.")
+    said = any(number is not None for number in spent.values())
+    guarantee = options.guarantee(**spent) if said or asked.target is None else None
+    return asked.with_changes(synthetic=target, target=guarantee)
+
+
+def _show_distances(found: Published, made: pa.Table, *, as_json: bool) -> None:
+    """How far the records are from the release, table by table."""
     columns = {name: made.column(name).to_numpy(zero_copy_only=False) for name in made.column_names}
     distances = fidelity(found, columns)
     if as_json:

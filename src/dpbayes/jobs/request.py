@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpbayes import _checks
 from dpbayes.domain import toml
@@ -17,13 +17,15 @@ from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.mechanisms import WISHES, Wish
-from dpbayes.jobs.synthetic import Synthetic
 from dpbayes.jobs.tables import Tables
 from dpbayes.jobs.wanted import wants
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.targets import guarantee_of
 from dpbayes.release.words import ABOUT, checked
+
+if TYPE_CHECKING:
+    from dpbayes.jobs.synthetic import Synthetic
 
 OWNER = "Request"
 
@@ -171,6 +173,8 @@ class Request:
 
     def _synthetic(self) -> Synthetic:
         """The job of synthetic records, or a sentence about what does not go with it."""
+        from dpbayes.jobs.synthetic import Synthetic  # with its models, which tables do not need
+
         if not isinstance(self.synthetic, (bool, str)) or self.synthetic == "":
             raise InvalidArgument(
                 f'{OWNER}: expected synthetic to be true, or the name of the attribute to predict, as in "income".'
