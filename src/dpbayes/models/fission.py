@@ -20,7 +20,7 @@ WHOLE_FITS = 5
 GLANCE_CLASSES, GLANCE_FITS = 50, 2
 """For a quick look at which attributes depend on each other, before the last round is measured."""
 
-PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0, 1500.0, 2500.0, 4000.0)
+PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0)
 """Tried from weak to strong, each from where the last one ended: classes that start strongly pulled collapse."""
 
 
