@@ -12,7 +12,7 @@ import pyarrow as pa
 import dpbayes as dp
 
 LEVELS, CLASSES = 8, 6
-CASES = ((15, 200_000), (50, 1_000_000))
+CASES = ((15, 200_000), (50, 1_000_000), (100, 200_000))
 """Attributes and records."""
 
 
