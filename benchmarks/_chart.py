@@ -26,7 +26,7 @@ def peers(results: dict[str, Any]) -> Any:
         left, right = panel.get_xlim()
         panel.set_xlim(left, right * 30)
         panel.set_title(job)
-        panel.set_xlabel("processor seconds (median; line from least to most)")
+        panel.set_xlabel("seconds (median; line from least to most)")
         panel.grid(visible=False, axis="y")
     return figure
 

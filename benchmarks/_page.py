@@ -13,8 +13,9 @@ PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 INTRODUCTION = (
     "# Benchmarks\n\n"
     "Runs of `make bench` on a machine with two cores, which others used at the same time. Ratios are what counts. "
-    "Seconds are those of the processor and belong to that machine. Written by `python -m benchmarks._page` from "
-    "[results.json](results.json). Peers come from `make peers`; one that cannot be loaded is named with the reason.\n"
+    "Seconds are those of the processor, unless said otherwise, and belong to that machine. Written by "
+    "`python -m benchmarks._page` from [results.json](results.json). Peers come from `make peers`; one that cannot be "
+    "loaded is named with the reason.\n"
 )
 
 
@@ -27,6 +28,8 @@ def markdown(results: dict[str, Any]) -> str:
         INTRODUCTION,
         *_goals(results.get("goals", {})),
         "## Beside its peers",
+        "",
+        "Seconds of the wall clock, measured apart from the rest: medians of a few runs, the least and the most.",
         "",
         "![Peers](bench-peers.png)",
         "",
@@ -109,7 +112,7 @@ def _walls(found: dict[str, Any]) -> list[str]:
         *lines,
         "",
         "Planning a count compares each table with all that were packed before it, so it grows faster than linearly; a "
-        "thousand tables take a twentieth of a second.",
+        "thousand tables take a twentieth of a second. Different losses are composed two by two, in K·log² K.",
     ]
 
 

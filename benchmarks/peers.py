@@ -1,4 +1,4 @@
-"""dpbayes beside its peers: the same job for each, in one run, with processor seconds, their spread and what came out.
+"""dpbayes beside its peers: the same job for each, in one run, with seconds, their spread and what came out.
 
 The first of several runs pays for loading and compiling; the median does not, the largest does.
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
@@ -45,11 +45,6 @@ def run() -> dict[str, object]:
     }
 
 
-def _processor() -> float:
-    """Seconds of the processor, of this process and of those that it waited for."""
-    return sum(os.times()[:4])
-
-
 def compared(jobs: dict[str, Job], repeat: int = REPEAT) -> dict[str, object]:
     """Seconds of each job (median, least, most), its ratio to ours, and what it found."""
     seconds: dict[str, list[float]] = {}
@@ -59,7 +54,7 @@ def compared(jobs: dict[str, Job], repeat: int = REPEAT) -> dict[str, object]:
         for name, job in jobs.items():
             if name in absent:
                 continue
-            started = _processor()
+            started = time.perf_counter()
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
                     outcome[name] = job()
@@ -67,7 +62,7 @@ def compared(jobs: dict[str, Job], repeat: int = REPEAT) -> dict[str, object]:
                 reason, _, _ = str(missing).partition(" (")  # without the path
                 absent[name] = f"cannot be imported: {reason}"
                 continue
-            seconds.setdefault(name, []).append(_processor() - started)
+            seconds.setdefault(name, []).append(time.perf_counter() - started)
     ours = statistics.median(seconds["dpbayes"])
     return {
         name: {

@@ -15,11 +15,12 @@ from dpbayes._checks import Floats
 SERIES_FROM = 25.0
 """From here on seven terms of the asymptotic series of erfcx leave less than a rounding; erfc underflows at 26.5."""
 
-ONE_BY_ONE = 4096
-"""Up to so many quantiles are computed faster than scipy is loaded."""
+ONE_BY_ONE = 200_000
+"""So many quantiles are computed in the time that scipy takes to load; a process that asks for more loads it."""
 
 _SPLIT = 2.0**27 + 1.0
 _QUANTILE = NormalDist().inv_cdf
+_asked = [0]
 
 
 def quantile(probability: float) -> float:
@@ -34,8 +35,9 @@ def quantile(probability: float) -> float:
 
 
 def quantiles(probabilities: Floats) -> Floats:
-    """Φ⁻¹ of each of an array."""
-    if probabilities.size <= ONE_BY_ONE:
+    """Φ⁻¹ of each of an array; one by one or by scipy, which differ by a few roundings."""
+    _asked[0] += probabilities.size
+    if _asked[0] <= ONE_BY_ONE:
         return np.array([quantile(each) for each in probabilities.tolist()], dtype=np.float64)
     from scipy.special import ndtri
 
