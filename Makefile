@@ -61,7 +61,7 @@ test-oldest: ## run the tests with the oldest libraries that pyproject.toml admi
 	$(UV) venv --quiet --clear --python $(PYTHON) $(OLDEST)
 	$(UV) pip compile --quiet --resolution lowest-direct --all-extras --no-header --no-annotate pyproject.toml \
 	  --output-file $(OLDEST)/oldest.txt
-	$(UV) pip install --quiet --python $(OLDEST)/bin/python -r $(OLDEST)/oldest.txt --group dev httpx
+	$(UV) pip install --quiet --python $(OLDEST)/bin/python -r $(OLDEST)/oldest.txt --group dev httpx 'pandas<3' 'polars<2'
 	$(UV) pip install --quiet --python $(OLDEST)/bin/python --no-deps -e .
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --override-ini filterwarnings=default
 
