@@ -183,6 +183,10 @@ run()
 """
 
 
+PROBE = b"blat"
+"""Python writes this, and deletes it, to find out whether it may write to a folder for temporary files."""
+
+
 def _spills(effort: Effort) -> list[Row]:
     """The real command with little memory, in a folder of its own; killed while its rows are on disk."""
     with tempfile.TemporaryDirectory() as folder:
@@ -241,14 +245,19 @@ def _first_spill(process: subprocess.Popen[bytes], folders: tuple[Path, ...]) ->
 
 
 def _spilled(folders: tuple[Path, ...]) -> Iterator[Path]:
-    """Files with something in them."""
+    """Files with something in them that may come from rows."""
     for folder in folders:
         for path in folder.rglob("*"):
             try:
-                if path.is_file() and path.stat().st_size:
+                if path.is_file() and _start(path) not in (b"", PROBE):
                     yield path
             except FileNotFoundError:
                 continue
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(PROBE) + 1)
 
 
 def _closed(path: Path, top: Path) -> bool:
