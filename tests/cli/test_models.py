@@ -263,6 +263,15 @@ def test_several_sets_are_written_to_numbered_files(folder):
     assert "whole table" in str(other.exception)
 
 
+def test_a_paid_release_too_faint_for_several_sets_still_gives_one(folder):
+    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--no-ledger", "--delta", "1e-6")
+    faint = run(*base, "--epsilon", 0.005, "--rows", 9, "--out", folder / "s.csv", "--sets", 5)
+    assert faint.exit_code == 0, faint.output
+    assert "one set is written" in faint.output
+    assert len(csv.read_csv(folder / "s.csv")) == 9
+    assert not list(folder.glob("s-*.csv"))
+
+
 def test_synth_reads_a_request_and_options_win(folder):
     (folder / "asked.toml").write_text('synthetic = true\nepsilon = 99\ndelta = 1e-6\ntitle = "Rain"', encoding="utf-8")
     before = left(folder)

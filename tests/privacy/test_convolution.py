@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
+from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.convolution import CUT, _bounds, _fast_length, compose, repeated, together
 from dpbayes.privacy.pld import TAIL, Masses, Pld, accounted, read
 
@@ -96,6 +97,12 @@ def test_compositions_are_those_of_dp_accounting(times: tuple[int, ...]) -> None
     ours, reference = compose(parts), read(theirs, 0.002)
     for epsilon in (0.0, 0.3, 1.0, 2.5, 6.0):
         assert ours.delta(epsilon) == pytest.approx(reference.delta(epsilon), rel=1e-10, abs=sum(times) * NOISE + 8e-15)
+
+
+def test_losses_on_different_lattices_are_not_added() -> None:
+    one, other = (Gaussian(sigma=30.0, unit=UNIT).pld(interval) for interval in (0.002, 0.001))
+    with pytest.raises(InvalidArgument, match="one interval"):
+        compose([(one, 1), (other, 1)])
 
 
 @given(st.integers(1, 10**6))

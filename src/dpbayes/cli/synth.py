@@ -102,6 +102,7 @@ def synth_command(
     with working(quiet=as_json):
         say("fitting the model to what was released")
         model = _model(found)
+        sets = _possible(model, sets)
         if sets is not None:
             say(f"drawing {sets} sets of {rows:,} records, each from a model of its own")
             _several(model, rows, sets, seed, out)
@@ -172,6 +173,18 @@ def _checked(rows: int, out: Path, sets: int | None, *, alone: bool) -> None:
             raise InvalidArgument("synth: --croissant, --report and --json go with one set, not with --sets.")
         if sets < FEWEST:
             raise InvalidArgument(f"synth: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
+
+
+def _possible(model: Model, sets: int | None) -> int | None:
+    """None where the budget came to a model without fits: one set is written then, because it is paid for."""
+    if sets is None or not isinstance(model, LatentModel) or model.fits is not None:
+        return sets
+    tell(
+        f"dpbayes: the model came to {model.form}, and has no fits whose differences could tell how sure a number is. "
+        "So one set is written. Ask the posterior of the release for intervals of the tables that were measured.",
+        err=True,
+    )
+    return None
 
 
 def _several(model: Model, rows: int, sets: int, seed: int | None, out: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dpbayes._checks import Floats
+from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.pld import TAIL, Masses, Pld
 
 CUT = 1e-15
@@ -32,6 +33,8 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     if len(listed) == 1 and listed[0][1] == 1:
         return listed[0][0]
     interval = listed[0][0].interval
+    if any(pld.interval != interval for pld, _ in listed):
+        raise InvalidArgument("compose: expected losses on multiples of one interval.")
     heap: list[tuple[int, int, tuple[Masses, ...]]] = []
     for serial, (pld, times) in enumerate(listed):
         tail = TAIL if times * pld.size > LONG else 0.0
