@@ -38,7 +38,7 @@ PEERS = ("opendp MST", "dpmm MST", "dpmm PrivBayes", "dpmm AIM", "opendp AIM")
 LIMIT = 3600
 """Seconds of the processor."""
 
-UNTIL = time.monotonic() + 60.0 * float(os.environ.get("DPBAYES_UNTIL", "1e6"))
+UNTIL = time.monotonic() + 60.0 * float(os.environ.get("DPBAYES_UNTIL", "10000"))
 MEMORY = 12 * 2**30
 """Bytes that a peer may map: others work on the machine too."""
 
