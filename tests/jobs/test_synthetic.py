@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.models.examples import ADD, REPLACE, weather, weather_schema
 
@@ -90,6 +91,22 @@ def test_the_last_round_goes_to_pairs_that_depend() -> None:
         times[key] = times.get(key, 0) + 1
     assert times[frozenset({"street", "umbrella"})] > 1
     assert times[frozenset({"street", "day"})] == times[frozenset({"umbrella", "day"})] == 1
+
+
+def test_the_last_round_goes_to_single_columns_where_pairs_show_nothing() -> None:
+    rng = np.random.default_rng(4)
+    names = [f"x{place}" for place in range(8)]
+    columns = {name: rng.choice(list("abcdef"), 2000) for name in names}
+    schema = Schema(
+        id="noise", unit=ADD, attributes=tuple(Attribute(name=name, categories=tuple("abcdef")) for name in names)
+    )
+    curator = Curator(pa.table(columns), schema, seed=1)
+    release = curator.release(Synthetic(target="x0"), ApproxDP(epsilon=0.6, delta=1e-6), estimates=False)
+    drawn = [table.marginal.names for table in release.tables]
+    last = drawn[-3 * len(names) :]
+    assert set(combinations(names, 2)) <= set(drawn)
+    assert sum(len(each) == 1 for each in last) == len(last) / 2
+    assert all("x0" in each for each in last if len(each) == 2)
 
 
 @pytest.mark.parametrize(("epsilon", "most", "form"), [(3.0, 2, "mixture"), (0.006, 1, "independent")])

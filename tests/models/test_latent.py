@@ -136,6 +136,21 @@ def test_records_follow_the_model(model) -> None:
     assert len(model.synthesise(100)) == 100
 
 
+def test_pairs_with_the_target_lie_between_classes_and_posterior_and_agree_with_each_other(model) -> None:
+    alone = model.shares(("rain",))
+    drawn = model.sample(100_000, np.random.default_rng(0), even=True)
+    classes = replace(model, last=None)
+    for name in (name for name in model.joined if name != "rain"):
+        found, own = model.shares((name, "rain")), classes.shares((name, "rain"))
+        posterior = found.sum(axis=1, keepdims=True) * model.published.shares(("rain",), (name,))
+        assert found == pytest.approx((own + posterior) / 2, abs=2e-4)
+        assert found.sum(axis=0) == pytest.approx(alone, abs=1e-6)
+        assert np.allclose(found.T, model.shares(("rain", name)))
+        joint = np.zeros(found.shape)
+        np.add.at(joint, (drawn[name], drawn["rain"]), 1e-5)
+        assert joint == pytest.approx(found, abs=0.005)
+
+
 def test_everyone_builds_the_same_model(release: Release, model) -> None:
     again = Release.from_json(release.to_json()).build()
     assert again.shares(("rain", "day")) == pytest.approx(model.shares(("rain", "day")), abs=1e-5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes.models.regression import Regression
+from dpbayes.models.regression import Regression, pairs_of
 
 LEVELS = {"a": 3, "b": 2, "c": 4, "y": 2}
 
@@ -16,7 +16,7 @@ def built(request) -> tuple[np.ndarray, dict[str, np.ndarray], Regression]:
     weights = rng.dirichlet(np.ones(12))
     laws = {name: rng.dirichlet(np.ones(size), 12) for name, size in LEVELS.items()}
     laws["y"] = np.eye(request.param)[np.arange(12) % request.param]
-    return weights, laws, Regression.of(weights, laws, "y", 1e6, np.random.default_rng(0))
+    return weights, laws, Regression.of(weights, laws, "y", pairs_of(weights, laws, "y"), 1e6, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("even", [True, False])
@@ -25,6 +25,7 @@ def test_drawn_targets_have_the_pairs_of_the_model(built, even: bool) -> None:
     target = regression.drawn(regression.records, np.random.default_rng(1), even=even)
     for name in ("a", "b", "c"):
         joint = laws[name].T @ (weights[:, None] * laws["y"])
+        assert regression.pairs[name] == pytest.approx(joint)
         found = np.zeros(joint.shape)
         np.add.at(found, (regression.records[name], target), 1.0 / len(target))
         assert np.abs(found - joint).max() < (0.003 if even else 0.015)
@@ -47,7 +48,7 @@ def test_a_law_that_is_logistic_is_found_again() -> None:
     mean = np.array([chance[(x == cell[:, None]).all(axis=0)].mean() for cell in cells.T])
     weights = np.concatenate([mean, 1.0 - mean]) / 9.0
     laws = {"a": np.eye(3)[np.tile(cells[0], 2)], "b": np.eye(3)[np.tile(cells[1], 2)], "y": np.repeat(np.eye(2), 9, 0)}
-    regression = Regression.of(weights, laws, "y", 1e6, rng)
+    regression = Regression.of(weights, laws, "y", pairs_of(weights, laws, "y"), 1e6, rng)
     found = regression.probabilities({"a": cells[0], "b": cells[1]})
     assert found[:, 0] == pytest.approx(mean, abs=0.01)
     table = regression.given(("a", "b"), np.full((3, 3, 2), 0.5))

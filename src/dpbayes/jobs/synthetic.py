@@ -48,8 +48,13 @@ LAST_SLOTS = 3
 TARGET_PART = 0.25
 """Of the pairs' precision, for pairs with the target, at least."""
 
-ONE_IN = 3
-"""One draw in three goes to pairs with the target where other pairs are too faint, the others to one-way tables."""
+FAINT_EVERY, LAST_EVERY = 3, 2
+"""Of the draws that go to one-way tables, every third or second goes to a pair with the target: the third where pairs
+are too faint to be measured at all, the second in the last round."""
+
+AHEAD = 1.1
+"""One-way tables get the last round if without them pairs are predicted to be this many times as far off: pairs also
+tell about each other, which the prediction does not know."""
 
 LEAST_SIGNAL = 0.002
 """Total variation from independence: no pair counts for less in the last round."""
@@ -212,15 +217,10 @@ class _Rounds:
         asked = [each for each, sigma in zip(pairs, sigmas, strict=False) if self._noise(each, sigma) <= HOPELESS]
         shape = self._shape(asked, [sigma for each, sigma in zip(pairs, sigmas, strict=False) if each in asked])
         if shape == "single":
-            self._spread(places, [Marginal((name,)) for name in self.schema.names])
+            self._measure_all(self._allotted(places, [Marginal((name,)) for name in self.schema.names]))
             return
         if shape == "target":
-            ends = [Marginal((name,)) for name in self.schema.names]
-            self._spread([place for place in places if place % ONE_IN], ends)
-            self._spread(
-                [place for place in places if not place % ONE_IN],
-                [each for each in asked if self.job.target in each.names],
-            )
+            self._measure_all(self._apart(places, asked, FAINT_EVERY))
             return
         left = []
         for place, marginal in zip(places, pairs, strict=False):
@@ -230,7 +230,43 @@ class _Rounds:
                 left.append(place)
         mean = float(np.mean([self._noise(each, sigma) for each, sigma in zip(pairs, sigmas, strict=False)]))
         weights = self.job._pulled(asked, self.schema, TARGET_PART * (1 + min(max((mean - 0.1) / 0.3, 0.0), 1.0)))
-        self._spread([*left, *places[-last:]], asked, weights * self._signal(asked))
+        signal, left = self._signal(asked), [*left, *places[-last:]]
+        apart, together = self._apart(left, asked, LAST_EVERY), self._allotted(left, asked, weights * signal)
+        error, other = (self._predicted(way, asked, signal) for way in (apart, together))
+        self._measure_all(apart if other > AHEAD * error else together)
+
+    def _apart(self, places: Sequence[int], asked: Sequence[Marginal], every: int) -> dict[int, Marginal]:
+        """Every second or third draw to pairs with the target, if there is one, and the others to one-way tables."""
+        ends = [Marginal((name,)) for name in self.schema.names]
+        hit = [each for each in asked if self.job.target in each.names]
+        some = [place for place in places if hit and not place % every]
+        return self._allotted([place for place in places if place not in some], ends) | self._allotted(some, hit)
+
+    def _predicted(self, way: Mapping[int, Marginal], asked: Sequence[Marginal], signal: Floats) -> float:
+        """The error of all pairs to be expected after these draws: Σ √(ν_a² + ν_b² + t²ν²/(t² + ν²)).
+
+        A pair has the errors of its one-way tables, and one of its own: the least that a mean of what is measured and
+        of independence can have. Symbols: t signal, ν the noise of a pair, ν_a and ν_b those of one-way tables from all
+        that was drawn, each as total variation.
+        Source: docs/explanation/synthetic.md, the plan.
+        Adjacency: none; public and drawn numbers only.
+        """
+        drawn = [(table.marginal, spread(self.plan.paid[table.by].mechanism)) for table in self.tables]
+        known: dict[Marginal, float] = {}
+        for marginal, sigma in (*drawn, *((marginal, self._sigma(place)) for place, marginal in way.items())):
+            known[marginal] = known.get(marginal, 0.0) + sigma**-2
+            for name in marginal.names if len(marginal.names) > 1 else ():
+                single = Marginal((name,))
+                others = marginal.size(self.schema) / single.size(self.schema)
+                known[single] = known.get(single, 0.0) + sigma**-2 / others
+        squares = {each: self._noise(each, precision**-0.5) ** 2 for each, precision in known.items()}
+        return sum(
+            math.sqrt(
+                sum(squares[Marginal((name,))] for name in each.names)
+                + weak**2 * squares[each] / (weak**2 + squares[each])
+            )
+            for each, weak in zip(asked, signal.tolist(), strict=True)
+        )
 
     def _shape(self, asked: Sequence[Marginal], sigmas: Sequence[float]) -> Shape:
         """What is worth measuring: by the noise that a pair would have, and the number of records as drawn."""
@@ -241,8 +277,10 @@ class _Rounds:
             return "pairs"
         return "target" if any(self.job.target in each.names for each in asked) else "single"
 
-    def _spread(self, places: Sequence[int], tables: Sequence[Marginal], weights: Floats | None = None) -> None:
-        """Give each place to the table whose predicted error it lowers most."""
+    def _allotted(
+        self, places: Sequence[int], tables: Sequence[Marginal], weights: Floats | None = None
+    ) -> dict[int, Marginal]:
+        """Each place with the table whose predicted error it lowers most."""
         cells = np.array([each.size(self.schema) for each in tables], dtype=np.float64)
         cells = cells if weights is None else cells * weights
         order = {each: number for number, each in enumerate(tables)}
@@ -250,11 +288,17 @@ class _Rounds:
         for table in self.tables:
             if table.marginal in order:
                 have[order[table.marginal]] += 1.0 / spread(self.plan.paid[table.by].mechanism) ** 2
+        found = {}
         for place in places:
             more = have + 1.0 / self._sigma(place) ** 2
             chosen = int(np.argmax(cells * (np.maximum(have, 1e-12) ** -0.5 - more**-0.5)))
             have[chosen] = more[chosen]
-            self.measure(place, tables[chosen])
+            found[place] = tables[chosen]
+        return found
+
+    def _measure_all(self, way: Mapping[int, Marginal]) -> None:
+        for place, marginal in way.items():
+            self.measure(place, marginal)
 
     def _signal(self, pairs: Sequence[Marginal]) -> Floats:
         """How far a quick fit to what was drawn says each pair is from independent.

@@ -21,7 +21,7 @@ from dpbayes.models.base import LEAST_SHARE, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
 from dpbayes.models.mixture import Statistics
 from dpbayes.models.network import Network
-from dpbayes.models.regression import Regression
+from dpbayes.models.regression import Regression, pairs_of
 from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
 
@@ -92,7 +92,8 @@ class Latent:
         if fits is not None and self.target in joined and len(joined) > 2:
             total = max(published.posterior.joint.total, 1.0)
             rng = np.random.default_rng(int(published.releases[0].digest()[32:48], 16))
-            last = Regression.of(weights, laws, self.target, total, rng)
+            pairs = _with_target(published, weights, laws, self.target)
+            last = Regression.of(weights, laws, self.target, pairs, total, rng)
         return LatentModel(
             spec=self,
             published=published,
@@ -162,6 +163,21 @@ def _averaged(fits: Fits, joined: tuple[str, ...], schema: Schema) -> tuple[Floa
     return weights / weights.sum(), laws
 
 
+def _with_target(published: Published, weights: Floats, laws: Mapping[str, Floats], target: str) -> dict[str, Floats]:
+    """Each attribute's table with the target: the mean of what the classes say and of the posterior's estimate.
+
+    Classes are pulled by what all pairs need, the posterior sees each table by itself: they err in different ways. All
+    tables keep the classes' one-way shares, so that they agree with each other.
+    """
+    found = pairs_of(weights, laws, target)
+    for name, table in found.items():
+        if published.posterior.joint.estimable((name, target)):
+            rows, columns = table.sum(axis=1), table.sum(axis=0)
+            mean = 0.5 * (table + rows[:, None] * published.shares((target,), (name,)))
+            found[name], _ = fitted(mean, (name, target), [((name,), rows), ((target,), columns)])
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class LatentModel(Built):
     """Weights of classes, and for each attribute its shares in every class."""
@@ -215,7 +231,7 @@ class LatentModel(Built):
         if not names or len(set(names)) < len(names):
             raise InvalidArgument("Latent: expected one attribute or more, each once.")
         found = self._mixed(names)
-        if self.last is not None and self.spec.target in names and len(names) > 2:
+        if self.last is not None and self.spec.target in names and len(names) > 1:
             found = self._regressed(names, found, self.last)
         if (impossible := self.published.schema.zeros(names)) is not None:
             found = np.where(impossible, 0.0, found)
@@ -230,7 +246,7 @@ class LatentModel(Built):
         return np.maximum(found, LEAST_SHARE**2).reshape([law.shape[1] for law in wide])
 
     def _regressed(self, names: Sequence[str], mixed: Floats, last: Regression) -> Floats:
-        """The target given the other attributes as records have it, in agreement with the classes' pairs."""
+        """The target given the other attributes as records have it, in agreement with its pairs."""
         target = str(self.spec.target)
         others = tuple(name for name in names if name != target)
         if not set(others) <= set(last.names):
@@ -238,13 +254,12 @@ class LatentModel(Built):
         axis = list(names).index(target)
         table = np.moveaxis(mixed, axis, -1)
         whole = table.sum(axis=-1)
-        margins = [(others, whole)]
-        for at, name in enumerate(others):
-            margins.append(
-                ((name, target), table.sum(axis=tuple(other for other in range(len(others)) if other != at)))
-            )
-        started = whole[..., None] * last.given(others, table / whole[..., None])
-        return np.moveaxis(fitted(started, (*others, target), margins)[0], -1, axis)
+        started = last.pairs[others[0]]
+        if len(others) > 1:
+            margins = [(others, whole), *(((name, target), last.pairs[name]) for name in others)]
+            started = whole[..., None] * last.given(others, table / whole[..., None])
+            started, _ = fitted(started, (*others, target), margins)
+        return np.moveaxis(started, -1, axis)
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels: a class, every attribute given it, and the target given all of them."""

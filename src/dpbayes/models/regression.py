@@ -1,4 +1,4 @@
-"""The target given all other attributes at once: the logistic regression that agrees with every pair of the model.
+"""The target given all other attributes at once: the logistic regression that agrees with every pair of theirs.
 
 Tables of pairs say how the target goes with each other attribute, and nothing of how it goes with several together.
 Classes fill that gap by chance. Of all laws with the same pairs the logistic one has the largest entropy: it adds
@@ -25,26 +25,44 @@ SMALL = 1e-12
 """Keeps quotients finite."""
 
 
+def pairs_of(weights: Floats, laws: Mapping[str, Floats], target: str) -> dict[str, Floats]:
+    """The tables of each attribute with the target, as classes have them: levels × levels of the target."""
+    joint = weights[:, None] * laws[target]
+    return {name: law.T @ joint for name, law in laws.items() if len(law) > 1 and name != target}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Regression:
     """Effects of each level of each attribute on the log odds of the target."""
 
-    names: tuple[str, ...]
+    pairs: dict[str, Floats]
+    """For each attribute, its table with the target: levels × levels of the target."""
     effects: tuple[Floats, ...]
-    """For each attribute: its levels × levels of the target."""
+    """In the same order: effects of levels × levels of the target."""
     constant: Floats
     records: dict[str, Ints]
     """Records of the model, in which tables of three attributes and more are averaged."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes that the target depends on."""
+        return tuple(self.pairs)
+
     @classmethod
     def of(
-        cls, weights: Floats, laws: Mapping[str, Floats], target: str, total: float, rng: np.random.Generator
+        cls,
+        weights: Floats,
+        laws: Mapping[str, Floats],
+        target: str,
+        pairs: Mapping[str, Floats],
+        total: float,
+        rng: np.random.Generator,
     ) -> Regression:
         """Least Σ_i ln Σ_y exp(η_y(x_i))/n − Σ_y,a m(y, a)·β_y(a) + ‖β‖²/(2N).
 
-        Where the gradient is nothing, the mean of P(y | x) over records with x_j = a is the model's share of y there.
-        Symbols: x_i records of the model, n their number, η_y(x) = Σ_j β_y(x_j), m(y, a) the model's share of y among
-        records with level a times their share among the x_i, N records of the table: a unit normal law of each β.
+        Where the gradient is nothing, the mean of P(y | x) over records with x_j = a is the share of y that their pair
+        says. Symbols: x_i records of the classes, n their number, η_y(x) = Σ_j β_y(x_j), m(y, a) the share of y in row
+        a of a pair times the share of a among the x_i, N records of the table: a unit normal law of each β.
         Source: docs/explanation/synthetic.md, the target.
         Adjacency: none, this is post-processing.
         """
@@ -52,14 +70,14 @@ class Regression:
         from scipy.optimize import minimize
         from scipy.special import logsumexp
 
-        names = tuple(name for name, law in laws.items() if len(law) > 1 and name != target)
+        names = tuple(pairs)
         classes = pick(weights[None], np.zeros(RECORDS, dtype=np.int64), rng, even=True)
         records = {name: pick(laws[name], classes, rng, even=True) for name in names}
         starts = np.concatenate([[0], np.cumsum([laws[name].shape[1] for name in names])])
         columns = np.stack([records[name] + starts[place] for place, name in enumerate(names)], axis=1)
         ends = np.arange(RECORDS + 1) * len(names)
         seen = sparse.csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(RECORDS, int(starts[-1])))
-        joint = np.concatenate([laws[name].T @ (weights[:, None] * laws[target]) for name in names])
+        joint = np.concatenate([pairs[name] for name in names])
         given = joint / np.maximum(joint.sum(axis=1, keepdims=True), SMALL)
         wanted = given * (np.asarray(seen.sum(axis=0)).ravel() / RECORDS)[:, None]
         base = np.log(np.maximum(weights @ laws[target], SMALL))
@@ -74,7 +92,7 @@ class Regression:
 
         found = minimize(loss, np.zeros(wanted.size), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
         effects = np.split(np.asarray(found.x).reshape(wanted.shape), starts[1:-1])
-        return cls(names=names, effects=tuple(effects), constant=base, records=records)
+        return cls(pairs=dict(pairs), effects=tuple(effects), constant=base, records=records)
 
     def probabilities(self, records: Mapping[str, Ints]) -> Floats:
         """P(y | x), records × levels of the target."""

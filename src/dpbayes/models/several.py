@@ -23,7 +23,7 @@ from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
 from dpbayes.models.latent import LatentModel
 from dpbayes.models.mixture import STEPS
-from dpbayes.models.regression import Regression
+from dpbayes.models.regression import Regression, pairs_of
 from dpbayes.models.synthetic import synthetic_table
 from dpbayes.models.uncertainty import Uncertainty
 
@@ -67,7 +67,8 @@ class Several:
             laws = dict(zip(model.joined, np.split(shares, seen.starts[1:-1], axis=1), strict=True))
             last = None
             if model.last is not None:
-                last = Regression.of(weights, laws, str(model.spec.target), total, rng)
+                target = str(model.spec.target)
+                last = Regression.of(weights, laws, target, pairs_of(weights, laws, target), total, rng)
             made.append(replace(model, weights=weights, laws=model.laws | laws, last=last))
         return cls(models=tuple(made), factor=factor)
 
