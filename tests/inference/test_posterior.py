@@ -219,3 +219,29 @@ def test_doubt_about_large_counts_is_the_variance_of_the_noise_over_their_square
     assert found.doubt(("b", "a")) == pytest.approx(found.doubt(("a", "b")).T)
     with pytest.raises(NotEstimable):
         found.doubt(("a", "c"))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_table_of_one_attribute_is_the_same_before_and_after_larger_ones_are_settled(known):
+    counts = np.round(3000 * shares(np.random.default_rng(4)))
+    tables = [*PAIRS, ("a", "b", "c")]
+    quick, slow = (posterior(np.random.default_rng(5), counts, known=known, tables=tables) for _ in range(2))
+    assert set(slow.settled.counts) > {("a", "b", "c")}
+    for name in SIZES:
+        one, other = quick.estimate((name,)), slow.estimate((name,))
+        for part in ("counts", "records", "population"):
+            for end in ("values", "lower", "upper"):
+                assert np.array_equal(getattr(getattr(one, part), end), getattr(getattr(other, part), end))
+    assert quick.total == slow.total
+    assert quick._settled is None
+
+
+def test_a_table_of_one_attribute_waits_for_larger_ones_with_impossible_cells():
+    mask = np.array([[False, True], [False, False]])
+    measured = [
+        Measurement(axes=("a", "b"), values=np.array([[10.0, 3.0], [1.0, 8.0]]), noise=GaussianNoise(sigma=40.0)),
+        Measurement(axes=("a",), values=np.array([90.0, 2.0]), noise=GaussianNoise(sigma=40.0)),
+    ]
+    quick, slow = (Posterior(measured, {"a": 2, "b": 2}, zeros=[(("a", "b"), mask)]) for _ in range(2))
+    assert slow.settled.counts[("a",)] == pytest.approx(slow.estimate(("a",)).counts.values)
+    assert np.array_equal(quick.estimate(("a",)).counts.values, slow.estimate(("a",)).counts.values)

@@ -12,7 +12,8 @@ from tests.models.examples import ADD, tables, weather, weather_schema
 from dpbayes import ApproxDP, BayesNet, Curator, Latent, Release, Synthetic
 from dpbayes.domain.structure import Impossible
 from dpbayes.errors import InvalidArgument, SchemaError
-from dpbayes.models.fission import copies, dependence
+from dpbayes.models import fission
+from dpbayes.models.fission import chosen, copies, dependence, largest
 from dpbayes.models.mixture import Mixture, Statistics
 from dpbayes.models.uncertainty import LABEL, Uncertainty
 
@@ -68,7 +69,8 @@ def test_gradients_are_those_of_the_loss(target: int | None) -> None:
         return total
 
     weights, logits = mixture.weights.copy(), mixture.logits.copy()
-    of_weights, of_logits = mixture._gradients(data, np.full(9, pull, dtype=np.float32))
+    pulled = [0.0 if at == target else pull for at in (0, 0, 0, 1, 1, 2, 2, 2, 2)]
+    of_weights, of_logits = mixture._gradients(data, np.array(pulled, dtype=np.float32))
     step = 1e-2
     for place in range(5):
         moved = np.zeros(5)
@@ -231,15 +233,44 @@ def test_attributes_that_depend_on_nothing_are_pulled_hardest() -> None:
     assert shared[3] == shared[4] > 2 * max(shared[0], shared[5])
 
 
-def test_a_quick_look_tells_dependent_pairs_from_others() -> None:
-    rng = np.random.default_rng(0)
+def three(rng: np.random.Generator, records: float) -> tuple[Statistics, np.ndarray]:
+    """Noisy pairs of three attributes, of which the first two depend on each other; and the true law of these."""
     even = np.full((4, 4), 1 / 16)
     linked = 0.5 * even + 0.5 * np.eye(4) / 4
     pairs = {("a", "b"): linked, ("a", "c"): even, ("b", "c"): even}
     noisy = [
-        (names, 1e4 * shares + rng.normal(0, 20, (4, 4)), np.full((4, 4), 400.0)) for names, shares in pairs.items()
+        (names, records * shares + rng.normal(0, 20, (4, 4)), np.full((4, 4), 400.0)) for names, shares in pairs.items()
     ]
-    data = Statistics.of({"a": 4, "b": 4, "c": 4}, noisy, 1e4)
+    return Statistics.of({"a": 4, "b": 4, "c": 4}, noisy, records), linked
+
+
+def test_a_quick_look_tells_dependent_pairs_from_others() -> None:
+    rng = np.random.default_rng(0)
+    data, linked = three(rng, 1e4)
     found = dependence(data, np.full(12, 0.25), None)
-    assert found[0, 1] == pytest.approx(0.5 * np.abs(linked - even).sum(), rel=0.2)
+    assert found[0, 1] == pytest.approx(0.5 * np.abs(linked - 1 / 16).sum(), rel=0.2)
     assert max(found[0, 2], found[1, 2]) < 0.25 * found[0, 1]
+
+
+@pytest.mark.parametrize("records", [1000.0, 5000.0])
+def test_a_path_that_stops_early_chooses_what_the_whole_one_chooses(records: float, monkeypatch) -> None:
+    data, _ = three(np.random.default_rng(1), records)
+    reached = []
+    monkeypatch.setattr(fission, "largest", lambda misfits: reached.append(len(misfits)) or largest(misfits))
+    stopped = chosen(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0)
+    assert reached[-1] < len(fission.PULLS)
+    monkeypatch.setattr(fission, "PAST", len(fission.PULLS))
+    whole = chosen(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0)
+    assert reached[-1] == len(fission.PULLS)
+    assert stopped.pull == whole.pull
+    for (one, _), (other, _) in zip(stopped.folds, whole.folds, strict=True):
+        assert np.array_equal(one.logits, other.logits)
+
+
+def test_the_strongest_pull_within_a_standard_error_is_taken() -> None:
+    best = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    noise = np.array([0.2, -0.2, 0.1, -0.1, 0.0])
+    error = noise.std(ddof=1) / np.sqrt(5)
+    misfits = [best + 1, best, best + noise + 0.9 * error, best + noise + 1.1 * error]
+    assert largest(np.array(misfits)) == 2
+    assert largest(np.array(misfits[:1])) == 0

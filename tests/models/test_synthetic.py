@@ -148,6 +148,20 @@ def test_picks_follow_their_rows(rows):
         assert found == pytest.approx(shares[row], abs=0.01)
 
 
+@pytest.mark.parametrize("width", [1, 2, 7, 8, 9, 300])
+def test_picks_are_where_a_search_of_each_row_alone_finds_them(width: int) -> None:
+    rng = np.random.default_rng(width)
+    shares = rng.dirichlet(np.full(width, 0.3), 20) * (rng.random((20, width)) < 0.8)
+    shares[:, 0] += 0.01
+    rows = rng.integers(20, size=40_000)
+    uniform = np.random.default_rng(5).random(len(rows))
+    drawn = pick(shares, rows, np.random.default_rng(5))
+    for row, law in enumerate(shares):
+        ends = np.cumsum(law) / law.sum()
+        assert (drawn[rows == row] == np.searchsorted(ends, uniform[rows == row], side="right")).mean() > 0.999
+        assert (law[drawn[rows == row]] > 0).all()
+
+
 @pytest.mark.parametrize("number", [3, 70_000])
 def test_even_values_come_out_within_one_of_their_expectation(number: int) -> None:
     rng = np.random.default_rng(0)

@@ -43,15 +43,16 @@ class Settled:
     laws: dict[Axes, Floats] = field(default_factory=dict)
 
 
-def settled(law: LinearLaw, guesses: Mapping[Axes, Floats]) -> Settled:
-    """Estimates of all tables that the law determines, from small to large."""
+def settled(law: LinearLaw, guesses: Mapping[Axes, Floats], most: int | None = None) -> Settled:
+    """Estimates of all tables that the law determines, or of those with at most so many axes, from small to large."""
     found = Settled()
     tables = [axes for axes in law.tables if not law.missing(axes)]
     total = np.array(max(float(law.mean(())), 0.0)) if () in law.residuals else None
     if total is None:
         return found
     found.counts[()] = found.levels[()] = total
-    for order in range(1, max((len(axes) for axes in tables), default=0) + 1):
+    largest = max((len(axes) for axes in tables), default=0)
+    for order in range(1, (largest if most is None else min(most, largest)) + 1):
         _settle_order(found, law, [axes for axes in tables if len(axes) == order], guesses)
     return found
 

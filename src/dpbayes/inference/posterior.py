@@ -59,11 +59,12 @@ class Posterior:
         self.known = records is not None or self.law.noise.get((), 1.0) == 0
         self._guesses = self._guessed(priors or {})
         self._settled: Settled | None = None
+        self._single: Settled | None = None
 
     @property
     def total(self) -> float:
         """The number of records: public, or as estimated."""
-        return float(self.settled.counts[()])
+        return float(self._settled_for(()).counts[()])
 
     @property
     def settled(self) -> Settled:
@@ -71,6 +72,18 @@ class Posterior:
         if self._settled is None:
             self._settled = settled(self.law, self._guesses)
         return self._settled
+
+    def _settled_for(self, axes: Axes) -> Settled:
+        """What holds the table of these axes: that of one attribute need not wait for larger ones.
+
+        Larger tables change it only where they cannot have its numbers, which takes cells that are zero or exact.
+        """
+        firm = any(noise == 0 for part, noise in self.law.noise.items() if part)
+        if len(axes) > 1 or self._settled is not None or self.law.zeros or firm:
+            return self.settled
+        if self._single is None:
+            self._single = settled(self.law, self._guesses, most=1)
+        return self._single
 
     def estimable(self, axes: Sequence[str]) -> bool:
         """Whether the published tables determine this one."""
@@ -131,7 +144,8 @@ class Posterior:
         rows = self.law.ordered(given)
         if missing := self.law.missing(ordered):
             raise NotEstimable(missing)
-        found = Numbers(self.law, self.settled, ordered, known=self.known, level=level, prior_assisted=prior_assisted)
+        base = self._settled_for(ordered)
+        found = Numbers(self.law, base, ordered, known=self.known, level=level, prior_assisted=prior_assisted)
         counts = found.counts()
         if rows or not self.known:
             records, population = found.conditional(rows, sampled=False), found.conditional(rows, sampled=True)

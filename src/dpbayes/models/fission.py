@@ -23,6 +23,9 @@ GLANCE_CLASSES, GLANCE_FITS = 50, 2
 PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0)
 """Tried from weak to strong, each from where the last one ended: classes that start strongly pulled collapse."""
 
+PAST = 2
+"""Pulls in a row that are too strong, after which no stronger one is tried."""
+
 
 def copies(seen: Statistics, rng: np.random.Generator, number: int = COPIES) -> Iterator[tuple[Statistics, Statistics]]:
     """For each copy what the others say together, and the copy itself: independent of each other.
@@ -71,23 +74,34 @@ def chosen(
     folds: int = COPIES,
     whole: int = WHOLE_FITS,
 ) -> Fits:
-    """Fit each fold along all pulls, and take the largest pull within a standard error of the best held-out misfit."""
-    misfits = np.zeros((folds, len(PULLS)))
-    paths: list[list[Mixture]] = []
-    held: list[Statistics] = []
-    for fold, (train, test) in enumerate(islice(copies(seen, rng), folds)):
-        paths.append(list(path(train, shares, classes, target, rng, PULLS)))
-        misfits[fold] = [fit.misfit(test) for fit in paths[-1]]
-        held.append(test)
-    mean = misfits.mean(axis=0)
-    best = int(mean.argmin())
-    doubt = (misfits - misfits[:, [best]]).std(axis=0, ddof=1) / np.sqrt(folds)
-    place = max(at for at in range(len(PULLS)) if mean[at] - mean[best] <= doubt[at])
+    """Fit each fold along the pulls, and take the largest pull within a standard error of the best held-out misfit.
+
+    All folds go from pull to pull together, so that they can stop where ``PAST`` pulls lie beyond that.
+    """
+    split = list(islice(copies(seen, rng), folds))
+    paths = [path(train, shares, classes, target, rng, PULLS) for train, _ in split]
+    fits: list[tuple[Mixture, ...]] = []
+    misfits: list[list[float]] = []
+    place = 0
+    for reached in zip(*paths, strict=True):
+        fits.append(reached)
+        misfits.append([fit.misfit(test) for fit, (_, test) in zip(reached, split, strict=True)])
+        place = largest(np.array(misfits))
+        if len(fits) > place + PAST:
+            break
     return Fits(
         pull=PULLS[place],
-        folds=tuple((fits[place], test) for fits, test in zip(paths, held, strict=True)),
+        folds=tuple((fit, test) for fit, (_, test) in zip(fits[place], split, strict=True)),
         whole=tuple(list(path(seen, shares, classes, target, rng, PULLS[: place + 1]))[-1] for _ in range(whole)),
     )
+
+
+def largest(misfits: Floats) -> int:
+    """The last pull whose misfit, pulls × folds, is within a standard error of the best: of their difference."""
+    mean = misfits.mean(axis=1)
+    best = int(mean.argmin())
+    doubt = (misfits - misfits[best]).std(axis=1, ddof=1) / np.sqrt(misfits.shape[1])
+    return int(np.flatnonzero(mean - mean[best] <= doubt)[-1])
 
 
 def dependence(seen: Statistics, shares: Floats, target: int | None) -> Floats:

@@ -40,6 +40,9 @@ LEAST_CELL = 1e-5
 SMALL = 1e-12
 """Keeps logarithms finite."""
 
+STILL = 1e-8
+"""Adam: keeps still what has no gradient."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Statistics:
@@ -136,14 +139,19 @@ def _deviation(precision: Singles) -> Singles:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Mixture:
-    """Classes with weights, each a product of one-way laws; logits, and what Adam remembers of them."""
+    """Classes with weights, each a product of one-way laws; logits, and what Adam remembers of them.
 
-    starts: Ints
+    A class that is tied to a level of the target has logits of −∞ at its other levels, which no gradient moves.
+    """
+
+    sizes: Ints
+    """Levels of each attribute."""
+    blocks: Singles
+    """Levels × attributes, one where the level is the attribute's: a product with it sums over each attribute."""
+    target: int | None
+    """The attribute that classes are tied to."""
     centre: Singles
     """Log one-way shares that classes are pulled to."""
-    labels: Ints | None
-    """The level of the target that each class is tied to, on the common axis."""
-    tied: slice
     logits: Singles
     weights: Singles
     """Logits of the classes' weights."""
@@ -155,15 +163,21 @@ class Mixture:
         """Random classes around the one-way shares; with a target, each is tied to one of its levels."""
         centre = np.log(np.maximum(shares, SMALL)).astype(np.float32)
         logits = centre + np.float32(START_SPREAD) * rng.standard_normal((classes, centre.size), dtype=np.float32)
-        weights, labels, tied = np.zeros(classes, dtype=np.float32), None, slice(0, 0)
+        weights = np.zeros(classes, dtype=np.float32)
         if target is not None:
             tied = slice(int(starts[target]), int(starts[target + 1]))
             levels = _allotted(shares[tied], classes)
-            labels = levels + tied.start
+            logits[:, tied] = np.where(np.arange(tied.stop - tied.start) == levels[:, None], 0.0, -np.inf)
             weights = np.log(np.maximum(shares[tied], SMALL)[levels] / np.bincount(levels)[levels]).astype(np.float32)
-        memory = [np.zeros_like(each) for each in (weights, weights, logits, logits)]
+        sizes = np.diff(starts)
         return cls(
-            starts=starts, centre=centre, labels=labels, tied=tied, logits=logits, weights=weights, memory=memory
+            sizes=sizes,
+            blocks=np.repeat(np.eye(sizes.size, dtype=np.float32), sizes, axis=0),
+            target=target,
+            centre=centre,
+            logits=logits,
+            weights=weights,
+            memory=[np.zeros_like(each) for each in (weights, weights, logits, logits)],
         )
 
     def copy(self) -> Mixture:
@@ -175,13 +189,13 @@ class Mixture:
     def laws(self) -> tuple[Singles, Singles]:
         """Weights of the classes, and their one-way shares: classes × all levels."""
         weights = np.exp(self.weights - self.weights.max())
-        sizes, first = np.diff(self.starts), self.starts[:-1]
-        shares = np.exp(self.logits - np.repeat(np.maximum.reduceat(self.logits, first, axis=1), sizes, axis=1))
-        shares /= np.repeat(np.add.reduceat(shares, first, axis=1), sizes, axis=1)
-        if self.labels is not None:
-            shares[:, self.tied] = 0.0
-            shares[np.arange(len(weights)), self.labels] = 1.0
+        shares = np.exp(self.logits)
+        shares /= self._spread(shares @ self.blocks)
         return weights / weights.sum(), shares
+
+    def _spread(self, each: Singles) -> Singles:
+        """Numbers of attributes, given to all of their levels."""
+        return np.repeat(each, self.sizes, axis=-1)
 
     def misfit(self, seen: Statistics) -> float:
         """Σ (model − noisy)²/√(p_a·p_b) over the cells of measured pairs.
@@ -205,61 +219,68 @@ class Mixture:
         Source: [KB15] for Adam; the model, docs/explanation/synthetic.md.
         Adjacency: none, this is post-processing.
         """
-        fast, slow = DECAY
-        pulled = np.float32(pull) * self._shared()
         for step in range(steps):
-            if step and step % SHARED_EVERY == 0:
+            if step % SHARED_EVERY == 0:
+                self.logits -= self._spread(np.log(np.exp(self.logits) @ self.blocks))  # so that exp never overflows
                 pulled = np.float32(pull) * self._shared()
-            rate = RATE[0] * (RATE[1] / RATE[0]) ** (step / max(steps - 1, 1))
+            of_weights, of_laws = self._gradients(seen, pulled)
             self.steps += 1
-            scale = (1 - fast**self.steps, 1 - slow**self.steps)
-            gradients = self._gradients(seen, pulled)
-            for place, (logits, gradient) in enumerate(zip((self.weights, self.logits), gradients, strict=True)):
-                mean, square = self.memory[2 * place : 2 * place + 2]
-                mean += np.float32(1 - fast) * (gradient - mean)
-                square += np.float32(1 - slow) * (gradient * gradient - square)
-                size = np.sqrt(square / np.float32(scale[1])) + np.float32(1e-8)
-                np.subtract(logits, np.float32(rate / scale[0]) * mean / size, out=logits)
+            rate = RATE[0] * (RATE[1] / RATE[0]) ** (step / max(steps - 1, 1))
+            self._descend(self.weights, of_weights, self.memory[:2], rate)
+            self._descend(self.logits, of_laws, self.memory[2:], rate)
+
+    def _descend(self, logits: Singles, gradient: Singles, memory: list[Singles], rate: float) -> None:
+        """A step of Adam, in place: what it remembers are sums, which the rate makes means of."""
+        (fast, slow), (total, square) = DECAY, memory
+        total *= np.float32(fast)
+        total += gradient
+        square *= np.float32(slow)
+        square += gradient * gradient
+        means = (1 - fast) / (1 - fast**self.steps), (1 - slow) / (1 - slow**self.steps)
+        step = np.sqrt(square)
+        step += np.float32(STILL)
+        np.divide(total, step, out=step)
+        step *= np.float32(rate * means[0] / means[1] ** 0.5)
+        logits -= step
 
     def _shared(self) -> Singles:
         """How many times as hard each attribute is pulled: m_j = √(mean of all D_i/(n_i − 1) over D_j/(n_j − 1)).
 
         So the pull is, up to a factor, the penalty Σ_j √((n_j − 1)·D_j) of the grouped lasso: attributes that depend on
-        little are left out first, and those that depend on much are hardly pulled.
+        little are left out first, and those that depend on much are hardly pulled. What classes are tied to is not.
         Symbols: n_j levels, D_j the mean divergence of the classes' laws from the shares of all.
         Source: [YL06] for the penalty; the model, docs/explanation/synthetic.md.
         Adjacency: none, this is post-processing.
         """
         weights, shares = self.laws()
-        apart = weights @ (shares * (np.log(shares + np.float32(SMALL)) - self.centre))
-        sizes = np.diff(self.starts)
-        free = (sizes > 1) & (self.starts[:-1] != (self.tied.start if self.labels is not None else -1))
-        each = np.maximum(np.add.reduceat(apart, self.starts[:-1]), 1e-6) / np.maximum(sizes - 1, 1)
+        apart = weights @ (shares * (np.log(shares + np.float32(SMALL)) - self.centre)) @ self.blocks
+        free = (self.sizes > 1) & (np.arange(self.sizes.size) != self.target)
+        each = np.maximum(apart, 1e-6) / np.maximum(self.sizes - 1, 1)
         mean = each[free].mean() if free.any() else 1.0
-        factors = np.where(free, np.minimum(np.sqrt(mean / each), MOST_PULLED), 1.0)
-        return np.repeat(factors, sizes).astype(np.float32)
+        factors = np.where(free, np.minimum(np.sqrt(mean / each), MOST_PULLED), 0.0)
+        return self._spread(factors.astype(np.float32))
 
     def _gradients(self, seen: Statistics, pulled: Singles) -> tuple[Singles, Singles]:
         """Of the weights' logits and of the laws' logits."""
         weights, shares = self.laws()
-        weighted = weights[:, None] * shares
-        error = shares.T @ weighted
+        column = weights[:, None]
+        root = np.sqrt(column) * shares
+        error = root.T @ root  # a matrix times itself costs half
         error -= seen.two
         error *= seen.two_precision
-        one = (weights @ shares - seen.one) * seen.one_precision
         pushed = shares @ error
-        away = np.log(shares + np.float32(SMALL)) - self.centre
-        if self.labels is not None:
-            away[:, self.tied] = 0.0
-        away *= pulled
-        of_weights = ((pushed + one + away) * shares).sum(axis=1)
-        of_weights = weights * (of_weights - weights @ of_weights)
-        of_laws = weighted * (2 * pushed + one + away)
-        total = np.add.reduceat(of_laws, self.starts[:-1], axis=1)
-        of_laws -= shares * np.repeat(total, np.diff(self.starts), axis=1)
-        if self.labels is not None:
-            of_laws[:, self.tied] = 0.0
-        return of_weights, of_laws
+        slope = np.log(shares + np.float32(SMALL))
+        slope -= self.centre
+        slope *= pulled
+        slope += (weights @ shares - seen.one) * seen.one_precision
+        slope += pushed
+        of_weights = np.einsum("kl,kl->k", slope, shares)
+        slope += pushed
+        slope *= shares
+        shares *= self._spread(slope @ self.blocks)
+        slope -= shares
+        slope *= column
+        return weights * (of_weights - weights @ of_weights), slope
 
 
 def _allotted(shares: Floats, classes: int) -> Ints:

@@ -6,9 +6,8 @@ import numpy as np
 
 from dpbayes._checks import Floats, Ints
 
-_BUCKETS = 2**12
-_LARGEST_TABLE = 2**22
-"""Rows × buckets that a table of first guesses may have."""
+BLOCK = 2**14
+"""Values that are found together: few enough for a processor to have all numbers at hand."""
 
 
 def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = False) -> Ints:
@@ -18,30 +17,34 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = F
     the same law, but each cell comes out within one of its expectation. They come from a stream of their own: whoever
     samples them with a generator of the same seed would otherwise pick the same strata again.
 
-    A table of guesses gives the value of every bucket of uniform numbers that lies in one cell; the few numbers in
-    other buckets walk up their row.
+    Values are found many at a time, by halving what is left of their rows: one comparison for every power of two
+    that a row is long.
 
     >>> import numpy as np
     >>> pick(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 1, 1]), np.random.default_rng(0)).tolist()
     [0, 1, 1]
     """
-    cumulative = np.cumsum(shares, axis=1)
-    cumulative /= cumulative[:, -1:]
     uniform = _even(rows, len(shares), rng.spawn(1)[0]) if even else rng.random(len(rows))
     width = shares.shape[1]
-    if len(shares) * _BUCKETS > _LARGEST_TABLE or len(rows) < _BUCKETS:
-        return _by_search(cumulative, rows, uniform)
-    starts = np.arange(_BUCKETS) / _BUCKETS
-    first = np.stack([np.searchsorted(row, starts, side="right") for row in cumulative]).astype(np.int64)
-    found = first.ravel()[rows * _BUCKETS + (uniform * _BUCKETS).astype(np.int64)]
-    flat = cumulative.ravel()
-    open_cells = np.arange(len(rows))
-    while open_cells.size:
-        at = found[open_cells]
-        up = (at < width - 1) & (flat[rows[open_cells] * width + np.minimum(at, width - 1)] <= uniform[open_cells])
-        open_cells = open_cells[up]
-        found[open_cells] += 1
-    return np.asarray(np.minimum(found, width - 1))
+    ends = np.full((len(shares), 1 << (width - 1).bit_length()), np.inf)
+    np.cumsum(shares, axis=1, out=ends[:, :width])
+    ends[:, :width] /= ends[:, [width - 1]]
+    ends[:, width - 1] = np.inf  # whatever rounding does, no value lies beyond
+    found = np.empty(len(rows), dtype=np.int64)
+    for start in range(0, len(rows), BLOCK):
+        part = slice(start, start + BLOCK)
+        found[part] = _searched(ends, rows[part], uniform[part])
+    return found
+
+
+def _searched(ends: Floats, rows: Ints, uniform: Floats) -> Ints:
+    """How many ends of its row each number has passed; rows are as long as a power of two."""
+    flat, first = ends.ravel(), rows * ends.shape[1]
+    found, step = first.copy(), ends.shape[1] // 2
+    while step:
+        found += step * (flat[found + (step - 1)] <= uniform)
+        step //= 2
+    return np.asarray(found - first)
 
 
 def _even(rows: Ints, number: int, rng: np.random.Generator) -> Floats:
@@ -55,10 +58,3 @@ def _even(rows: Ints, number: int, rng: np.random.Generator) -> Floats:
     uniform = np.empty(len(rows))
     uniform[order] = (place + rng.random(number)[sorted_rows]) / sizes[sorted_rows]
     return uniform
-
-
-def _by_search(cumulative: Floats, rows: Ints, uniform: Floats) -> Ints:
-    """All rows laid end to end, row j between j and j + 1: one sorted search."""
-    ends = (cumulative + np.arange(len(cumulative))[:, None]).ravel()
-    found = np.searchsorted(ends, uniform + rows, side="right") - rows * cumulative.shape[1]
-    return np.asarray(np.clip(found, 0, cumulative.shape[1] - 1))
