@@ -267,6 +267,13 @@ def test_a_path_that_stops_early_chooses_what_the_whole_one_chooses(records: flo
         assert np.array_equal(one.logits, other.logits)
 
 
+def test_misfits_that_rise_among_weak_pulls_end_nothing(monkeypatch) -> None:
+    curve = [0.65, 0.70, 0.68, 0.60, 0.40, 0.20, 0.05, 0.0, 0.2, 0.6, 1.3, 2.4]
+    data, _ = three(np.random.default_rng(1), 1000.0)
+    monkeypatch.setattr(Mixture, "misfit", lambda fit, _: curve[(fit.steps - 300) // 50] + 1e-3 * fit.weights[0] ** 2)
+    assert chosen(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0).pull == fission.PULLS[7]
+
+
 def test_the_strongest_pull_within_a_standard_error_is_taken() -> None:
     best = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     noise = np.array([0.2, -0.2, 0.1, -0.1, 0.0])

@@ -23,6 +23,9 @@ GLANCE_CLASSES, GLANCE_FITS = 50, 2
 PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0)
 """Tried from weak to strong, each from where the last one ended: classes that start strongly pulled collapse."""
 
+LEAST_TRIED = 1 + len(PULLS) // 2
+"""Pulls that are always tried: among weak ones misfits may rise before they fall."""
+
 PAST = 2
 """Pulls in a row that are too strong, after which no stronger one is tried."""
 
@@ -76,7 +79,7 @@ def chosen(
 ) -> Fits:
     """Fit each fold along the pulls, and take the largest pull within a standard error of the best held-out misfit.
 
-    All folds go from pull to pull together, so that they can stop where ``PAST`` pulls lie beyond that.
+    All folds go from pull to pull together, so that they can stop where ``PAST`` pulls in a row lie beyond that.
     """
     split = list(islice(copies(seen, rng), folds))
     paths = [path(train, shares, classes, target, rng, PULLS) for train, _ in split]
@@ -87,7 +90,7 @@ def chosen(
         fits.append(reached)
         misfits.append([fit.misfit(test) for fit, (_, test) in zip(reached, split, strict=True)])
         place = largest(np.array(misfits))
-        if len(fits) > place + PAST:
+        if len(fits) >= LEAST_TRIED and len(fits) > place + PAST:
             break
     return Fits(
         pull=PULLS[place],
