@@ -202,6 +202,7 @@ class _Rounds:
         self.job, self.plan, self.schema, self.rng = job, plan, plan.schema, rng
         self._counted = counted
         self.tables: list[Table] = []
+        self._least: float | None = None
 
     def measure(self, place: int, marginal: Marginal) -> None:
         """Draw a table by the mechanism of this place in the plan."""
@@ -337,10 +338,12 @@ class _Rounds:
         """The number of records: declared, or what the one-way tables say it is at least, to two standard errors."""
         if self.schema.records is not None:
             return max(float(self.schema.records), 1.0)
-        first = self.tables[: len(self.schema.names)]
-        weights = np.array([1.0 / (len(each.values) * self._sigma(place) ** 2) for place, each in enumerate(first)])
-        mean = float(weights @ [each.values.sum() for each in first] / weights.sum())
-        return max(mean - 2.0 / math.sqrt(float(weights.sum())), 1.0)
+        if self._least is None:
+            first = self.tables[: len(self.schema.names)]
+            weights = np.array([1.0 / (len(each.values) * self._sigma(place) ** 2) for place, each in enumerate(first)])
+            mean = float(weights @ [each.values.sum() for each in first] / weights.sum())
+            self._least = max(mean - 2.0 / math.sqrt(float(weights.sum())), 1.0)
+        return self._least
 
     def _sigma(self, place: int) -> float:
         return spread(self.plan.paid[self.plan.places[place]].mechanism)
