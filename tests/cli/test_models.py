@@ -223,6 +223,9 @@ def test_one_command_leads_from_a_private_table_to_records(folder):
         (("--rows", 9, "--out", "nowhere/s.csv"), "Check the folder"),
         (("--rows", 9, "--out", "s.csv", "--sets", 2), "expected 5 sets or more"),
         (("--rows", 9, "--out", "s.csv", "--sets", 9, "--report"), "go with one set"),
+        (("--rows", 9, "--out", "s.csv", "--sets", 9, "--fidelity", "page.html"), "go with one set"),
+        (("--rows", 9, "--out", "s.csv", "--fidelity", "nowhere/page.html"), "cannot be written"),
+        (("--rows", 9, "--out", "s.csv", "--croissant", "nowhere/page.json"), "cannot be written"),
         (("--rows", 9, "--out", "s.csv", "--target", "snow"), "no attribute 'snow'"),
     ],
 )

@@ -6,10 +6,11 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.models.examples import ADD, tables, weather, weather_schema
 
-from dpbayes import ApproxDP, BayesNet, Curator, Latent, Release, Synthetic
+from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Latent, Release, Schema, Synthetic
 from dpbayes.domain.structure import Impossible
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.models import fission
@@ -151,6 +152,37 @@ def test_pairs_with_the_target_lie_between_classes_and_posterior_and_agree_with_
         joint = np.zeros(found.shape)
         np.add.at(joint, (drawn[name], drawn["rain"]), 1e-5)
         assert joint == pytest.approx(found, abs=0.005)
+
+
+def test_an_attribute_that_depends_on_nothing_stands_beside_the_target_s_tables(release: Release) -> None:
+    model = release.build()
+    alone = np.array([[0.25, 0.75]])
+    laws = {"other": alone, **model.laws}
+    wider = replace(model, laws=laws)
+    for names in (("rain", "other", "street"), ("other", "umbrella", "rain", "street")):
+        rest = tuple(name for name in names if name != "other")
+        found, axis = wider._regressed(names, wider._mixed(names), wider.last), names.index("other")
+        assert found.sum(axis=axis) == pytest.approx(model.shares(rest), abs=1e-6)
+        assert found.sum(axis=tuple(at for at in range(len(names)) if at != axis)) == pytest.approx(alone[0])
+
+
+@pytest.mark.parametrize(
+    ("levels", "epsilon"),
+    [(1, 1.0), (60, 5.0), (60, 10_000.0), (400, 0.5), (40_000, 5.0)],
+    ids=["one level", "many levels", "hardly any noise", "faint", "too many for any pair"],
+)
+def test_any_target_gives_records(levels: int, epsilon: float) -> None:
+    rng = np.random.default_rng(0)
+    sizes = {"a": 3, "b": 4, "c": 3, "y": levels}
+    columns = {name: rng.integers(0, min(size, 60), 3000).astype(str) for name, size in sizes.items()}
+    columns["b"] = columns["a"]
+    attributes = tuple(
+        Attribute(name=name, categories=tuple(map(str, range(size))), unknown="drop") for name, size in sizes.items()
+    )
+    curator = Curator(pa.table(columns), Schema(id="t", unit=ADD, attributes=attributes), seed=2)
+    made = curator.release(Synthetic(target="y"), ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False).build()
+    assert len(made.synthesise(50)) == 50
+    assert made.shares(("a", "y")).sum() == pytest.approx(1.0)
 
 
 def test_everyone_builds_the_same_model(release: Release, model) -> None:

@@ -20,7 +20,7 @@ from dpbayes.models.fidelity import fidelity, shortfall
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.latent import LatentModel
 from dpbayes.models.several import FEWEST, Several
-from dpbayes.models.synthetic import synthetic_table, writable, write_table
+from dpbayes.models.synthetic import placed, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.report.folder import check_folder
 
@@ -79,7 +79,7 @@ def synth_command(
     """
     spent = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in spent.values())
-    _checked(rows, out, sets, alone=bool(croissant or report or as_json))
+    _checked(rows, out, sets, [page for page in (fidelity_page, croissant) if page], alone=report or as_json)
     if schema is None:
         if said or ledger is not None or no_ledger or target or published or request:
             raise InvalidArgument("synth: a guarantee, --request, --ledger, --target and --published go with --schema.")
@@ -163,14 +163,18 @@ def _model(found: Published) -> Model:
     return Histogram(attributes=distribution(found.tables).marginal.of).build(found)
 
 
-def _checked(rows: int, out: Path, sets: int | None, *, alone: bool) -> None:
-    """Refuse what would be refused after the charge: how many records, and where they go."""
+def _checked(rows: int, out: Path, sets: int | None, pages: list[Path], *, alone: bool) -> None:
+    """Refuse what would be refused after the charge: how many records, and where they and their pages go."""
     _checks.positive_integer("synth", rows=rows)
     writable(out)
+    for page in pages:
+        placed(page)
     if sets is not None:
         _checks.positive_integer("synth", sets=sets)
-        if alone:
-            raise InvalidArgument("synth: --croissant, --report and --json go with one set, not with --sets.")
+        if alone or pages:
+            raise InvalidArgument(
+                "synth: --fidelity, --croissant, --report and --json go with one set, not with --sets."
+            )
         if sets < FEWEST:
             raise InvalidArgument(f"synth: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
 
@@ -180,8 +184,8 @@ def _possible(model: Model, sets: int | None) -> int | None:
     if sets is None or not isinstance(model, LatentModel) or model.fits is not None:
         return sets
     tell(
-        f"dpbayes: the model came to {model.form}, and has no fits whose differences could tell how sure a number is. "
-        "So one set is written. Ask the posterior of the release for intervals of the tables that were measured.",
+        f"dpbayes: the model came to {model.described}, and has no fits whose differences could tell how sure a number "
+        "is. So one set is written. Ask the posterior of the release for intervals of the tables that were measured.",
         err=True,
     )
     return None

@@ -30,7 +30,7 @@ from dpbayes.jobs.base import Drawn, Plan, check_columns
 from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
-from dpbayes.models.mixture import Statistics
+from dpbayes.models.mixture import LEAST_VARIANCE, Statistics
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Table
 from dpbayes.release.posterior import measured_noise
@@ -48,8 +48,8 @@ LAST_SLOTS = 3
 TARGET_PART = 0.25
 """Of the pairs' precision, for pairs with the target, at least."""
 
-FAINT_EVERY, LAST_EVERY = 3, 2
-"""Of the draws that go to one-way tables, every third or second goes to a pair with the target: the third where pairs
+FAINT_EVERY, LAST_EVERY = 4, 2
+"""Of the draws that go to one-way tables, every fourth or second goes to a pair with the target: the fourth where pairs
 are too faint to be measured at all, the second in the last round."""
 
 AHEAD = 1.1
@@ -124,7 +124,7 @@ class Synthetic:
             places=places,
             tables=tables,
             choice=choice
-            + (f"; the last {last} draws go where the first ones show dependence" if last else "")
+            + (f"; the last {last} draws go where the first ones say that they help most" if last else "")
             + _left_out(schema, len(pairs)),
             about=f"synthetic: {len(singles)} attributes, {len(pairs)} pairs",
             columns=schema.names,
@@ -237,7 +237,7 @@ class _Rounds:
         self._measure_all(apart if other > AHEAD * error else together)
 
     def _apart(self, places: Sequence[int], asked: Sequence[Marginal], every: int) -> dict[int, Marginal]:
-        """Every second or third draw to pairs with the target, if there is one, and the others to one-way tables."""
+        """Every second or fourth draw to pairs with the target, if there is one, and the others to one-way tables."""
         ends = [Marginal((name,)) for name in self.schema.names]
         hit = [each for each in asked if self.job.target in each.names]
         some = [place for place in places if hit and not place % every]
@@ -252,7 +252,7 @@ class _Rounds:
         Source: docs/explanation/synthetic.md, the plan.
         Adjacency: none; public and drawn numbers only.
         """
-        drawn = [(table.marginal, spread(self.plan.paid[table.by].mechanism)) for table in self.tables]
+        drawn = [(table.marginal, _size(self.plan.paid[table.by].mechanism)) for table in self.tables]
         known: dict[Marginal, float] = {}
         for marginal, sigma in (*drawn, *((marginal, self._sigma(place)) for place, marginal in way.items())):
             known[marginal] = known.get(marginal, 0.0) + sigma**-2
@@ -288,7 +288,7 @@ class _Rounds:
         have = np.zeros(len(tables))
         for table in self.tables:
             if table.marginal in order:
-                have[order[table.marginal]] += 1.0 / spread(self.plan.paid[table.by].mechanism) ** 2
+                have[order[table.marginal]] += 1.0 / _size(self.plan.paid[table.by].mechanism) ** 2
         found = {}
         for place in places:
             more = have + 1.0 / self._sigma(place) ** 2
@@ -298,8 +298,8 @@ class _Rounds:
         return found
 
     def _measure_all(self, way: Mapping[int, Marginal]) -> None:
-        for place, marginal in way.items():
-            self.measure(place, marginal)
+        for place in sorted(way):
+            self.measure(place, way[place])
 
     def _signal(self, pairs: Sequence[Marginal]) -> Floats:
         """How far a quick fit to what was drawn says each pair is from independent.
@@ -346,7 +346,12 @@ class _Rounds:
         return self._least
 
     def _sigma(self, place: int) -> float:
-        return spread(self.plan.paid[self.plan.places[place]].mechanism)
+        return _size(self.plan.paid[self.plan.places[place]].mechanism)
+
+
+def _size(mechanism: object) -> float:
+    """The standard deviation of its noise, and at least that of rounding to whole numbers."""
+    return max(spread(mechanism), math.sqrt(LEAST_VARIANCE))
 
 
 def noise(cells: int, sigma: float, records: float) -> float:

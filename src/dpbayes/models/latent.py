@@ -19,7 +19,7 @@ from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.inference.raking import fitted
 from dpbayes.models.base import LEAST_SHARE, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
-from dpbayes.models.mixture import Statistics
+from dpbayes.models.mixture import Statistics, can_tie
 from dpbayes.models.network import Network
 from dpbayes.models.regression import Regression, pairs_of
 from dpbayes.models.sampling import pick
@@ -89,7 +89,12 @@ class Latent:
             fits = self._fits(published, joined, alone)
             weights, laws = _averaged(fits, joined, schema)
         last = None
-        if fits is not None and self.target in joined and len(joined) > 2:
+        if (
+            fits is not None
+            and self.target in joined
+            and len(joined) > 2
+            and can_tie(len(schema[self.target].levels), CLASSES)
+        ):
             total = max(published.posterior.joint.total, 1.0)
             rng = np.random.default_rng(int(published.releases[0].digest()[32:48], 16))
             pairs = _with_target(published, weights, laws, self.target)
@@ -108,7 +113,7 @@ class Latent:
         seen = statistics(published, joined)
         noise = np.mean([table_noise(table, total) for table in tables if len(table.marginal.names) == 2] or [1.0])
         seed = int(published.releases[0].digest()[:16], 16)
-        target = None if self.target is None else joined.index(self.target)
+        target = joined.index(self.target) if self.target in joined else None
         return chosen(
             seen,
             np.concatenate([alone[name][0] for name in joined]),
@@ -201,6 +206,11 @@ class LatentModel(Built):
         return "naive Bayes" if len(self.weights) > 1 else "independent"
 
     @property
+    def described(self) -> str:
+        """The form, as a noun."""
+        return "independent columns" if self.form == "independent" else self.form
+
+    @property
     def network(self) -> Network:
         """Independent columns and naive Bayes are networks; a mixture has no graph."""
         if self.form == "mixture":
@@ -231,7 +241,7 @@ class LatentModel(Built):
         if not names or len(set(names)) < len(names):
             raise InvalidArgument("Latent: expected one attribute or more, each once.")
         found = self._mixed(names)
-        if self.last is not None and self.spec.target in names and len(names) > 1:
+        if self.last is not None and self.spec.target in names:
             found = self._regressed(names, found, self.last)
         if (impossible := self.published.schema.zeros(names)) is not None:
             found = np.where(impossible, 0.0, found)
@@ -248,18 +258,22 @@ class LatentModel(Built):
     def _regressed(self, names: Sequence[str], mixed: Floats, last: Regression) -> Floats:
         """The target given the other attributes as records have it, in agreement with its pairs."""
         target = str(self.spec.target)
-        others = tuple(name for name in names if name != target)
-        if not set(others) <= set(last.names):
+        others = tuple(name for name in names if name in last.names)
+        if not others:
             return mixed
-        axis = list(names).index(target)
-        table = np.moveaxis(mixed, axis, -1)
+        order = [*others, *(name for name in names if name not in others and name != target), target]
+        turned = np.moveaxis(mixed, [list(names).index(name) for name in order], range(len(names)))
+        alone = tuple(range(len(others), len(names) - 1))  # independent of all others: they follow at the end
+        table = turned.sum(axis=alone)
         whole = table.sum(axis=-1)
-        started = last.pairs[others[0]]
+        found = last.pairs[others[0]]
         if len(others) > 1:
             margins = [(others, whole), *(((name, target), last.pairs[name]) for name in others)]
-            started = whole[..., None] * last.given(others, table / whole[..., None])
-            started, _ = fitted(started, (*others, target), margins)
-        return np.moveaxis(started, -1, axis)
+            found = whole[..., None] * last.given(others, table / whole[..., None])
+            found, _ = fitted(found, (*others, target), margins)
+        rest = turned.sum(axis=(*range(len(others)), -1))
+        found = found.reshape(*whole.shape, *(1,) * len(alone), -1) * rest[..., None]
+        return np.moveaxis(found, range(len(names)), [list(names).index(name) for name in order])
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels: a class, every attribute given it, and the target given all of them."""

@@ -37,6 +37,9 @@ MOST_PULLED = 8.0
 LEAST_CELL = 1e-5
 """A share of a cell, below which no cell is worth more care."""
 
+LEAST_VARIANCE = 1 / 12
+"""Of a count: that of rounding to whole numbers. Noise that is almost never other than zero counts as this."""
+
 SMALL = 1e-12
 """Keeps logarithms finite."""
 
@@ -75,7 +78,7 @@ class Statistics:
         one, one_precision, two, two_precision = (np.zeros(shape) for shape in [width] * 2 + [(width, width)] * 2)
         for names, counts, variance in tables:
             for axes, values, spread in _margins(names, counts, variance, place):
-                weight = total**2 / spread
+                weight = total**2 / np.maximum(spread, LEAST_VARIANCE)
                 if len(axes) == 1:
                     at = place[axes[0]]
                     one[at] += weight * values / total
@@ -164,7 +167,7 @@ class Mixture:
         centre = np.log(np.maximum(shares, SMALL)).astype(np.float32)
         logits = centre + np.float32(START_SPREAD) * rng.standard_normal((classes, centre.size), dtype=np.float32)
         weights = np.zeros(classes, dtype=np.float32)
-        if target is not None:
+        if target is not None and can_tie(int(np.diff(starts)[target]), classes):
             tied = slice(int(starts[target]), int(starts[target + 1]))
             levels = _allotted(shares[tied], classes)
             logits[:, tied] = np.where(np.arange(tied.stop - tied.start) == levels[:, None], 0.0, -np.inf)
@@ -281,6 +284,11 @@ class Mixture:
         slope -= shares
         slope *= column
         return weights * (of_weights - weights @ of_weights), slope
+
+
+def can_tie(levels: int, classes: int) -> bool:
+    """Whether each level of a target gets two classes or more; otherwise classes are not tied to its levels."""
+    return 2 * levels <= classes
 
 
 def _allotted(shares: Floats, classes: int) -> Ints:

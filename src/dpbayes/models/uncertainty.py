@@ -49,8 +49,8 @@ class Uncertainty:
         """Refit and compare; a few seconds. Everyone gets the same."""
         if model.fits is None:
             raise InvalidArgument(
-                f"Uncertainty: the model came to {model.form}, and has no fits to compare. Ask the posterior of the "
-                "release for intervals of the tables that were measured."
+                f"Uncertainty: the model came to {model.described}, and has no fits to compare. Ask the posterior of "
+                "the release for intervals of the tables that were measured."
             )
         rng = np.random.default_rng(int(model.published.releases[0].digest()[16:32], 16))
         refits, seen = [], model.seen()
