@@ -48,9 +48,9 @@ LAST_SLOTS = 3
 TARGET_PART = 0.25
 """Of the pairs' precision, for pairs with the target, at least."""
 
-FAINT_EVERY, LAST_EVERY = 4, 2
-"""Of the draws that go to one-way tables, every fourth or second goes to a pair with the target: the fourth where pairs
-are too faint to be measured at all, the second in the last round."""
+FAINT_TARGET, LAST_TARGET = 12, 2
+"""Of the precision that goes to one-way tables, one part in twelve or in two goes to pairs with the target: one
+in twelve where pairs are too faint to be measured at all, one in two in the last round."""
 
 AHEAD = 1.1
 """One-way tables get the last round if without them pairs are predicted to be this many times as far off: pairs also
@@ -221,7 +221,7 @@ class _Rounds:
             self._measure_all(self._allotted(places, [Marginal((name,)) for name in self.schema.names]))
             return
         if shape == "target":
-            self._measure_all(self._apart(places, asked, FAINT_EVERY))
+            self._measure_all(self._apart(places, asked, FAINT_TARGET))
             return
         left = []
         for place, marginal in zip(places, pairs, strict=False):
@@ -232,15 +232,21 @@ class _Rounds:
         mean = float(np.mean([self._noise(each, sigma) for each, sigma in zip(pairs, sigmas, strict=False)]))
         weights = self.job._pulled(asked, self.schema, TARGET_PART * (1 + min(max((mean - 0.1) / 0.3, 0.0), 1.0)))
         signal, left = self._signal(asked), [*left, *places[-last:]]
-        apart, together = self._apart(left, asked, LAST_EVERY), self._allotted(left, asked, weights * signal)
+        apart, together = self._apart(left, asked, LAST_TARGET), self._allotted(left, asked, weights * signal)
         error, other = (self._predicted(way, asked, signal) for way in (apart, together))
         self._measure_all(apart if other > AHEAD * error else together)
 
     def _apart(self, places: Sequence[int], asked: Sequence[Marginal], every: int) -> dict[int, Marginal]:
-        """Every second or fourth draw to pairs with the target, if there is one, and the others to one-way tables."""
+        """A part of the precision to pairs with the target, if there is one, and the rest to one-way tables."""
         ends = [Marginal((name,)) for name in self.schema.names]
         hit = [each for each in asked if self.job.target in each.names]
-        some = [place for place in places if hit and not place % every]
+        some, given, whole = [], 0.0, 0.0
+        for place in places if hit else ():
+            precision = self._sigma(place) ** -2
+            whole += precision
+            if (given + precision) * every <= whole * (1 + 1e-9):
+                some.append(place)
+                given += precision
         return self._allotted([place for place in places if place not in some], ends) | self._allotted(some, hit)
 
     def _predicted(self, way: Mapping[int, Marginal], asked: Sequence[Marginal], signal: Floats) -> float:
