@@ -35,7 +35,8 @@ class PseudoRecords:
 
     ``weight`` is r and ``concentration`` α, one number or one per cell. ``least_count`` is a public lower bound on
     every count. The loss is bounded, so the guarantee is pure. For a replaced record that cannot vanish, one row per
-    person and no lower bound the price is exact; otherwise it is the lesser of the pure price and that of the Dirichlet draw.
+    person and no lower bound the price is exact; otherwise it is the lesser of the pure price and
+    that of the Dirichlet draw.
 
     Source: docs/explanation/proofs/pseudo-records.md.
 
