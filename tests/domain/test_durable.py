@@ -113,3 +113,19 @@ def test_two_processes_that_write_one_name_at_once_never_lose_it(tmp_path: Path)
         assert process.communicate() == (None, b"")
         assert process.returncode == 0
     assert hidden(tmp_path) == []
+
+
+def test_each_new_folder_is_on_disk_before_something_is_put_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, flush = [], durable.flush
+    monkeypatch.setattr(durable, "flush", lambda path: (flush(path), flushed.append((path, sorted(path.iterdir())))))
+    durable.make_folder(tmp_path / "a" / "b" / "c", 0o700)
+    assert flushed == [
+        (tmp_path, [tmp_path / "a"]),
+        (tmp_path / "a", [tmp_path / "a" / "b"]),
+        (tmp_path / "a" / "b", [tmp_path / "a" / "b" / "c"]),
+    ]
+    assert (tmp_path / "a" / "b" / "c").stat().st_mode & 0o777 == 0o700
+    durable.make_folder(tmp_path / "a" / "b" / "c")
+    assert len(flushed) == 3

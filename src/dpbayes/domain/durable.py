@@ -48,7 +48,7 @@ def beside(path: Path, *, mode: int = 0o666, folder: bool = False, held: ExitSta
         while handle is None:  # a sweeper can be faster than the lock, once
             under_way = where.with_name(f".{where.name[:100]}.{secrets.token_hex(8)}")
             if folder:
-                under_way.mkdir(parents=True)
+                make_folder(under_way)
             else:
                 os.close(os.open(under_way, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
             handle = locked(under_way, needed=held is not None)
@@ -101,6 +101,15 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink()
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """A folder, with those above it that are missing; each is on disk before something is put into it."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(mode=mode, exist_ok=True)
+    flush(path.parent)
 
 
 def flush(path: Path) -> None:
