@@ -21,6 +21,7 @@ from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, Unfinished
+from dpbayes.jobs.answers import of_the_limit
 from dpbayes.jobs.base import Job, Plan, as_job, plan_from_record, plan_record, planned
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import already, check_superseded, line
@@ -28,6 +29,7 @@ from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
+from dpbayes.release.room import check_disk, check_folder
 from dpbayes.release.words import checked
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.sources import open_table, public_address
@@ -40,6 +42,28 @@ STEPS = ("calibrating", "charging the ledger", "counting and drawing", "estimati
 """What a release goes through, as its progress is told."""
 
 
+class DryRun(DpbayesError):  # noqa: N818 - no error: the answer of a dry run
+    """What the curator of a dry run answers in place of a release: what would be released, charged and written."""
+
+    def __init__(self, plan: Plan, ledger: Ledger | None, out: Path | None) -> None:
+        super().__init__("Curator: a dry run reads no rows, charges nothing and writes nothing.")
+        self.plan, self.ledger, self.out = plan, ledger, out
+
+    def obstacles(self) -> tuple[str, ...]:
+        """What would refuse the release if it were asked for now."""
+        checks: list[Callable[[], None]] = [
+            lambda: check_price(self.plan, self.ledger),
+            lambda: check_room(self.plan, self.ledger, self.out),
+        ]
+        found = []
+        for check in checks:
+            try:
+                check()
+            except DpbayesError as problem:
+                found.append(str(problem))
+        return tuple(found)
+
+
 class Curator:
     """Holds the table, its schema and the ledger, and makes releases.
 
@@ -50,6 +74,7 @@ class Curator:
         engine: ``duckdb``, ``postgresql`` or ``spark``; chosen from the table's address if left out.
         seed: makes draws repeatable; such a release is stamped as not private and is never charged.
         progress: is told what is going on.
+        dry_run: plans and checks only; it raises ``DryRun`` where others would charge, read rows or write.
     """
 
     def __init__(
@@ -61,6 +86,7 @@ class Curator:
         engine: str | None = None,
         seed: int | None = None,
         progress: Callable[[str], None] | None = None,
+        dry_run: bool = False,
     ) -> None:
         if seed is not None and (type(seed) is not int or seed < 0):
             raise InvalidArgument(f"Curator: expected seed to be a whole number >= 0, got {seed!r}.")
@@ -70,6 +96,7 @@ class Curator:
         self._ledger = _opened(ledger)
         self._seed = seed
         self._say = progress or (lambda _: None)
+        self.dry_run = dry_run
 
     def __repr__(self) -> str:
         remembered = "no ledger" if self._ledger is None else f"ledger {self._ledger.name}"
@@ -98,10 +125,7 @@ class Curator:
 
     def check(self, plan: Plan) -> None:
         """Refuse what the ledger would refuse if it were charged for this plan now. Charges nothing, reads no rows."""
-        if self._ledger is not None:
-            account = self._ledger.check(self.schema.id, plan.cost, schema=self.schema.digest)
-            if replaced := plan.publication.get("supersedes"):
-                check_superseded(account, replaced)
+        check_price(plan, self._ledger)
 
     @property
     def remembers(self) -> bool:
@@ -111,6 +135,10 @@ class Curator:
     def already(self, plan: Plan) -> list[str]:
         """Sentences about tables of a plan that the ledger knows to be published, or to follow from what is."""
         return [] if self._ledger is None else already(self._ledger.account(self.schema.id), plan.wanted)
+
+    def of_the_limit(self, plan: Plan) -> str:
+        """How much of the ledger's limit a plan takes, in a sentence; nothing without a ledger."""
+        return "" if self._ledger is None else of_the_limit(plan, self._ledger.account(self.schema.id))
 
     def _trusted(self, plan: Plan) -> Plan:
         if plan.schema != self.schema or plan.lock:
@@ -136,6 +164,9 @@ class Curator:
         Without ``estimates`` it holds what was drawn and no more; they are computed when it is saved.
         """
         plan = self._trusted(job) if isinstance(job, Plan) else self.plan(job, target, about=about)
+        if self.dry_run:
+            raise DryRun(plan, self._ledger, None if out is None else Path(out))
+        check_room(plan, self._ledger, out)
         goes = None if out is None else {"folder": str(Path(out).absolute()), "numbers": numbers}
         if self._ledger is None or self._seed is not None:
             return self._completed(self._draw(plan), goes, estimates=estimates)
@@ -160,6 +191,7 @@ class Curator:
 
         Keeps a digest of the declared columns under a secret key in the ledger, and publishes none.
         """
+        self._may_read()
         if self._ledger is None:
             raise InvalidArgument("Curator: expected a ledger, which remembers what the table was like.")
         columns = list(self.schema.names)
@@ -170,6 +202,7 @@ class Curator:
 
     def undeclared(self) -> tuple[str, ...]:
         """The attributes in whose column a value occurs that is not declared. For the owner only: it is not private."""
+        self._may_read()
         split = tuple(replace(each, unknown="drop", missing="category", labels=()) for each in self.schema.attributes)
         unit = replace(self.schema.unit, person=None)
         apart = Schema(id=self.schema.id, unit=unit, attributes=split)
@@ -226,7 +259,13 @@ class Curator:
             self._ledger.confirm(receipt, digest=release.digest())
         return replace(release, spending=receipt.spending)
 
+    def _may_read(self) -> None:
+        """Every way to the rows passes here."""
+        if self.dry_run:
+            raise InvalidArgument("Curator: a dry run reads no rows. Leave dry_run out.")
+
     def _draw(self, plan: Plan) -> Release:
+        self._may_read()
         self._at("counting and drawing")
         rng = None if self._seed is None else np.random.default_rng(self._seed)
         drawn = plan.job.draw(self._engine, plan, rng)
@@ -245,6 +284,20 @@ class Curator:
             answers=drawn.answers,
             lock=plan.lock,
         )
+
+
+def check_price(plan: Plan, ledger: Ledger | None) -> None:
+    """Refuse what the ledger would refuse if it were charged for this plan now."""
+    if ledger is not None:
+        account = ledger.check(plan.schema.id, plan.cost, schema=plan.schema.digest)
+        if replaced := plan.publication.get("supersedes"):
+            check_superseded(account, replaced)
+
+
+def check_room(plan: Plan, ledger: Ledger | None, out: str | Path | None) -> None:
+    """Refuse a folder that is not free, and disks that will not hold the release."""
+    written = [] if out is None else [check_folder(out)]
+    check_disk(plan.cells, written if ledger is None else [*written, ledger.kept.folder])
 
 
 def finish(

@@ -6,17 +6,14 @@ from typing import Annotated
 
 import typer
 
-from dpbayes.cli import dry_run as trial
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, show_release, tell, tell_people, working
+from dpbayes.cli.output import print_json, show_release, tell, tell_people
 from dpbayes.curator import Curator
 from dpbayes.jobs.adoption import bought
-from dpbayes.jobs.answers import warnings
 from dpbayes.jobs.base import Job
 from dpbayes.jobs.categories import Categories
 from dpbayes.jobs.edges import Edges, Quantiles
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.report.folder import check_folder
 from dpbayes.tables.skeleton import section
 
 Column = Annotated[str, typer.Option(help="The column to learn about.")]
@@ -37,15 +34,14 @@ def categories(
     target: Guarantee,
     column: Column,
     out: options.NewFolder = None,
-    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the values of a column that many rows have, by noisy counts above a threshold.
 
     Example: dpbayes discover categories people.csv --column region --schema people.toml --epsilon 0.2 --delta 1e-8
-    --ledger people.ledger
+    --ledger people.ledger --out regions
     """
-    _buy(curator, Categories(column=column), target, out, dry_run=dry_run, as_json=as_json)
+    _buy(curator, Categories(column=column), target, out, as_json=as_json)
 
 
 @options.target
@@ -61,7 +57,6 @@ def edges(
         bool, typer.Option("--numeric", help="The column holds numbers, though the table, as a CSV file, says text.")
     ] = False,
     out: options.NewFolder = None,
-    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Find edges that cut a number into bins of about equal size: private quantiles.
@@ -69,27 +64,15 @@ def edges(
     A CSV file does not say which columns are numbers, and edges of dates or texts would be invented: --numeric says it.
 
     Example: dpbayes discover edges people.csv --column age --bins 5 --low 0 --high 120 --schema people.toml
-    --epsilon 0.2 --ledger people.ledger
+    --epsilon 0.2 --ledger people.ledger --out ages
     """
     cut = Quantiles(lower=low, upper=high, bins=bins)
     job = Edges(column=column, quantiles=cut, numeric=True if numeric else None)
-    _buy(curator, job, target, out, dry_run=dry_run, as_json=as_json)
+    _buy(curator, job, target, out, as_json=as_json)
 
 
-def _buy(
-    curator: Curator, job: Job, target: Guarantee, out: options.NewFolder, *, dry_run: bool, as_json: bool
-) -> None:
-    with working(quiet=as_json):
-        plan = curator.plan(job, target)
-    if dry_run:
-        trial.show(plan, affords=curator.check if curator.remembers else None, out=out, already=[], as_json=as_json)
-        return
-    if out is not None:
-        check_folder(out)
-    for caution in warnings(plan):
-        tell(f"Caution: {caution}", err=True)
-    with working(quiet=as_json):
-        made = curator.release(plan, out=out)
+def _buy(curator: Curator, job: Job, target: Guarantee, out: options.NewFolder, *, as_json: bool) -> None:
+    made = options.released(curator, job, target, out=out, quiet=as_json)
     if as_json:
         print_json(made.record())
         return

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, show_preview, show_release, tell, working
+from dpbayes.cli.output import print_json, show_release
 from dpbayes.curator import Curator
 from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
-from dpbayes.jobs.preview import preview
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.report.folder import check_folder
 
 Estimate = Annotated[Literal["posterior", "draw"], typer.Option(help="Posterior means, or the papers' single draw.")]
 Mechanism = Annotated[Wish, typer.Option(help="Which mechanism; auto takes the least noise.")]
@@ -56,7 +53,6 @@ def naive_bayes(
         ),
     ] = None,
     expected_records: Expected = None,
-    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Fit a private naive Bayes classifier.
@@ -71,7 +67,7 @@ def naive_bayes(
         expected_records=expected_records,
         tempered=tempered,
     )
-    _fit(curator, job, target, out, dry_run=dry_run, as_json=as_json)
+    _fit(curator, job, target, out, as_json=as_json)
 
 
 @options.target
@@ -88,7 +84,6 @@ def bayes_net(
     estimate: Estimate = "posterior",
     accounting: AccountingOption = "exact",
     expected_records: Expected = None,
-    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Fit a private Bayesian network: the tables of a given graph, or all pairs, from which a tree is learned.
@@ -102,7 +97,7 @@ def bayes_net(
         accounting=accounting,
         expected_records=expected_records,
     )
-    _fit(curator, job, target, out, dry_run=dry_run, as_json=as_json)
+    _fit(curator, job, target, out, as_json=as_json)
 
 
 def _text(graph: Path) -> str:
@@ -112,19 +107,6 @@ def _text(graph: Path) -> str:
         raise InvalidArgument(f"fit: cannot read the graph {str(graph)!r}.") from None
 
 
-def _fit(curator: Curator, job: Fit, target: Guarantee, out: Path | None, *, dry_run: bool, as_json: bool) -> None:
-    made: Any = None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        if dry_run:
-            found = preview(curator.plan(job, target))
-            print_json(found) if as_json else show_preview(found)
-        else:
-            if out is not None:
-                check_folder(out)
-            with working(quiet=as_json):
-                made = curator.release(job, target, out=out)
-    if made is not None:
-        print_json(made.record()) if as_json else show_release(made, out)
-    for warning in caught:
-        tell(f"dpbayes: {warning.message}", err=True)
+def _fit(curator: Curator, job: Fit, target: Guarantee, out: Path | None, *, as_json: bool) -> None:
+    made = options.released(curator, job, target, out=out, quiet=as_json)
+    print_json(made.record()) if as_json else show_release(made, out)

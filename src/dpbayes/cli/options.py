@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
 from dpbayes import _checks
-from dpbayes.cli.output import say
+from dpbayes import curator as curators
+from dpbayes.cli.dry_run import show
+from dpbayes.cli.output import say, tell, working
 from dpbayes.curator import Curator
 from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
+from dpbayes.jobs.answers import warnings as cautions
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import loosest
@@ -99,8 +104,40 @@ def unit(command: F) -> F:
 
 
 def curator(command: F) -> F:
-    """Give a command the options of a private table with schema and ledger, as its parameter ``curator``."""
-    return _composed(command, "curator", curator_of)
+    """Give a command the options of a private table with schema and ledger, as its parameter ``curator``.
+
+    A dry run is the curator's: the command goes as far as its release, and what it would be is printed instead.
+    """
+
+    @wraps(command)
+    def run(curator: Curator, **given: Any) -> None:
+        as_json = given.get("as_json", False)
+        if curator.remembers and not curator.dry_run and not as_json and given.get("out", ...) is None:
+            raise InvalidArgument("dpbayes: expected --out, a new folder for the release, or --json to print it.")
+        try:
+            command(curator=curator, **given)
+        except curators.DryRun as trial:
+            show(trial, as_json=as_json)
+
+    return _composed(run, "curator", curator_of)  # type: ignore[return-value]  # the signature is the command's
+
+
+def released(
+    curator: Curator, job: object, target: Guarantee | None = None, *, quiet: bool = False, **more: Any
+) -> Release:
+    """Make a release, and say before the charge what to think over and how much of the ledger it takes."""
+    with warnings.catch_warnings(record=True) as caught, working(quiet=quiet):
+        warnings.simplefilter("always", UserWarning)
+        plan = curator.plan(job, target)
+    for warning in caught:
+        tell(f"dpbayes: {warning.message}", err=True)
+    if not curator.dry_run:
+        for caution in cautions(plan):
+            tell(f"Caution: {caution}", err=True)
+        if not quiet and (used := curator.of_the_limit(plan)):
+            tell(used, err=True)
+    with working(quiet=quiet):
+        return curator.release(plan, **more)
 
 
 def numbers(owner: str, text: str) -> float | tuple[float, ...]:
@@ -282,21 +319,18 @@ def curator_of(
         raise InvalidArgument("dpbayes: a seeded release is never charged. Leave --ledger out.")
     if not dry_run and seed is None and (ledger is None) != no_ledger:
         raise InvalidArgument("dpbayes: expected --ledger to remember the cost, or --no-ledger to do without.")
-    return Curator(table, schema, ledger=ledger, engine=engine, seed=seed, progress=say)
+    return Curator(table, schema, ledger=ledger, engine=engine, seed=seed, progress=say, dry_run=dry_run)
 
 
 def _composed(command: F, name: str, make: Callable[..., object]) -> F:
-    """A command whose parameter ``name`` is made by a function from options of its own.
-
-    Options that both have, such as ``dry_run``, go to both.
-    """
+    """A command whose parameter ``name`` is made by a function from options of its own, which nobody else has."""
     parts = inspect.signature(make, eval_str=True).parameters
     own = inspect.signature(command, eval_str=True)
+    assert not set(parts) & (set(own.parameters) - {name}), "an option has one reader"
 
     def run(**given: Any) -> None:
-        made = make(**{part: given[part] for part in parts})
-        rest = {key: value for key, value in given.items() if key in own.parameters and key != name}
-        command(**{name: made}, **rest)
+        made = make(**{part: given.pop(part) for part in parts})
+        command(**{name: made}, **given)
 
     listed = {key: part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for key, part in parts.items()}
     kept = {

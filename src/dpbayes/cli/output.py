@@ -146,20 +146,3 @@ def show_release(made: Release, out: Path | None) -> None:
         tell_people("No ledger remembers this release.")
     if out is not None:
         tell_people(f"Written to {out}: release.json, the numbers, report.html.")
-
-
-def show_preview(found: Mapping[str, Any]) -> None:
-    """A dry run for people."""
-    rows = []
-    for table in found["tables"]:
-        error = table.get("plus_minus_records")
-        drawn = (
-            table["mechanism"]["mechanism"] if table["mechanism"] else f"from {table['derived_from'] or 'the schema'}"
-        )
-        rows.append((table["table"], table["cells"], drawn, "" if error is None else f"± {error:.3g}"))
-    notes = (
-        f"Why: {found['choice']}",
-        f"Cost: {found['cost']}, within {found['target']}.",
-        f"Columns that a release would read: {', '.join(found['columns'])}.",
-    )
-    print_table("Dry run: no rows were read", ("table", "cells", "mechanism", "records (95 %)"), rows, notes=notes)

@@ -98,27 +98,17 @@ def plan_command(
 
 def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path | None, *, as_json: bool) -> None:
     from dpbayes.cli import dry_run
+    from dpbayes.curator import DryRun
     from dpbayes.jobs.base import planned
+    from dpbayes.ledger.ledger import Ledger
 
     request = options.at_most_what_is_left(request, ledger=ledger is not None)
     target = request.target if request.want else request.guarantee()
-    if ledger is None:
-        limit = loosest(PureDP(epsilon=1.0)) if target is None else target
-        made = replace(planned(request.job(schema), schema, limit), publication=request.about)
-        dry_run.show(made, affords=None, out=out, already=[], as_json=as_json)
-        return
-    from dpbayes.ledger.history import already
-    from dpbayes.ledger.ledger import Ledger
-
-    book = Ledger(ledger)
+    book = None if ledger is None else Ledger(ledger)
+    if book is None and target is None:
+        target = loosest(PureDP(epsilon=1.0))
     made = replace(planned(request.job(schema), schema, target, ledger=book), publication=request.about)
-    dry_run.show(
-        made,
-        affords=lambda plan: book.check(schema.id, plan.cost, schema=schema.digest),
-        out=out,
-        already=already(book.account(schema.id), made.wanted),
-        as_json=as_json,
-    )
+    dry_run.show(DryRun(made, book, out), as_json=as_json)
 
 
 def _record(made: Plan, error: float | None) -> dict[str, object]:

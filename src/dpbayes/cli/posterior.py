@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, working
+from dpbayes.cli.output import print_json, print_table
 from dpbayes.curator import Curator
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
@@ -22,7 +22,6 @@ from dpbayes.mechanisms.hellinger.accuracy import crossover
 from dpbayes.mechanisms.hellinger.certificate import certify
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release
-from dpbayes.report.folder import check_folder
 
 Prior = Annotated[str, typer.Option(help="Parameters of the prior, separated by commas; one for all cells.")]
 Around = Annotated[str | None, typer.Option(help="A public guess of the table, never the table itself, to tune for.")]
@@ -57,7 +56,7 @@ def release_command(
     """Release the posterior of a table: its parameters, not one draw from it.
 
     Example: dpbayes posterior release people.csv --schema people.toml --marginal sex --prior 1 --epsilon 0.8
-    --delta 1e-8 --ledger people.ledger
+    --delta 1e-8 --ledger people.ledger --out posterior
     """
     job = DirichletPosterior(
         marginal=Marginal.parse(marginal),
@@ -67,10 +66,7 @@ def release_command(
         score=score,
         around=() if around is None else _whole_numbers(around),
     )
-    if out is not None:
-        check_folder(out)
-    with working(quiet=as_json):
-        made = curator.release(job, target, out=out)
+    made = options.released(curator, job, target, out=out, quiet=as_json)
     print_json(made.record()) if as_json else _show(made)
 
 
@@ -114,7 +110,7 @@ def draw_command(
     """Draw from Dirichlet(r·f + α) for a vector f that adds up public scores over the rows.
 
     Example: dpbayes posterior draw people.csv --schema people.toml --marginal sector,hours --scores hours.csv
-    --epsilon 1 --delta 1e-6 --ledger people.ledger
+    --epsilon 1 --delta 1e-6 --ledger people.ledger --out drawn
     """
     table = Marginal.parse(marginal)
     entries, lines = _scores(scores, table, curator.schema)
@@ -127,10 +123,7 @@ def draw_command(
         concentration=alpha if isinstance(alpha, tuple) else (alpha,),
         expected_records=expected_records,
     )
-    if out is not None:
-        check_folder(out)
-    with working(quiet=as_json):
-        made = curator.release(job, target, out=out)
+    made = options.released(curator, job, target, out=out, quiet=as_json)
     if as_json:
         print_json(made.record())
         return

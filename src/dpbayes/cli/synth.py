@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +10,10 @@ import typer
 
 from dpbayes import _checks
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, say, show_preview, tell, working
+from dpbayes.cli.dry_run import show
+from dpbayes.cli.output import print_json, print_table, say, tell, working
+from dpbayes.curator import DryRun
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.preview import preview
 from dpbayes.jobs.request import Request
 from dpbayes.models.base import Model, Published, built, distribution
 from dpbayes.models.fidelity import fidelity, shortfall
@@ -22,7 +22,6 @@ from dpbayes.models.latent import LatentModel
 from dpbayes.models.several import FEWEST, Several
 from dpbayes.models.synthetic import placed, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
-from dpbayes.report.folder import check_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,18 +86,12 @@ def synth_command(
     else:
         asked = _asked(request, target, spent)
         curator = options.curator_of(source, schema=schema, ledger=ledger, no_ledger=no_ledger, dry_run=dry_run)
-        if published is not None:
-            check_folder(published)
-        with warnings.catch_warnings(record=True) as caught, working(quiet=as_json):
-            warnings.simplefilter("always", UserWarning)
-            plan = curator.plan(asked)
-            if not dry_run:
-                found = Published.of(curator.release(plan, out=published, estimates=published is not None))
-        for warning in caught:
-            tell(f"dpbayes: {warning.message}", err=True)
-        if dry_run:
-            show_preview(preview(plan))
+        try:
+            made = options.released(curator, asked, out=published, estimates=published is not None, quiet=as_json)
+        except DryRun as trial:
+            show(trial, as_json=as_json)
             return
+        found = Published.of(made)
     with working(quiet=as_json):
         say("fitting the model to what was released")
         model = _model(found)
@@ -108,9 +101,9 @@ def synth_command(
             _several(model, rows, sets, seed, out)
         else:
             say(f"drawing {rows:,} records")
-            made = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
+            records = synthetic_table(model, rows, rng=np.random.default_rng(seed), even=not independent)
             say("writing them")
-            write_table(made, out)
+            write_table(records, out)
     for remark in shortfall(model) if isinstance(model, LatentModel) else ():
         tell(f"dpbayes: {remark}", err=True)
     if sets is not None:
@@ -123,11 +116,11 @@ def synth_command(
     if croissant is not None:
         from dpbayes.report.croissant import croissant_json
 
-        croissant.write_text(croissant_json(found.releases[0], out, made.schema, rows), encoding="utf-8")
+        croissant.write_text(croissant_json(found.releases[0], out, records.schema, rows), encoding="utf-8")
     if not report and not as_json:
         tell(f"Wrote {rows:,} records to {out}. {found.statement()}")
         return
-    _show_distances(found, made, as_json=as_json)
+    _show_distances(found, records, as_json=as_json)
 
 
 def _asked(request: Path | None, target: str | None, spent: dict[str, float | None]) -> Request:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, show_release, tell, working
+from dpbayes.cli.output import print_json, show_release, tell
 from dpbayes.curator import Curator
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import InvalidArgument
@@ -45,8 +45,7 @@ def open_command(
     --ledger people.ledger --state people.wide
     """
     job = Wide(marginal=Marginal.parse(marginal), state=str(state), law=law, expected_records=expected_records)
-    with working():
-        made = curator.release(job, target)
+    made = options.released(curator, job, target)
     tell(f"{made.choice}. {state} is as private as the table; answers are public: dpbayes wide ask.")
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 from dpbayes.domain.marginal import Marginal
 from dpbayes.inference.design import best_split
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.forecast import TableForecast, design_of, expected, forecast
+from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cautions import cautions
+from dpbayes.privacy.guarantee import Limit
 from dpbayes.release.design import Design, searchable
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.account import Account
 
 TELLING = 0.02
 """A gain in exactness below this share is not mentioned."""
@@ -106,6 +112,24 @@ def warnings(plan: Plan) -> tuple[str, ...]:
                 f"average cell ({whole(known / each.cells)}). Merge categories, or ask for a smaller table."
             )
     return tuple(said)
+
+
+def of_the_limit(plan: Plan, account: Account) -> str:
+    """How much of its ledger's limit a plan takes, in one number, and what the other rule would take."""
+    limit, costs = account.budget, list(account.costs.values())
+
+    def taken(by: Limit) -> float:
+        return by.used([*costs, plan.cost]) - by.used(costs)
+
+    if not math.isfinite(share := taken(limit)):
+        return ""
+    said = f"It takes {100 * share:.3g} % of the limit of {limit}"
+    if isinstance(limit, AdaptiveDP):
+        other = replace(limit, rule="renyi" if limit.rule == "gaussian" else "gaussian", order=None)
+        apart = taken(other)
+        told = f"{100 * apart:.3g} %" if math.isfinite(apart) else "more than all"
+        said += f" by the rule {limit.rule!r} of this ledger; by the rule {other.rule!r} it would take {told}"
+    return f"{said}."
 
 
 def named(marginal: Marginal) -> str:

@@ -26,7 +26,9 @@ from dpbayes.models.base import Model, ModelSpec
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Table
+from dpbayes.release.room import check_memory
 from dpbayes.tables.engine import Engine, check_schema
+from dpbayes.tables.packing import pack
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -78,6 +80,11 @@ class Plan:
     def wanted(self) -> tuple[Marginal, ...]:
         """The tables that readers get."""
         return self.asked or self.tables
+
+    @property
+    def cells(self) -> int:
+        """The cells of all tables in it."""
+        return sum(each.size(self.schema) for each in {*self.tables, *self.asked})
 
     @property
     def cost(self) -> Cost:
@@ -210,6 +217,18 @@ READERS[Job] = lambda record: job_from_record(cast(Record, record))
 def check_columns(table: Engine, plan: Plan) -> None:
     """Refuse a table that lacks what the schema declares."""
     check_schema(plan.schema, table.columns(), plan.columns)
+
+
+def check_tables(schema: Schema, marginals: Sequence[Marginal]) -> None:
+    """Refuse tables that no engine counts, that memory does not hold, or that the schema declares, all of them."""
+    pack(schema, marginals)
+    check_memory(sum(each.size(schema) for each in marginals))
+    if all(any(set(each.names) <= set(margin.of) for margin in schema.margins) for each in marginals):
+        listed = display.listed([str(each) for each in marginals])
+        raise InvalidArgument(
+            f"Tables: the schema declares all totals of {listed}, so they are public already and nothing is to be "
+            "released. Ask for other tables."
+        )
 
 
 def count_and_draw(

@@ -16,7 +16,7 @@ from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
-from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
+from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, selection_for
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
 from dpbayes.jobs.temperature import choose_temperature, worth_it
@@ -73,6 +73,7 @@ class Fit:
         """Calibrate every table of the model, and what it buys, against one target."""
         planned = self._planned(schema)
         marginals = self._marginals(planned)
+        check_tables(planned, marginals)
         alongside = self._alongside(schema, target)
         need = Need(
             target=target,

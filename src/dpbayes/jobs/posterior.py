@@ -14,7 +14,7 @@ from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
-from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables
 from dpbayes.mechanisms.hellinger import calibration as calibrations
 from dpbayes.mechanisms.hellinger.certificate import affordable
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
@@ -67,6 +67,7 @@ class DirichletPosterior:
             raise SchemaError(
                 "DirichletPosterior: expected the schema to declare records, the public number of records."
             )
+        check_tables(schema, [self.marginal])
         cells = self.marginal.size(schema)
         prior = self.prior * cells if len(self.prior) == 1 else self.prior
         if len(prior) != cells:

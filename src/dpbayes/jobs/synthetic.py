@@ -26,7 +26,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
-from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables
 from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
@@ -96,6 +96,7 @@ class Synthetic:
         if self.target is not None:
             schema[self.target]
         singles, pairs = self._marginals(schema)
+        check_tables(schema, (*singles, *pairs))
         last = LAST_SLOTS * len(singles) if pairs else 0
         parts = np.concatenate(
             [

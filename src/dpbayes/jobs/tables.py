@@ -15,7 +15,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.jobs.base import Drawn, Plan, check_columns, count_and_draw
+from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables, count_and_draw
 from dpbayes.jobs.design import Wanted, designed, least_target
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
 from dpbayes.jobs.wanted import loosest, out_of_reach, wants
@@ -112,6 +112,7 @@ class Tables:
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate the mechanisms from public numbers."""
+        check_tables(schema, self.marginals)
         for marginal in self.marginals:
             for prior in self.priors:
                 if prior.serves(marginal):
@@ -164,6 +165,7 @@ class Tables:
 
     def least(self, schema: Schema, cap: Guarantee, price: Callable[[Guarantee], Guarantee] | None = None) -> Guarantee:
         """The smallest guarantee up to the cap that gives the wanted accuracies, as a ledger would ``price`` it."""
+        check_tables(schema, self.marginals)
         wanted, rule = self._wanted(schema), price or (lambda each: each)
         if found := least_target(schema, self.marginals, self.mechanism, wanted, cap, rule):
             return found

@@ -111,6 +111,13 @@ class Threshold:
         """Privacy loss distribution on multiples of ``interval``: that of the noise, and the least δ at infinity."""
         return self._noise._loss().pld(interval, betrayed=self.least_delta)
 
+    def but_for(self) -> tuple[Laplace, float]:
+        """The noise, which is pure, and the chance D that a category betrays its only person instead.
+
+        Source: our proof, docs/explanation/proofs/discovery.md, theorem 1.
+        """
+        return self._noise, self.least_delta
+
     def found(self, rows: int) -> float:
         """P[rows + Z > T]: how likely a category that this many rows have is kept.
 

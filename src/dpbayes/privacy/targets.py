@@ -91,10 +91,22 @@ class Both:
 
 
 def stated(target: Guarantee) -> Guarantee:
-    """The guarantee that was asked for, without what its ledger enforces beside it."""
+    """The guarantee that was asked for, without what its ledger enforces beside it and how it prices it.
+
+    >>> from dpbayes import AdaptiveDP
+    >>> stated(Both(stated=AdaptiveDP(epsilon=1.0, delta=1e-6), enforced=PureDP(epsilon=2.0)))
+    ApproxDP(epsilon=1.0, delta=1e-06)
+    """
     while isinstance(target, Both):
         target = target.stated
-    return target
+    delta = getattr(target, "delta", None)
+    return target if delta is None else ApproxDP(epsilon=target.size, delta=delta)
+
+
+def beside(target: Guarantee) -> Fitting | None:
+    """What is left of the limit that a target has to fit into; None where no ledger limits it."""
+    enforced = getattr(target, "enforced", None)
+    return enforced if isinstance(enforced, Fitting) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,10 @@ from typing import Literal, get_args
 from dpbayes import _checks
 from dpbayes.domain import durable
 from dpbayes.domain.codec import digest
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.errors import InvalidArgument
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
+from dpbayes.release.room import cannot_write, check_folder
 from dpbayes.report import csvw, registry, sheet, xlsx
 from dpbayes.report.appendix import numbered_files
 from dpbayes.report.cells import Numbers, write_numbers
@@ -22,22 +23,6 @@ from dpbayes.report.registry import Deployment
 
 Companion = Literal["xlsx", "sheet", "registry"]
 Writer = Callable[[Path], object]
-
-
-def check_folder(folder: str | Path) -> Path:
-    """Refuse a folder that a release cannot be written to, before anything is charged for it."""
-    where = Path(folder)
-    try:
-        if where.is_dir() and any(where.iterdir()):
-            raise ReleaseError(f"Release: the folder {str(where)!r} is not empty. Name a new one.")
-        if where.exists() and not where.is_dir():
-            raise ReleaseError(f"Release: {str(where)!r} is a file. Name a new folder.")
-        nearest = next(parent for parent in where.absolute().parents if parent.exists())
-        with durable.beside(nearest / where.name, folder=True):
-            pass
-    except OSError as problem:
-        raise _cannot_write(where, problem) from None
-    return where
 
 
 def save(
@@ -73,7 +58,7 @@ def save(
             beside.rename(where)
             durable.flush(where.absolute().parent)
     except OSError as problem:
-        raise _cannot_write(where, problem) from None
+        raise cannot_write(where, problem) from None
     return (where / "release.json", *(where / name for name in writers))
 
 
@@ -111,7 +96,3 @@ def _companions(release: Release, also: tuple[Companion, ...], deployment: Deplo
 
 def _text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-
-
-def _cannot_write(where: Path, problem: OSError) -> ReleaseError:
-    return ReleaseError(f"Release: cannot write to {str(where)!r}: {problem.strerror or 'the disk refused'}.")

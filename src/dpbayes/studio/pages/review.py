@@ -17,8 +17,8 @@ from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
+from dpbayes.release.room import check_folder
 from dpbayes.release.words import statement
-from dpbayes.report.folder import check_folder
 from dpbayes.studio import forecasts, phrases, requests
 from dpbayes.studio.desk import Desk, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
