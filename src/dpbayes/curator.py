@@ -136,9 +136,12 @@ class Curator:
         """Sentences about tables of a plan that the ledger knows to be published, or to follow from what is."""
         return [] if self._ledger is None else already(self._ledger.account(self.schema.id), plan.wanted)
 
-    def of_the_limit(self, plan: Plan) -> str:
-        """How much of the ledger's limit a plan takes, in a sentence; nothing without a ledger."""
-        return "" if self._ledger is None else of_the_limit(plan, self._ledger.account(self.schema.id))
+    def much(self, plan: Plan) -> list[str]:
+        """A sentence about a plan that takes half of the ledger's limit or more."""
+        if self._ledger is None:
+            return []
+        share, said = of_the_limit(plan, self._ledger.account(self.schema.id))
+        return [said] if share >= 0.5 else []
 
     def _trusted(self, plan: Plan) -> Plan:
         if plan.schema != self.schema or plan.lock:

@@ -59,6 +59,8 @@ def other_noise(case: Case) -> bool:
 
 
 def dirichlet(case: Case) -> bool:
+    if option(case, "product") == "records":
+        return papers(case)
     return draws(case) or papers(case) or option(case, "mechanism") == "dirichlet" or kind(case) in ("wide", "vector")
 
 
@@ -67,9 +69,11 @@ def estimates(case: Case) -> bool:
 
 
 def within_public(case: Case) -> bool:
-    """Whether everything that is asked for is a table of sex and town."""
-    model = option(case, "model")
-    return kind(case) in ("tables", "posterior") or getattr(model, "attributes", ()) == ("sex", "town")
+    """Whether the schema declares the totals of everything that is asked for."""
+    if kind(case) == "posterior":
+        return case.get("structure") in ("margin", "all public")
+    table = getattr(option(case, "model"), "attributes", ()) == ("sex", "town")
+    return case.get("structure") == "all public" and (kind(case) == "tables" or table)
 
 
 def totals(case: Case) -> bool:
@@ -77,7 +81,7 @@ def totals(case: Case) -> bool:
 
 
 def size_varies(case: Case) -> bool:
-    return "unit" in case and (case["unit"].startswith("added") or case["unit"] == "replaced, person")
+    return "unit" in case and case["unit"].startswith("added")
 
 
 REFUSALS = {
@@ -88,9 +92,9 @@ REFUSALS = {
         "expected the schema to declare records",
         lambda case: kind(case) == "posterior" and (case.get("records") is False or size_varies(case)),
     ),
-    "a posterior has one row per person": Refusal(
-        "expected one row per person",
-        lambda case: kind(case) == "posterior" and case.get("unit") == "replaced, 3 rows",
+    "a posterior has one row per person and no person column": Refusal(
+        "expected one row per person|expected a unit without a person column",
+        lambda case: kind(case) == "posterior" and case.get("unit") in ("replaced, 3 rows", "replaced, person"),
     ),
     "a posterior is pure or (ε, δ)": Refusal(
         "expected a pure or an",
@@ -121,7 +125,6 @@ REFUSALS = {
     "Dirichlet losses are unbounded": Refusal(
         "its privacy loss is unbounded",
         lambda case: dirichlet(case) and case.get("target") in ("pure", "zCDP"),
-        certain=False,
     ),
     "Gaussian losses are unbounded": Refusal(
         "no gaussian parameters meet",
@@ -133,9 +136,7 @@ REFUSALS = {
             kind(case) == "edges" and case.get("source") == "csv" and "product" in case and not option(case, "numeric")
         ),
     ),
-    "public already": Refusal(
-        "so they are public already", lambda case: case.get("structure") == "all public" and within_public(case)
-    ),
+    "public already": Refusal("so they are public already", within_public),
     "points need a number of records": Refusal(
         "need the number of records",
         lambda case: bool(option(case, "want")) and not option(case, "expected_records") and not case.get("records"),

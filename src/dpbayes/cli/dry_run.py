@@ -21,7 +21,7 @@ def show(trial: DryRun, *, as_json: bool) -> None:
     plan, found = trial.plan, trial.obstacles()
     account = None if trial.ledger is None else trial.ledger.account(plan.schema.id)
     said = [*([] if account is None else already(account, plan.wanted)), *remarks(plan)]
-    used = None if account is None else of_the_limit(plan, account)
+    used = None if account is None else of_the_limit(plan, account)[1]
     if as_json:
         more: dict[str, Any] = {
             "sentences": list(sentences(plan)),

@@ -111,13 +111,10 @@ def curator(command: F) -> F:
 
     @wraps(command)
     def run(curator: Curator, **given: Any) -> None:
-        as_json = given.get("as_json", False)
-        if curator.remembers and not curator.dry_run and not as_json and given.get("out", ...) is None:
-            raise InvalidArgument("dpbayes: expected --out, a new folder for the release, or --json to print it.")
         try:
             command(curator=curator, **given)
         except curators.DryRun as trial:
-            show(trial, as_json=as_json)
+            show(trial, as_json=given.get("as_json", False))
 
     return _composed(run, "curator", curator_of)  # type: ignore[return-value]  # the signature is the command's
 
@@ -132,10 +129,11 @@ def released(
     for warning in caught:
         tell(f"dpbayes: {warning.message}", err=True)
     if not curator.dry_run:
-        for caution in cautions(plan):
+        curator.check(plan)  # what is refused is refused in one sentence
+        if curator.remembers and not quiet and more.get("out", ...) is None:
+            raise InvalidArgument("release: expected --out, a new folder for the release, or --json to print it.")
+        for caution in (*cautions(plan), *curator.much(plan)):
             tell(f"Caution: {caution}", err=True)
-        if not quiet and (used := curator.of_the_limit(plan)):
-            tell(used, err=True)
     with working(quiet=quiet):
         return curator.release(plan, **more)
 

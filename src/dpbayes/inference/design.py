@@ -204,7 +204,8 @@ class _Problem:
         return min(found, key=lambda shares: float(weights @ self.variances(shares)))
 
     def _even(self, tables: list[Axes]) -> Floats:
-        chosen = np.array([axes in tables for axes in self.parts], dtype=np.float64)
+        # the number of records is no table: what starts at nothing stays there
+        chosen = np.array([bool(axes) and axes in tables for axes in self.parts], dtype=np.float64)
         chosen = chosen if chosen.any() else np.ones(len(self.parts))
         return np.asarray(chosen / chosen.sum())
 

@@ -114,22 +114,22 @@ def warnings(plan: Plan) -> tuple[str, ...]:
     return tuple(said)
 
 
-def of_the_limit(plan: Plan, account: Account) -> str:
-    """How much of its ledger's limit a plan takes, in one number, and what the other rule would take."""
+def of_the_limit(plan: Plan, account: Account) -> tuple[float, str]:
+    """Which share of its ledger's limit a plan takes; in a sentence, with what the other rule would take."""
     limit, costs = account.budget, list(account.costs.values())
 
     def taken(by: Limit) -> float:
         return by.used([*costs, plan.cost]) - by.used(costs)
 
     if not math.isfinite(share := taken(limit)):
-        return ""
+        return share, "It takes more than the limit."
     said = f"It takes {100 * share:.3g} % of the limit of {limit}"
     if isinstance(limit, AdaptiveDP):
         other = replace(limit, rule="renyi" if limit.rule == "gaussian" else "gaussian", order=None)
         apart = taken(other)
         told = f"{100 * apart:.3g} %" if math.isfinite(apart) else "more than all"
         said += f" by the rule {limit.rule!r} of this ledger; by the rule {other.rule!r} it would take {told}"
-    return f"{said}."
+    return share, f"{said}."
 
 
 def named(marginal: Marginal) -> str:

@@ -50,7 +50,7 @@ class Posterior:
         tables = [(release, table) for release in self.releases for table in release.tables if table.kind in NOISY]
         if not tables:
             raise ReleaseError("Posterior: expected a release with tables of counts or gammas.")
-        names = {name for _, table in tables for name in table.marginal.names}
+        names = {name for release in self.releases for table in release.tables for name in table.marginal.names}
         schema = self.schema
         sizes = {each.name: len(each.levels) for each in schema.attributes}
         records = next((release.records for release in self.releases if release.records is not None), None)

@@ -155,6 +155,14 @@ class Hellinger:
         """Privacy loss distribution on multiples of ``interval``."""
         return self.promise.pld(interval)
 
+    def but_for(self) -> tuple[Stated | Hellinger, float]:
+        """The pure release that remains of a stated promise, and the chance δ that everything is lost instead.
+
+        Source: [KOV] theorem 3.3.
+        """
+        promise = self.promise
+        return promise.but_for() if isinstance(promise, Stated) else (self, 0.0)
+
     def exponent(self, counts: ArrayLike) -> float:
         """The factor a = ε/(2S(counts)) of H in the weights; private, as the counts are.
 
