@@ -193,9 +193,9 @@ def test_the_promise_in_words_is_rounded_to_the_private_side(here: Path) -> None
 
 def test_a_release_does_not_tell_that_the_table_has_changed(here: Path) -> None:
     """That would be a fact about the rows which nobody paid for."""
-    assert release(epsilon=0.1).err == ""
+    assert release("--out", "first", epsilon=0.1).err == ""
     Path("people.csv").write_text("sex,job\n" + ROWS + "F,cook\n")
-    assert release(epsilon=0.1).err == ""
+    assert release("--out", "second", epsilon=0.1).err == ""
 
 
 def test_a_prior_file_is_read_by_the_names_of_its_cells(here: Path) -> None:
@@ -319,7 +319,7 @@ def test_a_truncated_parquet_file_is_refused_before_it_is_charged(here: Path) ->
     parquet.write_table(pa.table({"sex": ["F"] * 5000, "job": ["cook"] * 5000}), "people.parquet")
     whole = Path("people.parquet").read_bytes()
     Path("people.parquet").write_bytes(whole[: len(whole) // 2])
-    assert "is a complete Parquet file" in release(table="people.parquet").sentence
+    assert "is a complete Parquet file" in release("--out", "published", table="people.parquet").sentence
     assert states() == []
 
 
@@ -335,7 +335,7 @@ def test_what_was_declared_wrongly_is_told_from_the_published_values_alone(
 ) -> None:
     head, margin = [*declared.split("\n", 1), ""][:2]
     Path("people.toml").write_text(SCHEMA.replace('id = "people"', f'id = "people"\n{head}') + margin)
-    done = release("--json")
+    done = release("--json", marginal="sex,job")
     assert (done.code, states()) == (0, ["drawn"])
     (note,) = json.loads(done.out)["tables"][0]["notes"]
     assert said in note
@@ -378,7 +378,7 @@ def test_a_ledger_of_another_unit_is_refused_with_both_units(here: Path) -> None
     ],
 )
 def test_a_tampered_ledger_is_refused_and_nothing_is_drawn(here: Path, statement: str, said: str) -> None:
-    assert release(epsilon=0.5).code == 0
+    assert release("--out", "first", epsilon=0.5).code == 0
     with sqlite3.connect("people.ledger") as connection:
         connection.execute(statement)
     connection.close()
