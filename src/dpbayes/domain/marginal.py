@@ -75,7 +75,8 @@ class Marginal:
         for name in self.names:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(known)}."
+                none = "It declares none yet. Declare it, or buy its categories with `dpbayes discover`."
+                hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(known)}." if known else none
                 raise SchemaError(f"Marginal: the schema has no attribute {name!r}. {hint}")
         return tuple(known[name] for name in self.names)
 
