@@ -46,7 +46,7 @@ LIMIT = "1.5"
 """Of one more release than fits: each costs 1."""
 
 ROWS = 50
-SERIES = [{"mechanism": {"mechanism": "laplace-1", "scale": 2.0, "unit": {"adjacency": "replace-one"}}, "times": 1}]
+SERIES = [{"mechanism": "laplace-1", "scale": 2.0, "unit": {"adjacency": "replace-one", "max_rows": 1}}]
 RELEASE = [*COMMANDS["release"][:-1], "published.out"]
 SYNTH = ["synth", "people.csv", *PAID, "--delta", "1e-6", "--published", "published.out", "--rows", str(ROWS),
          "--out", "records.csv"]  # fmt: skip
