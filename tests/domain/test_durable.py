@@ -128,3 +128,19 @@ def test_a_lock_that_cannot_be_had_is_refused_at_once_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
     durable.write(tmp_path / "table", "whole")  # who needs no lock does without
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_each_new_folder_is_on_disk_before_something_is_put_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, flush = [], durable.flush
+    monkeypatch.setattr(durable, "flush", lambda path: (flush(path), flushed.append((path, sorted(path.iterdir())))))
+    durable.make_folder(tmp_path / "a" / "b" / "c", 0o700)
+    assert flushed == [
+        (tmp_path, [tmp_path / "a"]),
+        (tmp_path / "a", [tmp_path / "a" / "b"]),
+        (tmp_path / "a" / "b", [tmp_path / "a" / "b" / "c"]),
+    ]
+    assert (tmp_path / "a" / "b" / "c").stat().st_mode & 0o777 == 0o700
+    durable.make_folder(tmp_path / "a" / "b" / "c")
+    assert len(flushed) == 3

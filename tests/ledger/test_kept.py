@@ -27,6 +27,7 @@ def test_a_draft_is_on_disk_and_private_while_it_is_worked_on(tmp_path: Path) ->
 
 def test_a_new_draft_is_never_taken_for_one_that_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, found, flush = Kept(tmp_path / "draws"), [], durable.flush
+    kept.folder.mkdir()
 
     def and_look(path: Path) -> None:
         flush(path)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-
 NO_LOCKS = "its file system has no locks. Move the ledger to one that has"
 """Why a lock cannot be had, and what helps."""
 
@@ -53,7 +52,7 @@ def beside(path: Path, *, mode: int = 0o666, folder: bool = False, held: ExitSta
         while handle is None:  # a sweeper can be faster than the lock, once
             under_way = where.with_name(f".{where.name[:100]}.{secrets.token_hex(8)}")
             if folder:
-                under_way.mkdir(parents=True)
+                make_folder(under_way)
             else:
                 os.close(os.open(under_way, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
             until.callback(_discard, under_way)
@@ -120,6 +119,15 @@ def lacks_locks(folder: Path) -> bool:
         except OSError:
             return True
     return False
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """A folder, with those above it that are missing; each is on disk before something is put into it."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(mode=mode, exist_ok=True)
+    flush(path.parent)
 
 
 def flush(path: Path) -> None:

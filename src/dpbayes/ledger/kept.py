@@ -90,7 +90,7 @@ class Kept:
         made = {**draft, "key": secrets.token_hex(32)}
         with ExitStack() as held:
             with _told(self.folder):
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                durable.make_folder(self.folder, 0o700)
                 durable.sweep(self.folder)
                 path = self.folder / f"{secrets.token_hex(16)}{DRAFT}"
                 durable.write(path, json.dumps(made), private=True, held=held)  # locked before it has its name

@@ -10,6 +10,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dpbayes import _checks
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument
@@ -110,7 +111,7 @@ def save(http: HttpRequest) -> Response:
         schema = desk.drafts.schema(draft)
         asked = _asked(schema, asked, form)
         if form.text("action") == "solve":
-            within = _number(form.text("within"), "records")
+            within = _checks.number("studio", "records", form.text("within"))
             if not asked.tables:
                 raise InvalidArgument("studio: choose a table first.")
             asked = forecasts.solved(asked, schema, desk.account(draft), within)
@@ -197,36 +198,28 @@ def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
 def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
     if not form.text("epsilon"):
         return before
-    epsilon = _number(form.text("epsilon"), "ε")
+    epsilon = _checks.number("studio", "ε", form.text("epsilon"))
     if form.text("delta") in ("", "0"):
         return PureDP(epsilon=epsilon)
-    return ApproxDP(epsilon=epsilon, delta=_number(form.text("delta"), "δ"))
-
-
-def _number(text: str, what: str) -> float:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        raise InvalidArgument(f"studio: expected a number for {what}, got {text[:40]!r}.") from None
+    return ApproxDP(epsilon=epsilon, delta=_checks.number("studio", "δ", form.text("delta")))
 
 
 def _records(text: str, schema: Schema) -> int | None:
     if not text or schema.records is not None:
         return None
-    number = _number(text, "records")
-    if not 1 <= number <= 1e15:
-        raise InvalidArgument("studio: expected a number of records, 1 or more.")
-    return int(number)
+    return _checks.whole("studio", "records", text)
 
 
 def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
     """Give the data set a budget: the owner's decision, written to the ledger."""
     from dpbayes.ledger.ledger import Ledger
 
-    epsilon = _number(form.text("limit-epsilon"), "ε")
+    epsilon = _checks.number("studio", "ε", form.text("limit-epsilon"))
     delta = form.text("limit-delta")
     limit: Limit = (
-        PureDP(epsilon=epsilon) if delta in ("", "0") else ApproxDP(epsilon=epsilon, delta=_number(delta, "δ"))
+        PureDP(epsilon=epsilon)
+        if delta in ("", "0")
+        else ApproxDP(epsilon=epsilon, delta=_checks.number("studio", "δ", delta))
     )
     name = form.text("ledger") or f"{draft.name}.ledger"
     where = desk.folder.ledger(name)

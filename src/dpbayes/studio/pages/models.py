@@ -11,6 +11,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dpbayes import _checks
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.models.base import Model, ModelSpec, built
@@ -166,9 +167,10 @@ def synthetic(http: HttpRequest) -> Response:
     if published is None:
         raise InvalidArgument("studio: nothing is published in this folder yet.")
     text = http.query_params.get("rows", "1000")
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MOST_ROWS:
+    many = _checks.whole("synthetic", "records", text)
+    if many > MOST_ROWS:
         raise InvalidArgument(f"synthetic: expected a number of records from 1 to {MOST_ROWS:,}.")
-    table = synthetic_table(build(published, http.query_params), int(text))
+    table = synthetic_table(build(published, http.query_params), many)
     return Response(_csv(table), media_type="text/csv; charset=utf-8", headers=attachment("synthetic.csv"))
 
 
