@@ -145,6 +145,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load each public name on first use, so that ``import dpbayes`` stays light."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("dpbayes")
     if name not in _HOME:
         raise AttributeError(f"module 'dpbayes' has no attribute {name!r}")
     value = getattr(import_module(f"dpbayes.{_HOME[name]}"), name)
