@@ -136,7 +136,7 @@ def _plain(listed: object) -> Iterator[Code]:
         raise TypeError  # the caller says what is wrong with the file
     for each in listed:
         if isinstance(each, Mapping):
-            code = next(each[key] for key in ("code", "value", "name") if key in each)
+            [code, *_] = [each[key] for key in ("code", "value", "name") if key in each]
             yield Code(code=text_of(code), label=str(each.get("label", "")), level=str(each.get("level", "")))
         else:
             yield Code(code=text_of(each))

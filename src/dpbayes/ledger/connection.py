@@ -137,6 +137,8 @@ def told(name: str) -> Iterator[None]:
     except OSError as problem:
         reason = f"cannot be used: {problem.strerror}." if problem.errno == errno.ENOLCK else CLOSED
         raise LedgerError(f"Ledger: {name} {reason}") from problem
+    except UnicodeError as problem:  # of a damaged text
+        raise LedgerError(f"Ledger: {name} {DAMAGED}") from problem
     except Exception as problem:
         if not isinstance(problem, sqlite3.Error) and type(problem).__module__.partition(".")[0] != "psycopg":
             raise
