@@ -36,9 +36,10 @@ class Connection:
     def to_file(cls, path: Path) -> Connection:
         """Autocommit, so that transactions begin where ``store`` says; ``mode=rw`` never creates a file."""
         raw = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None)
-        raw.execute("PRAGMA synchronous=EXTRA")
-        raw.execute("PRAGMA fullfsync=ON")
-        return cls(raw, folder=path.parent)
+        made = cls(raw, folder=path.parent)
+        made.execute("PRAGMA synchronous=EXTRA")  # it looks at the file, and so may have to wait
+        made.execute("PRAGMA fullfsync=ON")
+        return made
 
     @classmethod
     def to_server(cls, address: str) -> Connection:
