@@ -233,7 +233,7 @@ def half_step(variance: Floats, level: float, step: float = 1.0) -> Floats:
     """What is added to the variance of a sum of whole noise, so that z·sd grows by half a step: s·√v/z + s²/(4z²)
 
     Symbols: s step, v variance, z the normal quantile of the level.
-    Source: docs/explanation/proofs/residual-basis.md, continuity; (z√v + s/2)² = z²(v + s·√v/z + s²/(4z²)).
+    Source: docs/explanation/proofs/population.md, continuity.
     Adjacency: none, this is post-processing.
     """
     z = quantile(0.5 + level / 2)

@@ -23,6 +23,8 @@ class Estimate:
     values: Floats
     lower: Floats
     upper: Floats
+    note: str = ""
+    """What the intervals allow for, where people have several rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,8 +44,6 @@ class TableEstimate:
     """Shares of the population behind them."""
     swallowed: Bools
     """Cells whose count, or in a conditional table whose whole row, noise alone could explain."""
-    note: str = ""
-    """What intervals for the population allow for, where people have several rows."""
 
 
 class Numbers:
@@ -93,9 +93,8 @@ class Numbers:
         """Shares of the population."""
         whole = max(self.total, 1e-300)
         lower, upper = self._ends(sampled=True)
-        return _holding(
-            self._shares(self.settled.levels[self.axes], self.axes), lower / whole, upper / whole, self.impossible
-        )
+        values = self._shares(self.settled.levels[self.axes], self.axes)
+        return _holding(values, lower / whole, upper / whole, self.impossible, self.repeats.said)
 
     def conditional(self, rows: Axes, sampled: bool) -> Estimate:
         """Shares within rows, by Fieller's theorem."""
@@ -120,7 +119,7 @@ class Numbers:
             self.level,
             sampled=sampling,
         )
-        return _holding(values, lower, upper, self.impossible)
+        return _holding(values, lower, upper, self.impossible, self.repeats.said if sampled else "")
 
     def swallowed(self) -> Bools:
         """Cells that noise alone could explain."""
@@ -155,7 +154,8 @@ class Numbers:
         return lower.reshape(self.mean.shape), upper.reshape(self.mean.shape)
 
 
-def _holding(values: Floats, lower: Floats, upper: Floats, impossible: Bools) -> Estimate:
+def _holding(values: Floats, lower: Floats, upper: Floats, impossible: Bools, note: str = "") -> Estimate:
     """Intervals that hold the printed estimate; what is impossible is zero."""
     lower, upper = np.minimum(lower, values), np.maximum(upper, values)
-    return Estimate(values=values, lower=np.where(impossible, 0.0, lower), upper=np.where(impossible, 0.0, upper))
+    lower, upper = (np.where(impossible, 0.0, end) for end in (lower, upper))
+    return Estimate(values=values, lower=lower, upper=upper, note=note)

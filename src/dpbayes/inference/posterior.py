@@ -165,7 +165,8 @@ class Posterior:
         swallowed = found.swallowed_rows(rows) if rows else found.swallowed()
 
         def turned(each: Estimate) -> Estimate:
-            return Estimate(**{part: self._turned(getattr(each, part), names) for part in ("values", "lower", "upper")})
+            parts = (self._turned(part, names) for part in (each.values, each.lower, each.upper))
+            return Estimate(**dict(zip(("values", "lower", "upper"), parts, strict=True)), note=each.note)
 
         return TableEstimate(
             axes=names,
@@ -175,7 +176,6 @@ class Posterior:
             records=turned(records),
             population=turned(population),
             swallowed=self._turned(swallowed, names),
-            note=self.repeats.said,
         )
 
     def ask(
