@@ -388,7 +388,7 @@ def _repeated(stratum: Stratum) -> bool:
 
 
 WIDE: dict[str, Callable[[Stratum], bool]] = {
-    "whole numbers": lambda one: one.epsilon > 5 and not one.product.endswith("population"),
+    "whole numbers": lambda one: one.epsilon > 5 and one.product.endswith(("counts", "empirical", "records")),
     "rows of a person may be alike": _repeated,
     "overlap never published": lambda one: one.product.startswith("never") and one.product.endswith("population"),
 }

@@ -224,9 +224,8 @@ def test_answers_about_records_cover_however_small_the_noise_is(question, sigma)
     covered = 0.0
     for (i, first), (j, second) in itertools.product(enumerate(k), repeat=2):
         if chance[i] * chance[j] > 1e-3:
-            measured = Measurement(
-                axes=("a",), values=counts + np.array([first, second, 0]), noise=GaussianNoise(sigma=sigma)
-            )
+            values = counts + np.array([first, second, 0])
+            measured = Measurement(axes=("a",), values=values, noise=GaussianNoise(sigma=sigma))
             found = Posterior([measured], {"a": 3}).ask(question)
             covered += chance[i] * chance[j] * (found.lower - 1e-9 <= truth <= found.upper + 1e-9)
     assert covered > 0.94
