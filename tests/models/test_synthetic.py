@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +116,24 @@ def test_types_follow_the_schema(tmp_path):
         assert read(path).num_rows == 20_000
     with pytest.raises(InvalidArgument, match=r"\.csv or \.parquet"):
         write_table(table, tmp_path / "t.xls")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_records_are_written_whole_under_a_name_of_their_own(name: str, tmp_path, monkeypatch):
+    """Nothing that lies beside the file is touched, and the records are on disk before they have their name."""
+    table, events = synthetic_table(model_of("histogram"), 10), []
+    other = tmp_path / f"{name}.partial"
+    other.write_text("somebody else's")
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (sync(handle), events.append(os.fstat(handle).st_ino)))
+    monkeypatch.setattr(
+        Path, "replace", lambda self, to: (events.append(("named", self.stat().st_ino)), replace(self, to))
+    )
+    write_table(table, tmp_path / name)
+    assert other.read_text() == "somebody else's"
+    written = (tmp_path / name).stat().st_ino
+    assert events == [written, ("named", written), tmp_path.stat().st_ino]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name, f"{name}.partial"]
 
 
 def test_no_rows_are_refused():

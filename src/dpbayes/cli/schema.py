@@ -52,7 +52,7 @@ def init(
     ] = None,
     edges: Annotated[
         list[str] | None,
-        typer.Option(help="age=0,18,65,inf or age=0:100:10; repeatable.", rich_help_panel=_DECLARE),
+        typer.Option(help="age=0,18,65,inf or age=0:80:10; repeatable.", rich_help_panel=_DECLARE),
     ] = None,
     dates: Annotated[
         list[str] | None,

@@ -9,6 +9,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
+from dpbayes import _checks
 from dpbayes.domain import calendar, display
 from dpbayes.domain.calendar import Period, date_number
 from dpbayes.domain.faults import Faults
@@ -249,11 +250,15 @@ class Attribute:
         if isinstance(value, date):
             raise SchemaError(f"Schema: attribute {self.name!r} has dates as edges. Write dates = […] instead.")
         try:
+            if isinstance(value, str):
+                value = _checks.number("Schema", "edge", value)
             number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if math.isnan(number):
-            raise SchemaError(f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.")
+            raise SchemaError(
+                f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.{_checks.meant(str(value))}"
+            )
         return number + 0.0  # no negative zero
 
     def _day(self, value: object) -> date:

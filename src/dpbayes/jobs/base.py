@@ -172,6 +172,11 @@ def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledge
     if target is None:
         most = ", or a ledger, since accuracies need a limit" if wants else ""
         raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
+    if not hasattr(target, "gap"):
+        raise InvalidArgument(
+            f"Curator: expected a guarantee, got {target!r}. Write PureDP(epsilon=1), or "
+            "ApproxDP(epsilon=1, delta=1e-6)."
+        )
     if target.size > LOOSEST:
         raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
     for name in ("order", "omega"):

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Ints
+from dpbayes.domain import durable
 from dpbayes.domain.attribute import DROPPED, MISSING, Attribute
 from dpbayes.domain.values import number_in
 from dpbayes.errors import InvalidArgument
@@ -42,19 +43,20 @@ def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None 
 def write_table(table: pa.Table, path: str | Path) -> None:
     """Write CSV or Parquet, as the name says; whole, or not at all."""
     target = writable(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
+
+    def write(under_way: Path) -> None:
         if target.suffix.lower() == ".csv":
             from pyarrow import csv
 
-            csv.write_csv(_plain_text(table), partial)
+            csv.write_csv(_plain_text(table), under_way)
         else:
             from pyarrow import parquet
 
-            parquet.write_table(table, partial)
-        partial.replace(target)
+            parquet.write_table(table, under_way)
+
+    try:
+        durable.write(target, write)
     except OSError as problem:
-        partial.unlink(missing_ok=True)
         raise InvalidArgument(f"synthetic: cannot write {str(path)!r}: {problem.strerror}.") from None
 
 
