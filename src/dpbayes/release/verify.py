@@ -22,13 +22,16 @@ from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import Product, Release, Table, TableKind
 from dpbayes.release.products import completed
+from dpbayes.release.signature import SUFFIX
 from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
 
 TOLERANCE = 1e-6
-"""Recomputed numbers may differ by this share of the largest one: other processors round otherwise."""
+"""Recomputed numbers may differ by this share of themselves: other processors round otherwise."""
+SMALL = 1e-3
+"""Numbers below this share of the largest one may differ as much as one of that size."""
 
 MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "gammas": (Dirichlet,),
@@ -276,15 +279,16 @@ def _products(release: Release) -> str:
 
 
 def _distance(name: str, written: Product, recomputed: Product) -> float:
-    """The largest difference, as a share of the largest number."""
+    """The largest difference, as a share of the number itself, or of a small one if it is smaller still."""
     worst = 0.0
     for part in ("values", "lower", "upper"):
         one, other = getattr(written, part), getattr(recomputed, part)
         if (one is None) != (other is None):
             raise _Failed(f"{name}: an end of the intervals is missing, or should not be there")
         if one is not None:
-            size = max(float(np.abs(other).max()), 1e-300)
-            worst = max(worst, float(np.abs(np.subtract(one, other)).max()) / size)
+            sizes = np.abs(other)
+            least = max(SMALL * float(sizes.max()), 1e-300)
+            worst = max(worst, float((np.abs(np.subtract(one, other)) / np.maximum(sizes, least)).max()))
     return worst
 
 
@@ -298,6 +302,12 @@ def _files(release: Release, folder: Path) -> str:
             raise _Failed(f"{name} is missing, or cannot be read") from None
         if found != expected:
             raise _Failed(f"{name} was changed after it was written")
+    ours = {*release.files, "release.json", f"release.json{SUFFIX}"}
+    strangers = sorted(path.name for path in folder.iterdir() if path.name not in ours) if release.files else []
+    if strangers:
+        raise _Failed(
+            f"{strangers[0]} does not belong to the release. Move it out of the folder, and do not rely on it"
+        )
     return f"{plural(len(release.files), 'file')} beside it, as written"
 
 
