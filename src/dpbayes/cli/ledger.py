@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ Slack = Annotated[
 ]
 Reason = Annotated[str, typer.Option(help="Who decided, and why; public.")]
 AnyDataset = Annotated[str | None, typer.Option(help="Only this data set; all of them otherwise.")]
+
+PAGE = 50
+"""Entries that are shown unless more are asked for."""
 
 group = typer.Typer(no_args_is_help=True, help="Budgets, what was spent, and the proof of it.")
 
@@ -191,18 +195,43 @@ def changed(
 
 
 @group.command()
-def show(ledger: Where, dataset: AnyDataset = None, as_json: options.AsJson = False) -> None:
-    """Print budgets, what is spent and left, and every charge.
+def show(
+    ledger: Where,
+    dataset: AnyDataset = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every entry, instead of the last 50.")] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Entries from this one on, by number, or from this day on: 2026-11-01.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print budgets, what is spent and left, and the last charges.
 
-    Example: dpbayes ledger show census.ledger
+    Example: dpbayes ledger show census.ledger --since 2026-11-01
     """
     accounts = _accounts(ledger, dataset)
+    first = {account.dataset: _first(account, everything, since) for account in accounts}
     if as_json:
-        print_json([balance(account) | {"charges": charges(account)} for account in accounts])
+        listed = [(account, charges(account, first[account.dataset])) for account in accounts]
+        print_json([balance(account) | {"charges": shown} for account, shown in listed])
         return
     print_balances(accounts, as_json)
     for account in accounts:
-        print_charges(account)
+        print_charges(account, first[account.dataset])
+
+
+def _first(account: Account, everything: bool, since: str | None) -> int:
+    """The first entry to show."""
+    if since is None:
+        return 0 if everything else max(0, len(account.entries) - PAGE)
+    if since.isdecimal():
+        return int(since)
+    try:
+        day = date.fromisoformat(since).isoformat()
+    except ValueError:
+        raise InvalidArgument(
+            f"ledger: expected --since as an entry or a day such as 2026-11-01, got {since!r}."
+        ) from None
+    return next((entry.serial for entry in account.entries if str(entry.body["time"]) >= day), len(account.entries))
 
 
 @group.command()
