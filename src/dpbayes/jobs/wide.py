@@ -7,6 +7,7 @@ import json
 import math
 import secrets
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,13 @@ EARLIER = "dpbayes-wide-2"
 
 LEAST_CONCENTRATION = 2.0**-6
 """Below it, too few values of the sampler share a published share (docs/explanation/lazy.md)."""
+
+
+UNREADABLE = (
+    DpbayesError, ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError,
+    ValueError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What a damaged archive of arrays may raise; a NotImplementedError and a RecursionError are RuntimeErrors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +261,7 @@ class WideDistribution:
             return cls(plan=plan, counts=sparse, key=key, seeded=seeded, opened=opened)
         except (OSError, ReleaseError):
             raise
-        except (DpbayesError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+        except UNREADABLE:
             raise ReleaseError(f"Wide: {str(path)!r} is not a wide distribution, or is damaged.") from None
 
 

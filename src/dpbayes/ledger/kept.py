@@ -220,7 +220,7 @@ def beside(ledger: Path) -> Path:
 def _draft(path: Path) -> Record:
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("key"), str):
         raise LedgerError(f"Ledger: {path.name} in {str(path.parent)!r} is not a draft of dpbayes. Move it away.")
@@ -235,3 +235,5 @@ def _told(folder: Path) -> Iterator[None]:
         raise LedgerError(
             f"Ledger: the folder {str(folder)!r}, which keeps what is drawn, cannot be used: {problem.strerror}."
         ) from None
+    except UnicodeError:
+        raise LedgerError(f"Ledger: a file in {str(folder)!r} is damaged: it is not text. Move it away.") from None

@@ -74,6 +74,8 @@ class Product:
     """Lower ends of the intervals."""
     upper: Floats | None = None
     """Upper ends of the intervals."""
+    note: str = ""
+    """What the intervals allow for, where that has to be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,14 +274,15 @@ class Release:
         return statement(self.promise, self.unit, tables=len(self.tables), seeded=self.seeded)
 
     def __getitem__(self, marginal: str | Marginal) -> TableView:
-        """A table with its estimates, by its name: ``release["income|sex"]``."""
-        from dpbayes.release.table import TableView
+        """A table with its estimates, by its name: ``release["income|sex"]``; or a released posterior with its mean."""
+        from dpbayes.release.table import TableView, posteriors
 
         asked = Marginal.of_text(marginal)
-        for table in self.tables:
+        tables = (*self.tables, *posteriors(self))
+        for table in tables:
             if table.marginal == asked:
                 return TableView(release=self, table=table)
-        known = ", ".join(str(table.marginal) for table in self.tables) or "none"
+        known = ", ".join(str(table.marginal) for table in tables) or "none"
         raise ReleaseError(f"Release: it has no table {asked}. It has {known}.")
 
     def axes(self, table: Table) -> tuple[Attribute, ...]:
