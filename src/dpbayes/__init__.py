@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpbayes.curator import Curator, finish
+    from dpbayes.curator import Curator
     from dpbayes.domain.attribute import Attribute
     from dpbayes.domain.marginal import Marginal
     from dpbayes.domain.prior import Prior
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dpbayes.privacy.calibrate import Family, calibrate
     from dpbayes.privacy.cost import Cost
     from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, PureDP
+    from dpbayes.recovery import finish
     from dpbayes.release.format import Release
     from dpbayes.release.posterior import Posterior
     from dpbayes.release.verify import verify
@@ -87,7 +88,7 @@ _HOME = {
     "WideDistribution": "jobs.wide",
     "ZCDP": "privacy.guarantee",
     "calibrate": "privacy.calibrate",
-    "finish": "curator",
+    "finish": "recovery",
     "open_table": "tables.sources",
     "verify": "release.verify",
 }

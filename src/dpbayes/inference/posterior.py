@@ -99,13 +99,21 @@ class Posterior:
         return self._turned(self.law.mean(ordered), axes), self._turned(self.law.variance(ordered), axes)
 
     def doubt(self, axes: Sequence[str]) -> Floats:
-        """Posterior variance of each count over the square of its mean; nothing where the schema says impossible."""
+        """ln(1 + Var[c]/E[ℓ]²): the variance that noise leaves to the logarithm of a cell's level; 0 where impossible
+
+        Of the level ℓ that the count c came from, not of c: where noise vanishes, E[c] of an empty cell does as well.
+
+        Symbols: c count of a cell, ℓ N times its share of the population.
+        Source: docs/explanation/models.md, how far a model trusts itself: the law of ln ℓ if ℓ is log-normal.
+        Adjacency: none, this is post-processing.
+        """
         ordered = self.law.ordered(axes)
         if missing := self.law.missing(ordered):
             raise NotEstimable(missing)
-        mean, variance, _ = self.settled.cells[ordered].moments(self.settled.laws[ordered])
+        _, variance, level = self.settled.cells[ordered].moments(self.settled.laws[ordered])
         table = np.zeros([self.law.sizes[name] for name in ordered])
-        table[~self.law.zeros.get(ordered, np.zeros(table.shape, dtype=bool))] = variance / np.maximum(mean, 1e-9) ** 2
+        relative = variance / np.maximum(level, 1e-9) ** 2
+        table[~self.law.zeros.get(ordered, np.zeros(table.shape, dtype=bool))] = np.log1p(relative)
         return self._turned(table, axes)
 
     def functional(self, *weights: Mapping[Axes, ArrayLike]) -> tuple[Floats, Floats]:

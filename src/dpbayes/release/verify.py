@@ -344,10 +344,15 @@ def _ledger(release: Release, where: Ledger | str | Path) -> str:
         paid[canonical(each.mechanism.record())] += each.times
     if charge.mechanisms != paid:
         raise _Failed("the charge is for other mechanisms, or for another number of draws")
-    if charge.digest and release.kind != "wide" and charge.digest != release.digest():
+    if not charge.digest:
+        raise _Failed(
+            f"the ledger does not note what was drawn for entry {charge.entry.serial}, so that these numbers could be "
+            "any. Ask for `dpbayes finish LEDGER`, which notes it from the draw that was kept"
+        )
+    if release.kind != "wide" and charge.digest != release.digest():
         raise _Failed("the ledger notes that something else was drawn for this charge")
     _check_spending(release, account.spending(charge.entry.serial))
-    same = " for exactly this draw" if charge.digest and release.kind != "wide" else ""
+    same = " for exactly this draw" if release.kind != "wide" else ""
     chain = f"the chain of {plural(len(account.entries), 'entry')} is sound"
     return f"charged in full as entry {charge.entry.serial}{same}; {chain}"
 

@@ -11,7 +11,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes import curator
+from dpbayes import curator, recovery
 from dpbayes.domain.codec import canonical, digest
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.base import Plan
@@ -187,13 +187,15 @@ def finish(http: HttpRequest) -> Response:
     status = desk.work.status(once)
     if status is None or status["state"] not in ("unfinished", "interrupted"):
         return to(f"/d/{draft.name}/released/{once}")
+    problem: DpbayesError | None = None
     try:
-        curator.finish(desk.folder.ledger(draft.ledger), table=desk.folder.table(draft.table))
-    except DpbayesError as problem:
-        desk.work.settle(once, state="unfinished", says=str(problem))
-        return to(f"/d/{draft.name}/released/{once}")
+        recovery.finish(desk.folder.ledger(draft.ledger), table=desk.folder.table(draft.table))
+    except DpbayesError as met:
+        problem = met  # which may be about another release of the ledger
     if (desk.folder.inside(str(status["folder"])) / "release.json").is_file():
         desk.work.settle(once, state="done", says="")
+    elif problem is not None:
+        desk.work.settle(once, state="unfinished", says=str(problem))
     else:
         desk.work.settle(once, state="refused", says="Nothing was charged, so there is nothing to finish.")
     return to(f"/d/{draft.name}/released/{once}")
