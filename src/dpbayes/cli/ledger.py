@@ -97,7 +97,7 @@ def budget(
 ) -> None:
     """Change the limit of a data set: the data owner's decision, kept in the ledger. The rule stays.
 
-    Example: dpbayes ledger budget survey.ledger --dataset example-survey --epsilon 2 --delta 1e-6 --about "board, 3 May"
+    Example: dpbayes ledger budget survey.ledger --dataset example-survey --epsilon 3 --delta 1e-6 --about "board"
     """
     from dpbayes.ledger.ledger import Ledger
 
@@ -168,7 +168,7 @@ def charge(
 ) -> None:
     """Charge a series: a list of releases that is fixed now and drawn later, at the price of its composition.
 
-    Example: dpbayes ledger charge survey.ledger --dataset example-survey --from series.json --about "monthly tables of 2026"
+    Example: dpbayes ledger charge survey.ledger --dataset example-survey --from series.json --about "monthly tables"
     """
     from dpbayes.cli.cost import cost_of_file
     from dpbayes.ledger.ledger import Ledger
