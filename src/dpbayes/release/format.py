@@ -71,6 +71,8 @@ class Product:
     """Lower ends of the intervals."""
     upper: Floats | None = None
     """Upper ends of the intervals."""
+    note: str = ""
+    """What the intervals allow for, where that has to be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ def with_products(table: Record, products: Mapping[str, Any]) -> Record:
         return table
     listed = {
         name: {part: held for part in PARTS if (held := getattr(product, part)) is not None}
+        | ({"note": product.note} if product.note else {})
         for name, product in products.items()
     }
     return {**table, "products": listed}

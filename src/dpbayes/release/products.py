@@ -52,7 +52,7 @@ def _estimates(release: Release, table: Table, posterior: Posterior) -> dict[str
     found = posterior.table(table.marginal, level=release.level)
     named = (("counts", found.counts), ("empirical", found.records), ("population", found.population))
     return {
-        name: Product(values=part.values.ravel(), lower=part.lower.ravel(), upper=part.upper.ravel())
+        name: Product(values=part.values.ravel(), lower=part.lower.ravel(), upper=part.upper.ravel(), note=part.note)
         for name, part in named
     }
 

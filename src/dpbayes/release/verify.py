@@ -263,7 +263,8 @@ def _products(release: Release) -> str:
             raise _Failed(f"{name}: expected the products {', '.join(again.products) or 'none'}")
         if [group.levels for group in again.groups] != [group.levels for group in table.groups]:
             raise _Failed(f"{name}: the groups are not those of the table")
-        if again.notes != table.notes:
+        notes = ([each.notes, *(held.note for held in each.products.values())] for each in (table, again))
+        if next(notes) != next(notes):
             raise _Failed(f"{name}: the remarks are not those that follow from the values")
         for product, numbers in table.products.items():
             worst = max(worst, _distance(f"{name}, {product}", numbers, again.products[product]))
