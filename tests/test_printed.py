@@ -77,11 +77,17 @@ def run(step: str) -> Done:
 
 
 PRINTED = [page for page in PAGES if page.name not in ("CHANGELOG.md", "cli.md") and steps(page.read_text("utf-8"))]
-LONG = ("docs/how-to/make-synthetic-records.md",)
+
+
+WAITS = pytest.mark.xfail(reason="ledgers of (ε, δ) refuse a released posterior", strict=False)
+MARKS = {
+    "docs/how-to/make-synthetic-records.md": [pytest.mark.slow],
+    "docs/how-to/release-a-posterior.md": [WAITS],
+}
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=_name(page), marks=[pytest.mark.slow] * (_name(page) in LONG)) for page in PRINTED]
+    "page", [pytest.param(page, id=_name(page), marks=MARKS.get(_name(page), [])) for page in PRINTED]
 )
 def test_the_steps_of_a_page_can_be_taken_in_order_in_an_empty_folder(page, tmp_path):
     wrong = []
@@ -108,7 +114,12 @@ FIRST = (
 LAST = ("schema adopt", "ledger accept")
 """Commands whose products others use, and commands that change the schema."""
 
-EXEMPT = {"studio": "runs until it is stopped", "ledger convert": "needs a ledger of 0.1.0"}
+EXEMPT = {
+    "studio": "runs until it is stopped",
+    "ledger convert": "needs a ledger of 0.1.0",
+    "posterior release": "waits: ledgers of (ε, δ) refuse a released posterior",
+    "posterior certify": "waits for the same",
+}
 
 YOURS = {
     "scores.csv": "sex,hours,people\nfemale,30,1\nmale,38,1\n",
