@@ -61,6 +61,9 @@ def init(
     rule: RuleOption = "gaussian",
     slack: Slack = None,
     about: Annotated[str, typer.Option(help="A remark for the record; public.")] = "",
+    witness: Annotated[
+        str, typer.Option(help="A second file or address that sees every charge: an older ledger is refused.")
+    ] = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Give a data set a budget, in a new ledger or an existing one.
@@ -79,7 +82,7 @@ def init(
         name, unit, digest = declared.id, declared.unit, declared.digest
     elif dataset is not None and adjacency is not None:
         name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
-    opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about)
+    opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about, witness=witness)
     for caution in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
         tell(f"Caution: {caution}", err=True)
     print_balances([opened.account(name)], as_json)
