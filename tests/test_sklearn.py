@@ -13,6 +13,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -379,6 +380,27 @@ def test_the_comparison_without_noise_is_the_model_of_the_counts_and_is_not_priv
     assert np.exp(nb.feature_log_prob_[0][:, :2]) == pytest.approx(truth, abs=2e-3)
     with pytest.raises(InvalidArgument, match="no form without noise"):
         estimator(private=False, estimate="draw").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options", [{"private": False}, {"epsilon": 1e4, "delta": 1e-6}, {"epsilon": 1e6, "delta": None}]
+)
+def test_without_noise_the_model_is_that_of_scikit_learn(options):
+    """CategoricalNB adds a record to each level; ours differs from the counts by less, and predicts alike."""
+    X, y = frame(1000)
+    unseen, classes = frame(4000, seed=1)
+    nb = estimator(tempered=False, **options).fit(X, y)
+    codes = [[CATEGORIES[name].index(value) for name, value in zip(X, row, strict=True)] for row in X.to_numpy()]
+    sizes = [len(CATEGORIES[name]) for name in X]
+    peer = CategoricalNB(min_categories=sizes).fit(codes, y)
+    for own, counts in zip(nb.feature_log_prob_, peer.category_count_, strict=True):
+        seen, records = np.exp(own[:, : counts.shape[1]]), counts.sum(axis=1, keepdims=True)
+        assert (np.abs(seen * records - counts) < 3 * np.sqrt(counts) ** 0.5 + 1).all()
+        assert (seen[counts == 0] < 1 / records.min()).all()
+    asked = [[CATEGORIES[name].index(value) for name, value in zip(X, row, strict=True)] for row in unseen.to_numpy()]
+    assert (nb.predict(unseen) == peer.predict(asked)).mean() > 0.98
+    assert nb.score(unseen, classes) > peer.score(asked, classes) - 0.005
+    assert nb.model_.temperature == pytest.approx(1.0, abs=1e-6)
 
 
 def test_steps_that_read_the_rows_take_the_guarantee_away():

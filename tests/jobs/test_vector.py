@@ -8,15 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
+from scipy.special import gammainc, gammaincc, gammaln
 from tests.commands import dpbayes
 from tests.releases import PEOPLE, USUAL, made_by_a_curator, people
 
-from dpbayes import Adjacency, Curator, Dirichlet, PrivacyUnit, Release, Vector
+from dpbayes import Adjacency, Attribute, Curator, Dirichlet, Marginal, PrivacyUnit, Release, Schema, Vector
 from dpbayes.errors import InvalidArgument
+from dpbayes.tables.sources import open_table
 
 SCORES = ((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))
 JOB = Vector(marginal="sex", entries=("f", "m"), scores=SCORES)
@@ -38,6 +41,53 @@ def test_no_neighbour_moves_a_sum_of_scores_by_more(
     assert np.abs(change).sum() <= moved.l1
     assert np.square(change).sum() <= moved.l2_squared
     assert np.abs(change).max() <= moved.linf
+
+
+RULES = list(itertools.product(["other", "drop"], ["other", "category", "drop"]))
+
+
+@pytest.mark.parametrize(("unknown", "missing"), RULES)
+@pytest.mark.parametrize("person", [None, "id"])
+def test_the_sensitivity_is_the_largest_change_over_all_tables_of_two_rows(
+    person: str | None, unknown: str, missing: str
+) -> None:
+    attribute = Attribute(name="a", categories=("u", "v"), unknown=unknown, missing=missing)
+    schema = Schema(id="x", unit=PrivacyUnit(adjacency="replace-one"), person=person, attributes=(attribute,))
+    scores = np.array([[7.0, 0.0], [7.0, 1.0], [7.0, 0.5], [6.5, 2.0]])[: len(attribute.levels)]
+    cells = ["u", "v", "?", None]
+    moved = schema.unit.moved_by(scores)
+    whose = [None] if person is None else ["me", "somebody new", None]
+    rows = list(itertools.product(cells, whose))
+    sums = []
+    for value, name in rows:
+        columns = {"a": pa.array([value, "u"], pa.string()), "id": pa.array([name, "another"], pa.string())}
+        (counts,) = open_table(pa.table(columns)).count(schema, [Marginal.parse("a")])
+        sums.append(counts.array.ravel() @ scores)
+    changes = [np.abs(one - other) for one, other in itertools.product(sums, repeat=2)]
+    assert max(change.sum() for change in changes) == pytest.approx(moved.l1, rel=1e-8)
+    assert max(np.square(change).sum() for change in changes) == pytest.approx(moved.l2_squared, rel=1e-8)
+    assert max(change.max() for change in changes) == pytest.approx(moved.linf, rel=1e-8)
+    assert max(np.square(change).sum() for change in changes) <= moved.l2_squared
+
+
+@pytest.mark.parametrize("people", [1, 10, 100])
+def test_a_row_that_names_nobody_keeps_the_claim(people: int) -> None:
+    schema = Schema(
+        id="x",
+        unit=PrivacyUnit(adjacency="replace-one", person="id"),
+        attributes=(Attribute(name="a", categories=("u", "v")),),
+    )
+    asked = Vector(marginal="a", entries=("x", "y"), scores=((1000, 0), (1000, 1), (1000, 0.5)))
+    made = asked.plan(schema, USUAL).paid[0].mechanism
+    with_, without = (made.weight * 1000.0 * count + made.concentration for count in (people, people - 1))
+
+    def delta(one: float, other: float) -> float:
+        """P[z > t] − e·Q[z > t], or of z < t, where the loss of Gamma(one) against Gamma(other) is 1."""
+        t = np.exp((1.0 + gammaln(one) - gammaln(other)) / (one - other))
+        tail = gammaincc if one > other else gammainc
+        return float(tail(one, t) - np.e * tail(other, t))
+
+    assert max(delta(with_, without), delta(without, with_)) <= 1e-6
 
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 4.0])

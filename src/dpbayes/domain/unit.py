@@ -83,7 +83,8 @@ class PrivacyUnit:
 
         Symbols: m max_rows, s_i the scores of cell i. Raised by 10⁻⁹, which covers the rounding of the sums.
         Source: docs/explanation/proofs/conditional-tables.md, a sum over rows.
-        Adjacency: differences of two cells for a replaced row, a cell's own scores for one that is added.
+        Adjacency: differences of two cells for a replaced row, a cell's own scores for one that is added. With a person
+        column both: the row that replaces a person's may name nobody, and then adds nothing.
 
         >>> PrivacyUnit(adjacency=Adjacency.REPLACE_ONE).moved_by([[0.5, 0.0], [0.0, 2.0]]).l2_squared
         4.25000000425
@@ -91,9 +92,12 @@ class PrivacyUnit:
         table = np.asarray(scores, dtype=np.float64)
         if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
             raise InvalidArgument("PrivacyUnit: expected one row of finite scores for each cell.")
+        others = table if self.replaces else table[:0]
+        if not self.fixed_size:
+            others = np.vstack([others, np.zeros_like(table[:1])])
         widest = np.zeros(3)
         for row in table:
-            moved = np.abs(table - row) if self.replaces else np.abs(row)[None, :]
+            moved = np.abs(others - row)
             each = moved.sum(axis=1), np.square(moved).sum(axis=1), moved.max(axis=1)
             widest = np.maximum(widest, [part.max() for part in each])
         if not widest.all():

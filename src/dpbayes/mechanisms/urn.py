@@ -34,8 +34,9 @@ class PseudoRecords:
     """Counts of ``records`` draws from y ~ Dirichlet(r·c + α), y itself never computed: whole numbers throughout.
 
     ``weight`` is r and ``concentration`` α, one number or one per cell. ``least_count`` is a public lower bound on
-    every count. The loss is bounded, so the guarantee is pure. For a replaced record, one row per person and no lower
-    bound the price is exact; otherwise it is the lesser of the pure price and that of the Dirichlet draw.
+    every count. The loss is bounded, so the guarantee is pure. For a replaced record that cannot vanish, one row per
+    person and no lower bound the price is exact; otherwise it is the lesser of the pure price and
+    that of the Dirichlet draw.
 
     Source: docs/explanation/proofs/pseudo-records.md.
 
@@ -81,7 +82,7 @@ class PseudoRecords:
     @property
     def exact(self) -> bool:
         """Whether the cost is that of the worst pair, rather than a bound."""
-        simple = self.unit.replaces and self.unit.max_rows == 1 and self.least_count == 0
+        simple = self.unit.fixed_size and self.unit.max_rows == 1 and self.least_count == 0
         return simple and self.records <= MOST_ATOMS
 
     @property

@@ -187,13 +187,14 @@ def _parquet_types(file: str) -> list[tuple[str, object]]:
 
     try:
         schema = parquet.read_schema(file)
-    except (OSError, pa.ArrowException):
+        names = schema.names
+    except (OSError, pa.ArrowException, UnicodeError):
         raise TableError(f"Table: it cannot be read. Check that {file!r} is a complete Parquet file.") from None
     stored = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
     types = [
         pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind for kind in stored
     ]
-    return list(zip(schema.names, types, strict=True))
+    return list(zip(names, types, strict=True))
 
 
 def arrow_table(
