@@ -126,11 +126,11 @@ def _counted(path: Path) -> object:
 
 def _drafts(path: Path) -> object:
     with Kept(path.parent).unfinished() as slots:
-        return [slot.kept() for slot in slots]
+        return [(slot.key, slot.kept()) for slot in slots]
 
 
-def readers(folder: Path) -> dict[str, Reader]:
-    """Every reader with a sound file of its kind."""
+def readers(folder: Path, *, whole: bool) -> dict[str, Reader]:
+    """Every reader with a sound file of its kind; unless ``whole``, without those that take long to make."""
     schema = Schema.from_toml(SCHEMA)
     table = {"sex": ["F", "M"] * 30, "age": list(range(60)), "code": ["1"] * 60}
     made: dict[str, Reader] = {}
@@ -150,7 +150,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     text("prior", PRIOR, lambda path: Prior.from_csv(path.read_text(encoding="utf-8", errors="replace"), schema))
     statistics(folder, made)
 
-    for number, kind in enumerate(ASKED):
+    for number, kind in enumerate(ASKED if whole else ("tables", "wide")):
         (inner := folder / f"kind-{number}").mkdir()
         found = made_by_a_curator(kind, inner)
         found.release.save(inner / "published")
@@ -171,19 +171,25 @@ def readers(folder: Path) -> dict[str, Reader]:
     made["draft"] = Reader(draft, _drafts)
     (draft.parent / "0.draw.json").write_text((folder / "release" / "release.json").read_text())
     made["draw"] = Reader(
-        draft.parent / "0.draw.json", lambda path: [Release.from_json(each) for each in Kept(path.parent).draws()]
+        draft.parent / "0.draw.json",
+        lambda path: [Release.from_json(each.text()) for each in Kept(path.parent).draws()],
     )
 
-    long = Schema(id="p", unit=schema.unit, attributes=(Attribute(name="age", edges=tuple(range(20_000))),))
+    signatures(folder, made)
+    tables(folder, table, made)
+    if whole:
+        numbers(folder, schema, made)
+    return made
+
+
+def numbers(folder: Path, schema: Schema, made: dict[str, Reader]) -> None:
+    """A table so large that its numbers are in a file of their own."""
+    long = Schema(id="p", unit=schema.unit, attributes=(Attribute(name="age", edges=tuple(range(20_010))),))
     Curator({"age": [1, 2, 3]}, long).release(
         Tables("age", mechanism="laplace"), PureDP(epsilon=1.0), out=folder / "long", numbers="parquet"
     )
     [file] = sorted((folder / "long").glob("*.parquet"))[:1]
     made["numbers"] = Reader(file, lambda path: Release.load(path.parent), folder=True)
-
-    signatures(folder, made)
-    tables(folder, table, made)
-    return made
 
 
 def signatures(folder: Path, made: dict[str, Reader]) -> None:
@@ -319,13 +325,13 @@ def _altered(content: bytes, rng: random.Random) -> bytes:
         return Path(file.name).read_bytes()
 
 
-def fuzz(inputs: int, seed: int, names: list[str] | None = None) -> dict[str, Counter[str]]:
+def fuzz(inputs: int, seed: int, names: list[str] | None = None, *, whole: bool = True) -> dict[str, Counter[str]]:
     """By reader: how many inputs were ``read``, ``refused``, or met an unexpected exception, which is named."""
     rng = random.Random(seed)
     told: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = readers(Path(folder))
+        made = readers(Path(folder), whole=whole)
         chosen = names or list(made)
         for number in range(inputs):
             name = chosen[number % len(chosen)]

@@ -36,9 +36,10 @@ class Connection:
     def to_file(cls, path: Path) -> Connection:
         """Autocommit, so that transactions begin where ``store`` says; ``mode=rw`` never creates a file."""
         raw = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None)
-        raw.execute("PRAGMA synchronous=EXTRA")
-        raw.execute("PRAGMA fullfsync=ON")
-        return cls(raw, folder=path.parent)
+        made = cls(raw, folder=path.parent)
+        made.execute("PRAGMA synchronous=EXTRA")  # it looks at the file, and so may have to wait
+        made.execute("PRAGMA fullfsync=ON")
+        return made
 
     @classmethod
     def to_server(cls, address: str) -> Connection:
@@ -137,6 +138,8 @@ def told(name: str) -> Iterator[None]:
     except OSError as problem:
         reason = f"cannot be used: {problem.strerror}." if problem.errno == errno.ENOLCK else CLOSED
         raise LedgerError(f"Ledger: {name} {reason}") from problem
+    except UnicodeError as problem:  # of a damaged text
+        raise LedgerError(f"Ledger: {name} {DAMAGED}") from problem
     except Exception as problem:
         if not isinstance(problem, sqlite3.Error) and type(problem).__module__.partition(".")[0] != "psycopg":
             raise

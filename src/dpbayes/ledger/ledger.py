@@ -19,6 +19,7 @@ from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
 from dpbayes.ledger.store import Store
+from dpbayes.ledger.witness import Witness
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.adaptive import AdaptiveDP, Rule
@@ -98,12 +99,14 @@ class Ledger:
         rule: Rule = "gaussian",
         slack: float | None = None,
         about: str = "",
+        witness: str = "",
     ) -> None:
         """Add a data set with its budget; the ledger itself is created where there is none.
 
         An (ε, δ) budget is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
         A ``Schema`` gives id, unit and digest of the data set; without it, ``schema`` is the digest of the schema that
-        releases must use, or else the first that is charged is taken.
+        releases must use, or else the first that is charged is taken. A ``witness``, a second file or address, receives
+        the last entry of every chain, and a ledger that is behind it is refused.
         """
         if isinstance(dataset, Schema):
             declared = dataset
@@ -113,7 +116,10 @@ class Ledger:
         limit = _lasting(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
+        watcher = Witness.made(witness) if witness else None
         with self._store.writing(create=True) as connection:
+            if watcher is not None:
+                watcher.keep(connection)
             if tables.exists(connection, dataset):
                 raise LedgerError(
                     f"Ledger: the data set {dataset!r} is already in it. Change its limit with `dpbayes ledger budget`."

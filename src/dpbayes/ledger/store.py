@@ -21,6 +21,7 @@ from dpbayes.ledger import tables
 from dpbayes.ledger.account import too_new
 from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, check_driver, told
 from dpbayes.ledger.entry import FORMAT
+from dpbayes.ledger.witness import Witness, heads
 
 CREATION = 0x64706C67
 """Two that change the tables at once would collide in PostgreSQL's catalogue: they queue at this advisory lock."""
@@ -91,9 +92,16 @@ class Store:
             if self.path and not self.path.is_file():
                 raise LedgerError(f"Ledger: {self.name} is not there. Create it with `dpbayes ledger init`.")
             with closing(self.connect()) as connection:
+                witness = Witness.of(connection)
+                seen = None if witness is None else witness.last()  # before the ledger is read
                 for statement in begin:
                     connection.execute(statement)
+                if witness is not None and seen is not None:
+                    witness.compare(connection, seen, self.name)
+                before = heads(connection) if witness is not None else {}
                 yield connection
+                if witness is not None and (after := heads(connection)) != before:
+                    witness.note(after, self.name)
 
     def _create(self, connection: Connection) -> None:
         self._one_at_a_time(connection)

@@ -73,7 +73,7 @@ class BayesNet:
         if isinstance(graph, str):
             try:
                 graph = json.loads(graph)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise InvalidArgument("BayesNet: expected JSON such as [[parent, child], …].") from None
         if isinstance(graph, Mapping):
             nodes, edges = graph.get("nodes", ()), graph.get("edges", ())

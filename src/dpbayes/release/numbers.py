@@ -111,7 +111,7 @@ def _columns(file: Path, wanted: set[str]) -> dict[str, np.ndarray]:
                 numbers.flags.writeable = False
                 if (hashed := named(numbers)["sha256"]) in wanted:
                     kept[hashed] = numbers
-    except (OSError, pyarrow.ArrowException, BufferError, InvalidArgument):
+    except (OSError, pyarrow.ArrowException, BufferError, InvalidArgument, ValueError):  # names that are not UTF-8
         return kept
     return kept
 
