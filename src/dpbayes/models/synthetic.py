@@ -140,6 +140,12 @@ def _is_integer(word: str) -> bool:
     return number is not None and number.is_integer() and str(int(number)) == word and abs(number) < 2**53
 
 
+def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
+    """Columns of records as arrays. Dictionaries become text first: of their nulls NumPy would make the last word."""
+    plain = _plain_text(table)
+    return {name: plain.column(name).to_numpy(zero_copy_only=False) for name in plain.column_names}
+
+
 def _plain_text(table: pa.Table) -> pa.Table:
     """CSV knows no dictionaries."""
     import pyarrow as pa
