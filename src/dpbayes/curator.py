@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.sources import open_table, public_address
 
 if TYPE_CHECKING:
+    from dpbayes.jobs.base import Storing
     from dpbayes.ledger.kept import Slot
     from dpbayes.ledger.ledger import Ledger, Receipt
 
@@ -139,7 +140,9 @@ class Curator:
         plan = self._trusted(job) if isinstance(job, Plan) else self.plan(job, target, about=about)
         goes = None if out is None else destination(out, numbers)
         if self._ledger is None or self._seed is not None:
-            return self._completed(self._draw(plan), goes, estimates=estimates)
+            release, private = self._draw(plan)
+            _store(plan, private, release)
+            return self._completed(release, goes, estimates=estimates)
         draft = {"plan": plan_record(plan), "table": self._address, "goes": goes}
         if replaced := plan.publication.get("supersedes"):
             check_superseded(self._ledger.account(self.schema.id), replaced)
@@ -192,6 +195,7 @@ class Curator:
             text = slot.kept()
             release = self._drawn_and_kept(plan, slot) if text is None else Release.from_json(text)
             noted = self._noted(release, receipt)
+            _store(plan, slot.private(), release)
             finished = self._completed(replace(release, spending=receipt.spending), goes, estimates=estimates)
         except Unfinished:
             raise
@@ -224,8 +228,8 @@ class Curator:
 
     def _drawn_and_kept(self, plan: Plan, slot: Slot) -> Release:
         slot.reading()
-        release = self._draw(plan)
-        slot.keep(release.to_json())
+        release, private = self._draw(plan)
+        slot.keep(release.to_json(), private)
         return release
 
     def _noted(self, release: Release, receipt: Receipt) -> bool:
@@ -237,12 +241,12 @@ class Curator:
             return False
         return True
 
-    def _draw(self, plan: Plan) -> Release:
+    def _draw(self, plan: Plan) -> tuple[Release, bytes]:
         self._at("counting and drawing")
         rng = None if self._seed is None else np.random.default_rng(self._seed)
         drawn = plan.job.draw(self._engine, plan, rng)
-        return Release(
-            job=plan.job.record(),
+        release = Release(
+            job=drawn.job or plan.job.record(),
             schema=drawn.schema or plan.schema,
             promise=plan.target,
             choice=plan.choice,
@@ -256,6 +260,13 @@ class Curator:
             answers=drawn.answers,
             lock=plan.lock,
         )
+        return release, drawn.private
+
+
+def _store(plan: Plan, private: bytes, release: Release) -> None:
+    """The private side of a draw goes where it belongs, now that the draw is kept."""
+    if private:
+        cast("Storing", plan.job).store(private, release)
 
 
 def destination(out: str | Path, numbers: str) -> Record:

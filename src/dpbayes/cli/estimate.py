@@ -50,7 +50,7 @@ def estimate_command(
 
     All tables agree and sharpen each other. Without --table and --ask, every published table is estimated.
 
-    Example: dpbayes estimate first second --table 'income|sex' --ask "share(income='high')"
+    Example: dpbayes estimate published --table 'income|sex' --ask "share(sex='female')"
     """
     found = [Release.load(path) for given in releases for path in _found(given)]
     missing = 0

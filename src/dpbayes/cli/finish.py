@@ -40,7 +40,7 @@ def finish_command(
 
     Nothing is charged again.
 
-    Example: dpbayes finish people.ledger
+    Example: dpbayes finish survey.ledger
     """
     from dpbayes.ledger.ledger import Ledger
 

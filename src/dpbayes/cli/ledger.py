@@ -100,7 +100,7 @@ def budget(
 ) -> None:
     """Change the limit of a data set: the data owner's decision, kept in the ledger. The rule stays.
 
-    Example: dpbayes ledger budget census.ledger --dataset census --epsilon 2 --delta 1e-6 --about "board, 3 May"
+    Example: dpbayes ledger budget survey.ledger --dataset example-survey --epsilon 3 --delta 1e-6 --about "board"
     """
     from dpbayes.ledger.ledger import Ledger
 
@@ -123,7 +123,7 @@ def convert(
 ) -> None:
     """Carry on a data set of dpbayes 0.1: the same limit, kept by a rule that adaptive analysts cannot break.
 
-    Example: dpbayes ledger convert census.ledger --dataset census --reason "upgrade, board of 3 May"
+    Example: dpbayes ledger convert survey.ledger --dataset example-survey --reason "upgrade, board of 3 May"
     """
     from dpbayes.ledger.ledger import Ledger
 
@@ -171,7 +171,7 @@ def charge(
 ) -> None:
     """Charge a series: a list of releases that is fixed now and drawn later, at the price of its composition.
 
-    Example: dpbayes ledger charge census.ledger --dataset census --from series.json --about "monthly tables of 2026"
+    Example: dpbayes ledger charge survey.ledger --dataset example-survey --from series.json --about "monthly tables"
     """
     from dpbayes.cli.cost import cost_of_file
     from dpbayes.ledger.ledger import Ledger
@@ -209,7 +209,7 @@ def show(
 ) -> None:
     """Print budgets, what is spent and left, and the last charges.
 
-    Example: dpbayes ledger show census.ledger --since 2026-11-01
+    Example: dpbayes ledger show survey.ledger --since 2026-11-01
     """
     accounts = _accounts(ledger, dataset)
     first = {account.dataset: _first(account, everything, since) for account in accounts}
@@ -247,7 +247,7 @@ def verify(
 ) -> None:
     """Recompute every hash, certificate and the total, and name the first broken entry.
 
-    Example: dpbayes ledger verify census.ledger
+    Example: dpbayes ledger verify survey.ledger
     """
     from dpbayes.mechanisms.base import confirm
 
@@ -272,7 +272,7 @@ def export(
 ) -> None:
     """Write all entries as lines of JSON: mechanisms, times, remarks and hashes, nothing private.
 
-    Example: dpbayes ledger export census.ledger --out census.jsonl
+    Example: dpbayes ledger export survey.ledger --out survey.jsonl
     """
     from dpbayes.ledger.export import lines
 

@@ -141,5 +141,5 @@ def run() -> None:
 def _stop(sentence: str, code: int) -> NoReturn:
     from dpbayes.cli.output import tell  # not before it is needed, as Rich takes its time
 
-    tell(f"dpbayes: {sentence}", err=True)
+    tell("dpbayes: " + sentence.removeprefix("dpbayes: "), err=True)
     sys.exit(code)

@@ -74,8 +74,8 @@ def synth_command(
 ) -> None:
     """Draw synthetic records from a release, at no cost; or release what is needed of a private table first.
 
-    Example: dpbayes synth people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6
-    --ledger people.ledger --published measured --rows 100000 --out records.parquet
+    Example: dpbayes synth survey.csv --schema survey.toml --target income --epsilon 1 --delta 1e-6
+    --ledger survey.ledger --published measured --rows 100000 --out records.parquet
     """
     spent = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in spent.values())

@@ -13,7 +13,7 @@ from dpbayes import _checks
 from dpbayes.domain import calendar, display
 from dpbayes.domain.calendar import Period, date_number
 from dpbayes.domain.faults import Faults
-from dpbayes.domain.values import is_missing, number_in, number_of, plain, text_of
+from dpbayes.domain.values import is_missing, number_in, number_of, plain, text_of, text_or_none
 from dpbayes.errors import SchemaError
 
 OTHER = "other"
@@ -196,15 +196,23 @@ class Attribute:
         rule: str = getattr(self, key)
         return (_UNKNOWN_GOES if key == "unknown" else _MISSING_GOES).get(rule, rule)
 
+    def written(self, value: object) -> str | None:
+        """The text that stands for one value in a column of texts; None if it is missing.
+
+        A number with a fraction has no single text: it is the first listed one that denotes it, or none of them.
+
+        >>> Attribute(name="dose", categories=("0.50", "1")).written(0.5)
+        '0.50'
+        """
+        known = plain(value)
+        if not self.categories or not isinstance(known, (float, Decimal)) or is_missing(known):
+            return text_or_none(known)
+        number = number_of(known)
+        return next((text for text in self.texts if number_in(text) == number is not None), f"({text_of(known)})")
+
     def _position(self, value: object) -> int | None:
-        texts = self.texts
-        if isinstance(value, (float, Decimal)):
-            number, numbers = number_of(value), [number_in(text) for text in texts]
-            found = numbers.index(number) if number is not None and number in numbers else None
-        else:
-            text = text_of(value)
-            found = texts.index(text) if text in texts else None
-        return None if found is None else self.level_of_code[found]
+        text = self.written(value)
+        return self.level_of_code[self.texts.index(text)] if text in self.texts else None
 
     def _bin(self, value: object) -> int | None:
         number, cuts = date_number(value) if self.dates else number_of(value), self.cuts

@@ -24,7 +24,7 @@ from dpbayes.domain import durable
 from dpbayes.domain.codec import Record, digest
 from dpbayes.errors import LedgerError
 
-DRAFT, READING, ASIDE, DRAW = ".draft", ".reading", ".aside", ".draw.json"
+DRAFT, READING, ASIDE, DRAW, PRIVATE = ".draft", ".reading", ".aside", ".draw.json", ".private"
 
 STATE = "DPBAYES_STATE"
 """Environment variable: where the folder of a ledger that is no file is kept."""
@@ -106,19 +106,42 @@ class Slot(_Named):
             self._path = self._path.rename(self._path.with_suffix(suffix))
             durable.flush(self._path.parent)
 
-    def keep(self, text: str) -> None:
-        """Keep the draw."""
+    def keep(self, text: str, private: bytes = b"") -> None:
+        """Keep the draw. What is private about it is kept with it, at once or not at all, until the release is done."""
         with _told(self._path.parent):
+            if private:
+                public = text.encode()
+                whole = b"%d\n" % len(public) + public + private
+                durable.write(self._path.with_suffix(PRIVATE), whole, private=True)
             durable.write(self._draw, text)
 
     def kept(self) -> str | None:
         """The draw, if it was kept."""
         with _told(self._path.parent):
-            return self._draw.read_text(encoding="utf-8") if self._draw.is_file() else None
+            if self._draw.is_file():
+                return self._draw.read_text(encoding="utf-8")
+            if (both := self._both()) is None:
+                return None
+            durable.write(self._draw, both[0])
+            return both[0]
+
+    def private(self) -> bytes:
+        """What was kept with the draw; nothing if there was nothing, or once it is where it belongs."""
+        with _told(self._path.parent):
+            both = self._both()
+            return b"" if both is None else both[1]
+
+    def _both(self) -> tuple[str, bytes] | None:
+        path = self._path.with_suffix(PRIVATE)
+        if not path.is_file():
+            return None
+        length, _, rest = path.read_bytes().partition(b"\n")
+        return rest[: int(length)].decode(), rest[int(length) :]
 
     def done(self) -> None:
         """The release is finished, or was never charged: nothing is left to do."""
         with _told(self._path.parent):
+            self._path.with_suffix(PRIVATE).unlink(missing_ok=True)
             self._path.unlink(missing_ok=True)
         self.over = True
 

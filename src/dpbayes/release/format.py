@@ -46,6 +46,9 @@ VERSION = 2
 
 TableKind = Literal["gammas", "noisy-counts", "pseudo-records", "shares", "derived"]
 
+COMMITMENT = "SHA-256 of the key"
+"""The answer that is published when a wide distribution is opened: it fixes all that are given later."""
+
 WHOLE = ("noisy-counts", "pseudo-records")
 """Kinds of tables whose values are whole numbers."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.rounding import float_leak, rounded
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
-from dpbayes.release.format import Product, Release, Table, TableKind
+from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table, TableKind
 from dpbayes.release.products import completed
 from dpbayes.release.signature import SUFFIX
 from dpbayes.release.words import rows, times
@@ -350,12 +350,24 @@ def _ledger(release: Release, where: Ledger | str | Path) -> str:
             f"the ledger does not note what was drawn for entry {charge.entry.serial}, so that these numbers could be "
             "any. Ask for `dpbayes finish LEDGER`, which notes it from the draw that was kept"
         )
-    if release.kind != "wide" and charge.digest != release.digest():
+    if charge.digest != _opening(release).digest():
         raise _Failed("the ledger notes that something else was drawn for this charge")
     _check_spending(release, account.spending(charge.entry.serial))
-    same = " for exactly this draw" if release.kind != "wide" else ""
     chain = f"the chain of {plural(len(account.entries), 'entry')} is sound"
-    return f"charged in full as entry {charge.entry.serial}{same}; {chain}"
+    return f"charged in full as entry {charge.entry.serial} for exactly this draw; {chain}"
+
+
+def _opening(release: Release) -> Release:
+    """The draw that was noted: of a wide distribution that is its opening, which says by which key it answers."""
+    if release.kind != "wide" or "opened" not in release.job:
+        return release
+    match release.job["opened"]:
+        case {"key": str(key), "created": str(created), "software": dict(software), "about": dict(about)}:
+            job = {name: value for name, value in release.job.items() if name != "opened"}
+            answers = (Answer(name=COMMITMENT, by=0, values=(key,)),)
+            opening = replace(release, job=job, tables=(), answers=answers)
+            return replace(opening, created=created, software=software, about=about)
+    raise _Failed("it does not say how the wide distribution was opened")
 
 
 def _check_spending(release: Release, now: Any) -> None:
