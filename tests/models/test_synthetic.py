@@ -10,14 +10,14 @@ import pytest
 from pyarrow import csv, parquet
 from scipy import stats
 
-from dpbayes import ApproxDP, Attribute, Curator, Release, Schema
+from dpbayes import ApproxDP, Attribute, Curator, Fit, PrivacyUnit, PureDP, Release, Schema
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.models.sampling import pick
-from dpbayes.models.synthetic import synthetic_table, write_table
+from dpbayes.models.synthetic import columns_of, synthetic_table, write_table
 
 from .examples import REPLACE, fitted, weather
 
@@ -144,7 +144,7 @@ def test_no_rows_are_refused():
 def test_fidelity_stays_near_the_noise_of_the_release():
     model = model_of("naive-bayes", ApproxDP(epsilon=1.0, delta=1e-6))
     table = synthetic_table(model, 50_000, rng=np.random.default_rng(0))
-    columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+    columns = columns_of(table)
     report = fidelity(model.published, columns, model=model)
     assert set(report["one-way"]) == {"rain", "street", "umbrella", "day"}
     assert "rain,street" in report["two-way"]
@@ -153,6 +153,26 @@ def test_fidelity_stays_near_the_noise_of_the_release():
     assert max(report["model"].values()) < 0.02
     shuffled = {**columns, "street": np.where(columns["street"] == "wet", "dry", "wet")}
     assert fidelity(model.published, shuffled)["one-way"]["street"]["distance"] > 0.2
+
+
+def test_fidelity_reads_missing_values_back_as_missing():
+    """Texts and numbers, with a tenth of each missing; numbers outside all bins are written as missing too."""
+    schema = Schema(
+        id="pay",
+        unit=PrivacyUnit(adjacency="replace-one"),
+        attributes=(
+            Attribute(name="job", categories=("a", "b"), missing="category"),
+            Attribute(name="pay", edges=(0, 10, 20), missing="category"),
+        ),
+    )
+    rows = {"job": ["a", "b", "a", "b", None] * 200, "pay": [5, 15, None, 99, 15] * 200}
+    model = (
+        Curator(rows, schema, seed=0)
+        .release(Fit(model=Histogram(attributes=("job", "pay"))), PureDP(epsilon=50))
+        .build()
+    )
+    found = fidelity(model.published, columns_of(synthetic_table(model, 1000, rng=np.random.default_rng(0))))
+    assert max(entry["distance"] for kind in ("one-way", "two-way") for entry in found[kind].values()) < 0.01
 
 
 @pytest.mark.parametrize("rows", [3, 5000])

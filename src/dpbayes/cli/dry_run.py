@@ -11,6 +11,7 @@ from dpbayes.curator import DryRun
 from dpbayes.jobs.answers import of_the_limit, remarks, sentences, warnings
 from dpbayes.jobs.preview import preview
 from dpbayes.ledger.history import already
+from dpbayes.privacy.risk import Risk
 
 REFUSED = 1
 """Exit code when the release would be refused."""
@@ -54,6 +55,8 @@ def _print(trial: DryRun, said: list[str], used: str | None, found: tuple[str, .
     tell_people(f"Cost: {plan.target}.{least} Why: {plan.choice}.")
     if used:
         tell_people(used)
+    for sentence in Risk.of(plan.cost, blind=()).sentences(taking_part=not plan.schema.unit.replaces):
+        tell_people(sentence)
     read = priced["columns"] or [getattr(plan.job, "column", "none")]
     tell_people(f"Columns that a release would read: {', '.join(read)}.")
     if not found:

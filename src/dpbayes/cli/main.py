@@ -110,6 +110,7 @@ def run() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
     if not sys.warnoptions:
         warnings.simplefilter("ignore", RuntimeWarning)  # arithmetic at extremes; python -W shows them
+    warnings.formatwarning = lambda message, *_, **__: f"dpbayes: {message}\n"  # in one sentence, as everything else
     completing = any(name.endswith("_COMPLETE") for name in os.environ)
     command = sys.argv[1] if len(sys.argv) > 1 and not completing else None
     try:
@@ -140,5 +141,5 @@ def run() -> None:
 def _stop(sentence: str, code: int) -> NoReturn:
     from dpbayes.cli.output import tell  # not before it is needed, as Rich takes its time
 
-    tell(f"dpbayes: {sentence}", err=True)
+    tell("dpbayes: " + sentence.removeprefix("dpbayes: "), err=True)
     sys.exit(code)

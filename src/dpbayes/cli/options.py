@@ -129,7 +129,7 @@ def released(
     for warning in caught:
         tell(f"dpbayes: {warning.message}", err=True)
     if not curator.dry_run:
-        curator.check(plan)  # what is refused is refused in one sentence
+        curator.check(plan, more.get("out"))  # what is refused is refused in one sentence
         if curator.remembers and not quiet and more.get("out", ...) is None:
             raise InvalidArgument("release: expected --out, a new folder for the release, or --json to print it.")
         for caution in (*cautions(plan), *curator.much(plan)):

@@ -130,6 +130,8 @@ def _numbers(attribute: Attribute, codes: Ints, null: np.ndarray, rng: np.random
     outside = codes >= len(low)
     position = np.where(outside, 0, codes)
     values = low[position] + rng.random(len(codes)) * (high - low)[position]
+    below = np.nextafter(high, -np.inf)[position]  # rounding never leaves the bin
+    values = np.where((low < high)[position], np.minimum(values, below), values)
     if all(float(edge).is_integer() for edge in attribute.edges if math.isfinite(edge)):
         values = np.floor(values).astype(np.int64)
     return pa.array(values, mask=null | outside)
@@ -138,6 +140,12 @@ def _numbers(attribute: Attribute, codes: Ints, null: np.ndarray, rng: np.random
 def _is_integer(word: str) -> bool:
     number = number_in(word)
     return number is not None and number.is_integer() and str(int(number)) == word and abs(number) < 2**53
+
+
+def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
+    """Columns of records as arrays. Dictionaries become text first: of their nulls NumPy would make the last word."""
+    plain = _plain_text(table)
+    return {name: plain.column(name).to_numpy(zero_copy_only=False) for name in plain.column_names}
 
 
 def _plain_text(table: pa.Table) -> pa.Table:

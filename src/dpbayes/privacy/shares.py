@@ -36,6 +36,7 @@ def total(charges: list[Used]) -> Used:
     )
 
 
+@lru_cache(maxsize=REMEMBERED)  # every look at a history asks it of every charge
 def bounded(mechanism: Priced) -> bool:
     """Whether it is pure, perhaps except with a small probability, or a bundle with something pure in it."""
     if (together := getattr(mechanism, "together", None)) is not None:

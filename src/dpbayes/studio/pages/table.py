@@ -42,7 +42,8 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
             found = columns(desk, draft)
         except DpbayesError as met:
             problem = str(met)
-    address = draft.table or "TABLE"
+    written = bool(draft.schema) and desk.folder.inside(draft.schema).is_file()
+    words = ("check", draft.schema, draft.table) if written else ("init", draft.table, "--out", f"{draft.name}.toml")
     return page(
         request,
         "table.html",
@@ -53,9 +54,7 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         problem=problem,
         columns=found,
         tables=desk.folder.tables()[:200],
-        commands=(
-            phrases.command("dpbayes", "schema", "init", address, "--out", draft.schema or f"{draft.name}.toml"),
-        ),
+        commands=(phrases.command("dpbayes", "schema", *words),) if found else (),
     )
 
 
