@@ -14,7 +14,7 @@ from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, rounded_up
-from dpbayes.privacy.shares import Used, bounded, total, uses
+from dpbayes.privacy.shares import Used, steps, uses
 from dpbayes.privacy.targets import Both, Fitting
 
 Rule = Literal["gaussian", "renyi"]
@@ -119,11 +119,9 @@ class AdaptiveDP:
 
     def _sums(self, costs: Iterable[Cost]) -> list[tuple[tuple[float, float], Used]]:
         """The sums of all charges in each item of the menu that may matter: the first, unless some are pure."""
-        charged = [cost.entries for cost in costs if cost.entries]
-        pure = any(bounded(mechanism) for entries in charged for mechanism, _ in entries)
-        items = self.menu if pure else self.menu[:1]
-        each = [[uses(self, item, entries) for item in items] for entries in charged]  # one charge after the other
-        return [(item, total([used[place] for used in each])) for place, item in enumerate(items)]
+        charged = [step for cost in costs if cost.entries for step in steps(self, cost.entries)]
+        pure = any(math.isfinite(step.pure) for step in charged)
+        return [(item, uses(self, item, charged)) for item in (self.menu if pure else self.menu[:1])]
 
     def at(self, part: float) -> float:
         """The ε, at the limit's δ, of a release of Gaussian noise that uses this share of the limit."""
