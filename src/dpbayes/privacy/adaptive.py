@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.convert import best_order
-from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.cost import LARGEST_PURE, Cost
 from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, rounded_up
 from dpbayes.privacy.shares import Used, steps, uses
@@ -35,9 +35,6 @@ MIXED_DELTA = 0.005
 
 _FIRST = 1.0 - len(MIXED) * MIXED_DELTA
 """What is left of δ for the item without pure releases."""
-
-LARGEST_PURE = 300.0
-"""Beyond this a factor e^ε of δ cannot be computed with, nor be wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +139,7 @@ class AdaptiveDP:
         shift, first = item[1] * math.sqrt(square), pure * item[0]
         if self.rule == "renyi":
             whole = gaussian_epsilon(self.shift, self.delta)
-            return first + gaussian_epsilon(shift, self.delta) * self.epsilon / whole
+            return first + self.epsilon * (gaussian_epsilon(shift, self.delta) / whole if whole > 0 else square)
         share = (_FIRST if item[0] == 0.0 else MIXED_DELTA) if share is None else share
         rest = (self.delta - min(max(square, betrayed), 1.0) * self._slack) * share
         return first + gaussian_epsilon(shift, rest * math.exp(-first))

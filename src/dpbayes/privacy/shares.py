@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpbayes.privacy.cost import MOST_RELEASES, Cost, Priced
+from dpbayes.privacy.cost import MOST_RELEASES, Cost, Priced, but_for
 from dpbayes.privacy.gdp import Corners, pure_mu
 from dpbayes.privacy.pld import ROUNDING
 from dpbayes.privacy.solve import safe_root
@@ -74,13 +74,13 @@ def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
             for inner, often in getattr(mechanism, "together", ((mechanism, 1),))
         )
     releases = sum(times for _, times in entries)
-    rests = tuple((_but_for(mechanism)[0], times) for mechanism, times in entries)
+    rests = tuple((but_for(mechanism)[0], times) for mechanism, times in entries)
     # composed, losses approach a Gaussian whose μ² is twice the divergence at order 1
     least = math.fsum(2.0 * times * rest.renyi(1.001) for rest, times in rests)
     simply = math.fsum(times * _simply(mechanism).square for mechanism, times in entries)
     composed: tuple[Step, ...] = ()
     if limit.rule == "gaussian" and 1 < releases <= MOST_RELEASES and least < GAIN * simply:
-        betrayed = math.fsum(times * _but_for(mechanism)[1] for mechanism, times in entries)
+        betrayed = math.fsum(times * but_for(mechanism)[1] for mechanism, times in entries)
         pure = math.fsum(times * rest.renyi(math.inf) for rest, times in rests)
         composed = (_covered(limit, Cost(unit=entries[0][0].unit, entries=rests), pure, betrayed),)
         if GAIN * composed[0].square <= least:  # as good as it can be
@@ -92,7 +92,7 @@ def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
 @lru_cache(maxsize=REMEMBERED)
 def _one(limit: AdaptiveDP, mechanism: Priced) -> Step:
     """The step that one release of a mechanism is."""
-    rest, betrayed = _but_for(mechanism)
+    rest, betrayed = but_for(mechanism)
     if limit.rule == "renyi":
         return Step(rest.renyi(math.inf), rest.renyi(limit.order or 2.0), betrayed)
     if hasattr(rest, "gdp"):
@@ -102,16 +102,10 @@ def _one(limit: AdaptiveDP, mechanism: Priced) -> Step:
 
 def _simply(mechanism: Priced) -> Step:
     """The same by what it says itself, or by its pure ε."""
-    rest, betrayed = _but_for(mechanism)
+    rest, betrayed = but_for(mechanism)
     pure = rest.renyi(math.inf)
     mu, tail = rest.gdp() if hasattr(rest, "gdp") else (pure_mu(pure), 0.0)
     return Step(pure, mu * mu, betrayed + tail)
-
-
-def _but_for(mechanism: Priced) -> tuple[Priced, float]:
-    """What a mechanism is unless a chance betrays everything, and that chance."""
-    split = getattr(mechanism, "but_for", None)
-    return (mechanism, 0.0) if split is None else split()
 
 
 def _covered(limit: AdaptiveDP, cost: Cost, pure: float, betrayed: float) -> Step:
@@ -127,7 +121,7 @@ def _covered(limit: AdaptiveDP, cost: Cost, pure: float, betrayed: float) -> Ste
     slack, most = limit.slack or 1.0, limit.shift**2
     response = Step(pure, pure_mu(pure) ** 2, betrayed)
     lost = ROUNDING / slack * most  # a composed loss is infinite with at least this probability
-    if max(2.0 * cost.renyi(1.001), lost) >= GAIN * response.square:
+    if math.isfinite(pure) and max(2.0 * cost.renyi(1.001), lost) >= GAIN * response.square:
         return response
     share = min(pure / limit.epsilon, 1.0)
     flagged = _flagged(cost, pure, betrayed, share * slack)
