@@ -1,6 +1,6 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow test-oldest audit check bench peers synthetic-peers reproduce docs lock
+.PHONY: help setup setup-run demo test test-slow test-oldest audit mutants check bench peers synthetic-peers reproduce docs lock
 .PHONY: audit-deps clean
 
 PYTHON ?= python3
@@ -67,6 +67,9 @@ test-oldest: ## run the tests with the oldest libraries that pyproject.toml admi
 
 audit: setup ## attack everything that is published and print what holds (minutes; QUICK=1 for seconds)
 	$(BIN)/python -m audit $(if $(QUICK),--quick)
+
+mutants: setup ## change the code in one place at a time and see whether a test notices (hours; SAMPLE=50 for minutes)
+	$(BIN)/python -m audit.mutants $(if $(SAMPLE),--sample $(SAMPLE) --seed "$$(git rev-parse HEAD)")
 
 check: setup ## lint, types, import contracts, doctests, and the documentation, strictly
 	$(BIN)/ruff check .

@@ -11,11 +11,13 @@ import json
 import sys
 import time
 import warnings
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 from audit import page
+from audit.planted import FAULTS
 from audit.result import LONG, QUICK, Effort, Row
 
 PARTS = ("mechanisms", "products", "discovery", "floats", "adaptive", "oracle", "canaries")
@@ -28,6 +30,18 @@ def run(part: str, effort: Effort) -> list[Row]:
         warnings.simplefilter("ignore", UserWarning)  # budgets that are meaningless on purpose
         found: list[Row] = import_module(f"audit.{part}").run(effort)
     return found
+
+
+def with_power(part: str, effort: Effort) -> list[Row]:
+    """The rows of one part, each with the weakest planted fault that it notices."""
+    rows = run(part, effort)
+    for fault in FAULTS[part]:
+        if all(row.rejects for row in rows):
+            break
+        with fault.plant():
+            refuted = {row.attack for row in run(part, effort) if not row.holds}
+        rows = [row if row.rejects or row.attack not in refuted else replace(row, rejects=fault.words) for row in rows]
+    return rows
 
 
 def main(arguments: list[str]) -> int:
@@ -43,7 +57,7 @@ def main(arguments: list[str]) -> int:
     rows: list[Row] = []
     for part in asked.parts or PARTS:
         started = time.perf_counter()
-        rows += run(part, QUICK if asked.quick else LONG)
+        rows += run(part, QUICK) if asked.quick else with_power(part, LONG)
         print(f"{part}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     records = [row.record() for row in rows]
     print(page.table(records))

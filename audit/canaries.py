@@ -148,7 +148,7 @@ def _readers() -> dict[str, Callable[[Any], object]]:
     from dpbayes.sklearn import PrivateCategoricalNB
 
     classes = np.tile([0, 1], 20)
-    common = {"epsilon": 1.0, "delta": 1e-6, "classes": [0, 1]}
+    common = {"epsilon": 1.0, "delta": 1e-6, "classes": [0, 1], "unit": UNIT}
 
     def estimator(column: Any) -> object:
         return PrivateCategoricalNB(edges=[[0.0, 0.5, 1.0]], **common).fit(column[:, None], classes)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.bounds import distinguish
-from audit.products import claim, difference, pairs, published
+from audit.products import UnverifiedError, claim, difference, pairs, published
 from audit.result import Effort, Row, from_evidence, number
 from dpbayes import ApproxDP, Curator, Dirichlet, Tables
 from dpbayes.errors import DpbayesError
@@ -77,6 +77,9 @@ def _attacked(effort: Effort, records: int) -> list[Row]:
         release = published(Curator(table, schema), asked, target)
     except DpbayesError:
         return [Row(area=AREA, attack=name, claim="safe or refused", measured="refused", holds=True) for name in names]
+    except UnverifiedError:
+        seen = "verification fails"
+        return [Row(area=AREA, attack=names[0], claim=f"≥ {ENOUGH:,}", measured=seen, holds=False)]
     [found] = release.tables
     cells, made = found.values, release.paid[0].mechanism
     first, second = cells[: 2 * number_of_pairs].reshape(-1, 2).T

@@ -159,7 +159,13 @@ def _estimator_pays_first(ledger: Path) -> bool:
     Ledger(ledger).open("sklearn", PureDP(epsilon=NO_BUDGET), UNIT)
     X = np.array([[_Bomb()], [_Bomb()]], dtype=object)
     made = PrivateCategoricalNB(
-        epsilon=1.0, delta=None, categories=[["a", "b"]], classes=[0, 1], ledger=str(ledger), dataset="sklearn"
+        epsilon=1.0,
+        delta=None,
+        categories=[["a", "b"]],
+        classes=[0, 1],
+        ledger=str(ledger),
+        dataset="sklearn",
+        unit=UNIT,
     )
     try:
         made.fit(X, np.array([0, 1]))

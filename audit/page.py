@@ -28,19 +28,29 @@ def record(rows: Sequence[Row], version: str) -> dict[str, Any]:
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> str:
-    """How many claims hold, and how sure that is."""
+    """How many claims hold, how sure that is, and which attacks are no evidence."""
     failed, bounds = sum(not row["holds"] for row in rows), sum(row["bounds"] for row in rows)
     verdict = "every claim holds" if not failed else f"{failed} claims are refuted"
     chance = f" {bounds:,} statistical bounds: a false alarm has a chance below {bounds * ERROR:.0e}." if bounds else ""
     return f"{len(rows)} attacks, {verdict}.{chance}"
 
 
+def evidence(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Attacks that notice a planted fault; runs from before any was planted are shown as they are."""
+    return [row for row in rows if row["rejects"]] if any(row.get("rejects") for row in rows) else list(rows)
+
+
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table."""
-    lines = ["| | attack | claim | measured | verdict |", "| --- | --- | --- | --- | --- |"]
-    for row in rows:
+    """A Markdown table of the evidence, and the names of attacks that notice no planted fault."""
+    lines = ["| | attack | claim | measured | verdict | rejects |", "| --- | --- | --- | --- | --- | --- |"]
+    shown = evidence(rows)
+    for row in shown:
         verdict = "holds" if row["holds"] else "**refuted**"
-        lines.append(f"| {row['area']} | {row['attack']} | {row['claim']} | {row['measured']} | {verdict} |")
+        cells = [row["area"], row["attack"], row["claim"], row["measured"], verdict, row.get("rejects", "")]
+        lines.append(f"| {' | '.join(cells)} |")
+    blind = [row["attack"] for row in rows if row not in shown]
+    if blind:
+        lines += ["", f"No evidence, since they notice no planted fault: {'; '.join(blind)}."]
     return "\n".join(lines)
 
 

@@ -27,7 +27,7 @@ class Effort:
 
 
 QUICK = Effort(draws=10_000, pairs=2_000, releases=60, rows=800_000, thorough=False)
-LONG = Effort(draws=200_000, pairs=20_000, releases=150, rows=3_000_000, thorough=True)
+LONG = Effort(draws=200_000, pairs=20_000, releases=3_000, rows=3_000_000, thorough=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,8 @@ class Row:
     holds: bool
     bounds: int = 0
     """Statistical bounds behind it; zero where nothing is left to chance."""
+    rejects: str = ""
+    """The weakest planted fault that this attack notices; one that notices none is no evidence."""
 
     def record(self) -> dict[str, Any]:
         """JSON form."""

@@ -238,7 +238,12 @@ def naive_bayes(step: str) -> Callable[[Path], Actions]:
         y = rng.integers(2, size=rows)
         X = (rng.integers(levels, size=(rows, columns)) + y[:, None] * rng.integers(2, size=(rows, columns))) % levels
         ours = PrivateCategoricalNB(
-            categories=[range(levels)] * columns, classes=[0, 1], epsilon=1.0, delta=1e-6, tempered=False
+            categories=[range(levels)] * columns,
+            classes=[0, 1],
+            epsilon=1.0,
+            delta=1e-6,
+            tempered=False,
+            unit="one row per person",
         )
         theirs = CategoricalNB(min_categories=levels)
         if step == "fit":

@@ -18,6 +18,7 @@ def run() -> dict[str, float]:
     y = rng.integers(2, size=ROWS)
     X = (rng.integers(LEVELS, size=(ROWS, COLUMNS)) + y[:, None] * rng.integers(2, size=(ROWS, COLUMNS))) % LEVELS
     options = {"categories": [range(LEVELS)] * COLUMNS, "classes": [0, 1], "epsilon": 1.0, "delta": 1e-6}
+    options |= {"unit": "one row per person"}
     makers = {
         "dpbayes": lambda: PrivateCategoricalNB(**options),
         "dpbayes untempered": lambda: PrivateCategoricalNB(tempered=False, **options),

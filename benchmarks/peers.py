@@ -130,7 +130,11 @@ def naive_bayes(rows: int = 200_000, columns: int = 20, levels: int = 10) -> dic
         from dpbayes.sklearn import PrivateCategoricalNB
 
         categories = [range(levels)] * columns
-        return scored(PrivateCategoricalNB(categories=categories, classes=[0, 1], epsilon=1.0, delta=1e-6))
+        return scored(
+            PrivateCategoricalNB(
+                categories=categories, classes=[0, 1], epsilon=1.0, delta=1e-6, unit="one row per person"
+            )
+        )
 
     def scikit_learn() -> dict[str, float]:
         from sklearn.naive_bayes import CategoricalNB

@@ -86,7 +86,7 @@ def fitted() -> NaiveBayesModel:
 
 
 MODEL = fitted()
-ESTIMATOR = {"epsilon": 1.0, "delta": None, "tempered": False, "adjacency": "add-remove"}
+ESTIMATOR = {"epsilon": 1.0, "delta": None, "tempered": False, "unit": UNIT}
 
 
 def estimator(**options: object) -> PrivateCategoricalNB:
@@ -126,7 +126,7 @@ READERS: dict[str, Callable[[np.ndarray], object]] = {
     "estimator, of lists": lambda values: estimator(categories=[["a", "b"]]).fit([[value] for value in values], Y),
     "estimator, one column": lambda values: estimator(categories=[["a", "b"]]).fit(values, Y),
     "estimator, of a schema": lambda values: PrivateCategoricalNB(
-        schema=schema(V, W), target="v", **ESTIMATOR
+        schema=schema(V, W), target="v", **{**ESTIMATOR, "unit": None}
     ).fit(frame(values)[["w"]], values),
     "estimator, undeclared": lambda values: estimator().fit(frame(values)[["v"]], Y),
     "estimator, classes": lambda values: estimator(categories=[["x", "y"]], classes=["a", "b"]).fit(Y[:, None], values),
@@ -344,7 +344,11 @@ def test_neither_a_fitted_estimator_nor_its_pickle_holds_rows_or_counts(options:
     rows = [(WORD, "x")] * 7 + [row for row, times in counts.items() for _ in range(times)]
     X = pd.DataFrame({"v": [v for v, _ in rows]})
     y = np.array([w for _, w in rows])
-    plain = {"categories": {"v": ["a", "b"]}, "classes": ["x", "y"]} if "schema" not in options else {"classes": None}
+    plain = (
+        {"categories": {"v": ["a", "b"]}, "classes": ["x", "y"]}
+        if "schema" not in options
+        else {"classes": None, "unit": None}
+    )
     estimator = {**ESTIMATOR, "epsilon": 1e-7, **plain, **options}
     made = PrivateCategoricalNB(**estimator).fit(X, y)
     kept = pickle.dumps(made)

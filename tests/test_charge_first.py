@@ -5,8 +5,10 @@ A ledger that refuses everything, and tables whose rows cannot be read: who look
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -200,7 +202,7 @@ ESTIMATORS: dict[str, tuple[dict[str, object], object]] = {
     "of a schema": (
         {"schema": Schema(id="d", unit=UNIT, attributes=(
             Attribute(name="v", categories=("a", "b")), Attribute(name="class", categories=("x", "y"))
-        )), "classes": None},
+        )), "classes": None, "unit": None},
         pd.DataFrame({"v": X}),
     ),
 }  # fmt: skip
@@ -210,7 +212,7 @@ ESTIMATORS: dict[str, tuple[dict[str, object], object]] = {
 def test_no_estimator_looks_at_a_row_before_the_ledger_is_asked(name: str, tmp_path: Path) -> None:
     options, rows = ESTIMATORS[name]
     Watched.looks = 0
-    given = {"epsilon": 1.0, "classes": ["x", "y"], "dataset": "d", **options}
+    given = {"epsilon": 1.0, "classes": ["x", "y"], "dataset": "d", "unit": UNIT, **options}
     with pytest.raises(BudgetExceeded):
         PrivateCategoricalNB(**given, ledger=poor(tmp_path / "poor.ledger")).fit(rows, Y)
     assert Watched.looks == 0
@@ -218,9 +220,12 @@ def test_no_estimator_looks_at_a_row_before_the_ledger_is_asked(name: str, tmp_p
     assert Watched.looks > 0
 
 
-def test_a_charge_stays_where_rows_were_looked_at_and_could_not_be_used(tmp_path: Path) -> None:
+def test_a_charge_stays_where_rows_could_not_be_read(tmp_path: Path) -> None:
     ledger = rich(tmp_path / "d.ledger")
-    nb = PrivateCategoricalNB(epsilon=1.0, categories=[["a", "b"]], classes=[0, 1], dataset="d", ledger=ledger)
-    with pytest.raises(Unfinished, match=r"y contains NaN\. The charge stays"):
-        nb.fit(X[:, None], np.array([0.0, np.nan] * 150))
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people AS SELECT 'a' AS v, 'b' AS w")
+        curator = Curator((connection, "people"), replace(SCHEMA, records=None), ledger=ledger)
+        connection.execute("DROP TABLE people")
+        with pytest.raises(Unfinished, match=r"The charge stays"):
+            curator.release(Tables("v", mechanism="laplace"), PureDP(epsilon=0.1))
     assert [charge.state for charge in ledger.account("d").charges.values()] == ["charged"]

@@ -13,6 +13,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -22,7 +23,7 @@ from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.temperature import CANDIDATES
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.sklearn import STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget
+from dpbayes.sklearn import ONE_ROW, STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget
 from dpbayes.tables.coded import CodedTable
 
 from .models.examples import weather, weather_schema
@@ -31,7 +32,8 @@ CATEGORIES = {"street": ["dry", "wet"], "umbrella": ["none", "carried", "open"],
 
 
 def estimator(**options) -> PrivateCategoricalNB:
-    return PrivateCategoricalNB(**{"categories": CATEGORIES, "classes": ["no", "yes"], "random_state": 3, **options})
+    made = {"categories": CATEGORIES, "classes": ["no", "yes"], "unit": ONE_ROW, "random_state": 3}
+    return PrivateCategoricalNB(**{**made, **options})
 
 
 def frame(rows: int = 3000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -44,7 +46,7 @@ def frame(rows: int = 3000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 @pytest.mark.filterwarnings("ignore::dpbayes.errors.MeaninglessBudget")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([PrivateCategoricalNB(edges=STANDARDISED)])
+@parametrize_with_checks([PrivateCategoricalNB(edges=STANDARDISED, unit=ONE_ROW)])
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
 
@@ -74,7 +76,7 @@ def test_integer_codes_and_declared_edges_are_learned():
     y = rng.integers(2, size=3000)
     X = np.column_stack([y * 2 + rng.integers(2, size=3000), rng.normal(3.0 * y, 1.0)])
     nb = PrivateCategoricalNB(
-        categories=[range(4), None], edges=[None, (-5, 0, 1, 2, 3, 10)], classes=[0, 1], random_state=0
+        categories=[range(4), None], edges=[None, (-5, 0, 1, 2, 3, 10)], classes=[0, 1], unit=ONE_ROW, random_state=0
     )
     assert nb.fit(X, y).score(X, y) > 0.95
 
@@ -228,7 +230,7 @@ def test_repeated_evidence_is_trusted_less():
     y = rng.integers(2, size=4000)
     one = np.where(rng.random(4000) < 0.75, y, 1 - y)
     X = np.repeat(one[:, None], 12, axis=1)
-    options = {"categories": [range(2)] * 12, "classes": [0, 1], "epsilon": 10.0, "random_state": 0}
+    options = {"categories": [range(2)] * 12, "classes": [0, 1], "unit": ONE_ROW, "epsilon": 10.0, "random_state": 0}
     sure = PrivateCategoricalNB(tempered=False, **options).fit(X, y)
     calm = PrivateCategoricalNB(**options).fit(X, y)
     assert calm.model_.temperature <= 0.125
@@ -244,7 +246,7 @@ def test_private_quantiles_are_bought_from_the_same_budget(tmp_path):
     goal = ApproxDP(epsilon=2.0, delta=1e-6)
     Ledger(path).open("x", goal, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
     nb = PrivateCategoricalNB(
-        epsilon=2.0, delta=1e-6, categories=[None, range(3)], classes=[0, 1],
+        epsilon=2.0, delta=1e-6, categories=[None, range(3)], classes=[0, 1], unit=ONE_ROW,
         edges=[Quantiles(lower=-40, upper=60, bins=6), None], ledger=path, dataset="x",
     )  # fmt: skip
     nb.fit(X, y)
@@ -265,7 +267,12 @@ def test_private_quantiles_are_bought_from_the_same_budget(tmp_path):
 )
 def test_values_that_are_no_numbers_count_nowhere_and_are_not_repeated(odd):
     X = pd.DataFrame({"x": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, None, odd] * 25, dtype=object)})
-    options = {"edges": {"x": Quantiles(lower=0, upper=10, bins=3)}, "classes": [0, 1], "tempered": False}
+    options = {
+        "edges": {"x": Quantiles(lower=0, upper=10, bins=3)},
+        "classes": [0, 1],
+        "tempered": False,
+        "unit": ONE_ROW,
+    }
     nb = PrivateCategoricalNB(epsilon=2.0, **options).fit(X, np.tile([0, 1], 100))
     edges = nb.model_.published.schema["x"].edges
     assert edges[-1] == np.inf
@@ -304,15 +311,15 @@ def test_misspelt_declarations_are_refused(wrong, words):
 def test_numbers_without_edges_are_refused_by_type():
     X, y = np.zeros((50, 2)), np.tile([0, 1], 25)
     with pytest.raises(SchemaError, match="holds numbers and declares neither"):
-        PrivateCategoricalNB(classes=[0, 1]).fit(X, y)
-    nb = PrivateCategoricalNB(classes=[0, 1], edges=STANDARDISED, epsilon=8.0).fit(X, y)
+        PrivateCategoricalNB(classes=[0, 1], unit=ONE_ROW).fit(X, y)
+    nb = PrivateCategoricalNB(classes=[0, 1], edges=STANDARDISED, epsilon=8.0, unit=ONE_ROW).fit(X, y)
     assert nb.model_.published.schema["x1"].edges[1] == -2.0
 
 
 def test_dates_are_refused_in_a_sentence():
     X = pd.DataFrame({"born": pd.to_datetime(["1990-01-01", "1985-05-05"] * 25)})
     with pytest.raises(SchemaError, match="holds dates"):
-        PrivateCategoricalNB(classes=[0, 1], edges={"born": (0, 1)}).fit(X, np.tile([0, 1], 25))
+        PrivateCategoricalNB(classes=[0, 1], edges={"born": (0, 1)}, unit=ONE_ROW).fit(X, np.tile([0, 1], 25))
 
 
 @reads_polars
@@ -375,11 +382,32 @@ def test_the_comparison_without_noise_is_the_model_of_the_counts_and_is_not_priv
         estimator(private=False, estimate="draw").fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "options", [{"private": False}, {"epsilon": 1e4, "delta": 1e-6}, {"epsilon": 1e6, "delta": None}]
+)
+def test_without_noise_the_model_is_that_of_scikit_learn(options):
+    """CategoricalNB adds a record to each level; ours differs from the counts by less, and predicts alike."""
+    X, y = frame(1000)
+    unseen, classes = frame(4000, seed=1)
+    nb = estimator(tempered=False, **options).fit(X, y)
+    codes = [[CATEGORIES[name].index(value) for name, value in zip(X, row, strict=True)] for row in X.to_numpy()]
+    sizes = [len(CATEGORIES[name]) for name in X]
+    peer = CategoricalNB(min_categories=sizes).fit(codes, y)
+    for own, counts in zip(nb.feature_log_prob_, peer.category_count_, strict=True):
+        seen, records = np.exp(own[:, : counts.shape[1]]), counts.sum(axis=1, keepdims=True)
+        assert (np.abs(seen * records - counts) < 3 * np.sqrt(counts) ** 0.5 + 1).all()
+        assert (seen[counts == 0] < 1 / records.min()).all()
+    asked = [[CATEGORIES[name].index(value) for name, value in zip(X, row, strict=True)] for row in unseen.to_numpy()]
+    assert (nb.predict(unseen) == peer.predict(asked)).mean() > 0.98
+    assert nb.score(unseen, classes) > peer.score(asked, classes) - 0.005
+    assert nb.model_.temperature == pytest.approx(1.0, abs=1e-6)
+
+
 def test_steps_that_read_the_rows_take_the_guarantee_away():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=2000)
     X = np.column_stack([rng.normal(y, 1.0), rng.normal(0.0, 1.0, 2000)])
-    nb = PrivateCategoricalNB(classes=[0, 1], edges=STANDARDISED, tempered=False)
+    nb = PrivateCategoricalNB(classes=[0, 1], edges=STANDARDISED, tempered=False, unit=ONE_ROW)
     with pytest.warns(AssumedPublic, match="StandardScaler read the rows"):
         pipeline = make_pipeline(StandardScaler(), clone(nb)).fit(X, y)
     assert pipeline[-1].guarantee_ is None
@@ -399,3 +427,30 @@ def test_metadata_routing_and_frames_as_output_work_as_elsewhere():
         assert pipeline.score(X, y) > 0.8
         with pytest.raises(Exception, match="sample_weight"):
             pipeline.fit(X, y, sample_weight=np.ones(600))
+
+
+def test_a_fit_without_a_unit_is_refused_before_anything_is_charged(tmp_path):
+    X, y = frame(200)
+    path = str(tmp_path / "weather.ledger")
+    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    wrong = [{"unit": None}, {"unit": "replace-one"}, {"unit": 1}]
+    wrong += [{"schema": weather_schema(), "target": "rain", "unit": ONE_ROW, "categories": None, "classes": None}]
+    for options in wrong:
+        with pytest.raises(InvalidArgument, match="how many rows a person has"):
+            estimator(random_state=None, ledger=path, dataset="weather", **options).fit(X, y)
+    assert not Ledger(path).account("weather").charges
+
+
+def test_of_a_person_no_more_rows_are_used_than_declared():
+    unit = PrivacyUnit(adjacency="add-remove", max_rows=2, person="id")
+    X, y = [["a"]] * 6 + [["b"]] * 3, [0] * 9
+    people = ["p"] * 6 + ["q", "r", None]
+    options = {"categories": [["a", "b"]], "classes": [0, 1], "private": False, "tempered": False}
+    nb = PrivateCategoricalNB(unit=unit, **options).fit(X, y, groups=people)
+    assert sum(np.rint(np.asarray(nb.release_.tables[0].values)).ravel()) == 2 + 1 + 1
+    clone(nb).fit(pd.DataFrame(X, columns=["x0"]), y, groups=pd.Series(people))
+    for groups, declared in ((None, unit), (people, PrivacyUnit(adjacency="add-remove", max_rows=2))):
+        with pytest.raises(InvalidArgument, match="exactly where the unit names a person"):
+            PrivateCategoricalNB(unit=declared, **options).fit(X, y, groups=groups)
+    with pytest.raises(InvalidArgument, match="as long as X"):
+        PrivateCategoricalNB(unit=unit, **options).fit(X, y, groups=people[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import pkgutil
@@ -131,3 +132,19 @@ def test_no_tracked_file_names_a_package_registry() -> None:
             content = path.read_bytes()
             assert not registry.search(content), path
             assert not option.search(content), path
+
+
+def test_what_a_first_user_writes_is_understood_or_answered_in_a_sentence() -> None:
+    assert dpbayes.ApproxDP(1, 1e-6) == dpbayes.ApproxDP(epsilon=1, delta=1e-6)
+    assert (dpbayes.PureDP(1), dpbayes.ZCDP(1)) == (dpbayes.PureDP(epsilon=1), dpbayes.ZCDP(rho=1))
+    unit = dpbayes.PrivacyUnit(adjacency="replace-one")
+    schema = dpbayes.Schema(id="two", unit=unit, attributes=(dpbayes.Attribute(name="a", categories=("x", "y")),))
+    curator = dpbayes.Curator({"a": ["x", "y"]}, schema)
+    with pytest.raises(dpbayes.errors.InvalidArgument, match=r"got 1\.0\. Write PureDP\(epsilon=1\), or ApproxDP\("):
+        curator.release(dpbayes.Tables("a"), 1.0)
+    with pytest.raises(dpbayes.errors.InvalidArgument, match=r"got \['a', 'b'\].*Tables\('region', 'income\|sex'\)"):
+        dpbayes.Tables(["a", "b"])
+
+
+def test_the_version_is_that_of_the_installation() -> None:
+    assert dpbayes.__version__ == importlib.metadata.version("dpbayes")

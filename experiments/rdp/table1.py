@@ -114,6 +114,6 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
             verdict=verdict(int(found["lone"].sum() + found["moved"].sum()) == 0),
             why="True of the tables for a domain that is public. Categories and quantile bins taken from private "
             "rows are releases of their own, without noise: the number of cells or an edge betrays a record for "
-            "certain. dpbayes wants them declared, or buys the edges (`PrivateQuantiles`).",
+            "certain. dpbayes wants them declared, or buys the edges (`Quantiles`).",
         ),
     ]

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dpbayes.curator import Curator, finish
+    from dpbayes.curator import Curator
     from dpbayes.domain.attribute import Attribute
     from dpbayes.domain.marginal import Marginal
     from dpbayes.domain.prior import Prior
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dpbayes.privacy.calibrate import Family, calibrate
     from dpbayes.privacy.cost import Cost
     from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, PureDP
+    from dpbayes.recovery import finish
     from dpbayes.release.format import Release
     from dpbayes.release.posterior import Posterior
     from dpbayes.release.verify import verify
@@ -87,7 +88,7 @@ _HOME = {
     "WideDistribution": "jobs.wide",
     "ZCDP": "privacy.guarantee",
     "calibrate": "privacy.calibrate",
-    "finish": "curator",
+    "finish": "recovery",
     "open_table": "tables.sources",
     "verify": "release.verify",
 }
@@ -144,6 +145,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load each public name on first use, so that ``import dpbayes`` stays light."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("dpbayes")
     if name not in _HOME:
         raise AttributeError(f"module 'dpbayes' has no attribute {name!r}")
     value = getattr(import_module(f"dpbayes.{_HOME[name]}"), name)

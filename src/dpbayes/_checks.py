@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -14,6 +15,41 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LARGEST_COUNT = 2**62
+
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf)")
+_DECIMAL_COMMA = re.compile(r"([+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)),([0-9]+(?:[eE][+-]?[0-9]+)?)")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
+
+
+def number(owner: str, name: str, text: str) -> float:
+    """A number as people write it: with a decimal point, and no commas.
+
+    >>> number("studio", "ε", "1,5")
+    Traceback (most recent call last):
+    dpbayes.errors.InvalidArgument: studio: expected ε with a decimal point and no commas, got '1,5'. Write 1.5.
+    """
+    stripped = text.strip()
+    if _NUMBER.fullmatch(stripped):
+        return float(stripped)
+    form = "with a decimal point and no commas" if "," in text else "to be a number"
+    raise InvalidArgument(f"{owner}: expected {name} {form}, got {stripped[:40]!r}.{meant(stripped)}")
+
+
+def whole(owner: str, name: str, text: str) -> int:
+    """A whole number of at most 15 digits, one or above, as people write it: without commas."""
+    stripped = text.strip()
+    if re.fullmatch(r"[0-9]{1,15}", stripped) and int(stripped) > 0:
+        return int(stripped)
+    remedy = meant(stripped).split(" or ")[0].rstrip(".") + "." if _GROUPED.fullmatch(stripped) else ""
+    raise InvalidArgument(f"{owner}: expected a whole number of {name}, 1 or more, got {stripped[:40]!r}.{remedy}")
+
+
+def meant(text: str) -> str:
+    """What to write instead of a number with commas; two numbers where a comma may be either; else nothing."""
+    decimal, grouped = _DECIMAL_COMMA.fullmatch(text), _GROUPED.fullmatch(text)
+    readings = [text.replace(",", "")] if grouped else []
+    readings += [decimal[1].replace(".", "") + "." + decimal[2]] if decimal else []
+    return f" Write {' or '.join(readings)}." if readings else ""
 
 
 def _refuse(owner: str, name: str, expected: str, value: object) -> InvalidArgument:

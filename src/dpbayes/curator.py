@@ -8,11 +8,12 @@ under the same charge; from then on it is completed from the draw (``dpbayes.led
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, Unfinished
-from dpbayes.jobs.base import Job, Plan, as_job, plan_from_record, plan_record, planned
+from dpbayes.jobs.base import Job, Plan, as_job, plan_record, planned
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import already, check_superseded, line
 from dpbayes.mechanisms.randomness import software
@@ -33,6 +34,7 @@ from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.sources import open_table, public_address
 
 if TYPE_CHECKING:
+    from dpbayes.jobs.base import Storing
     from dpbayes.ledger.kept import Slot
     from dpbayes.ledger.ledger import Ledger, Receipt
 
@@ -65,9 +67,9 @@ class Curator:
         if seed is not None and (type(seed) is not int or seed < 0):
             raise InvalidArgument(f"Curator: expected seed to be a whole number >= 0, got {seed!r}.")
         self.schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-        self._address = _address(table)
+        self._address = address(table)
         self._engine: Engine = open_table(table, engine=engine)
-        self._ledger = _opened(ledger)
+        self._ledger = opened(ledger)
         self._seed = seed
         self._say = progress or (lambda _: None)
 
@@ -136,9 +138,11 @@ class Curator:
         Without ``estimates`` it holds what was drawn and no more; they are computed when it is saved.
         """
         plan = self._trusted(job) if isinstance(job, Plan) else self.plan(job, target, about=about)
-        goes = None if out is None else {"folder": str(Path(out).absolute()), "numbers": numbers}
+        goes = None if out is None else destination(out, numbers)
         if self._ledger is None or self._seed is not None:
-            return self._completed(self._draw(plan), goes, estimates=estimates)
+            release, private = self._draw(plan)
+            _store(plan, private, release)
+            return self._completed(release, goes, estimates=estimates)
         draft = {"plan": plan_record(plan), "table": self._address, "goes": goes}
         if replaced := plan.publication.get("supersedes"):
             check_superseded(self._ledger.account(self.schema.id), replaced)
@@ -153,7 +157,14 @@ class Curator:
                     if self._ledger.receipt(slot.key) is None:
                         slot.done()
                 raise
-            return self._under(receipt, replace(plan, lock=digest(slot.key)), slot, goes, estimates=estimates)
+            made = self.under(receipt, replace(plan, lock=digest(slot.key)), slot, goes, estimates=estimates)
+            if not slot.over:
+                warnings.warn(
+                    "Ledger: the release is complete, but the ledger could not note what was drawn, so that nobody can "
+                    "check the two against each other. Mend the cause, then run `dpbayes finish`.",
+                    stacklevel=2,
+                )
+            return made
 
     def changed(self) -> bool:
         """Whether the table has changed since the last time this was asked. A fact about the rows, for the owner only.
@@ -176,21 +187,24 @@ class Curator:
         counted = self._engine.count(apart, [Marginal((each.name,)) for each in split])
         return tuple(each.name for each, counts in zip(split, counted, strict=True) if counts.array[-1] > 0)
 
-    def _under(
+    def under(
         self, receipt: Receipt, plan: Plan, slot: Slot, goes: Record | None, *, estimates: bool = True
     ) -> Release:
-        """Everything that follows a charge."""
+        """Everything that follows a charge. The draft stays until the ledger has noted what was drawn."""
         try:
             text = slot.kept()
             release = self._drawn_and_kept(plan, slot) if text is None else Release.from_json(text)
-            finished = self._completed(self._noted(release, receipt), goes, estimates=estimates)
+            noted = self._noted(release, receipt)
+            _store(plan, slot.private(), release)
+            finished = self._completed(replace(release, spending=receipt.spending), goes, estimates=estimates)
         except Unfinished:
             raise
         except DpbayesError as problem:
             raise Unfinished(
                 f"{problem} The charge stays, and so does the release: mend the cause, then run `dpbayes finish`."
             ) from None
-        slot.done()
+        if noted:
+            slot.done()
         return finished
 
     def _completed(self, drawn: Release, goes: Record | None, *, estimates: bool = True) -> Release:
@@ -214,24 +228,25 @@ class Curator:
 
     def _drawn_and_kept(self, plan: Plan, slot: Slot) -> Release:
         slot.reading()
-        release = self._draw(plan)
-        slot.keep(release.to_json())
+        release, private = self._draw(plan)
+        slot.keep(release.to_json(), private)
         return release
 
-    def _noted(self, release: Release, receipt: Receipt) -> Release:
-        """The release with its place in the ledger. A ledger that has gone away is told nothing, and loses nothing."""
-        if self._ledger is None:
-            return release
-        with suppress(LedgerError):  # a charge without this note counts as well
+    def _noted(self, release: Release, receipt: Receipt) -> bool:
+        """Whether the ledger notes the draw. One that has gone away is told later, by ``dpbayes finish``."""
+        assert self._ledger is not None
+        try:
             self._ledger.confirm(receipt, digest=release.digest())
-        return replace(release, spending=receipt.spending)
+        except LedgerError:  # a charge without this note counts as well
+            return False
+        return True
 
-    def _draw(self, plan: Plan) -> Release:
+    def _draw(self, plan: Plan) -> tuple[Release, bytes]:
         self._at("counting and drawing")
         rng = None if self._seed is None else np.random.default_rng(self._seed)
         drawn = plan.job.draw(self._engine, plan, rng)
-        return Release(
-            job=plan.job.record(),
+        release = Release(
+            job=drawn.job or plan.job.record(),
             schema=drawn.schema or plan.schema,
             promise=plan.target,
             choice=plan.choice,
@@ -245,61 +260,23 @@ class Curator:
             answers=drawn.answers,
             lock=plan.lock,
         )
+        return release, drawn.private
 
 
-def finish(
-    ledger: Ledger | str | Path,
-    *,
-    table: object = None,
-    out: str | Path | None = None,
-    forgo: bool = False,
-    progress: Callable[[str], None] | None = None,
-) -> list[Release]:
-    """Complete every release of a ledger that was paid for and interrupted; nothing is charged again.
-
-    A draw that was kept is used as it is. Else the table is read again, from the address in the draft or from
-    ``table``, and drawn under the same charge. ``forgo`` takes back the charge of what never read a row. What cannot
-    be finished does not keep others from it; the reason is raised when nothing could be.
-    """
-    book = _opened(ledger)
-    assert book is not None
-    finished: list[Release] = []
-    problem: DpbayesError | None = None
-    with book.kept.unfinished() as slots:
-        for slot in slots:
-            receipt = book.receipt(slot.key)
-            if receipt is None:  # never charged, or taken back
-                slot.done()
-            elif forgo and not slot.reads:
-                book.void(receipt, about="given up before a row was read")
-                slot.done()
-            else:
-                try:
-                    finished.append(_resumed(book, receipt, slot, table, out, progress))
-                except DpbayesError as met:  # the others can be finished still
-                    problem = problem or met
-    if problem is not None and not finished:
-        raise problem
-    return finished
+def _store(plan: Plan, private: bytes, release: Release) -> None:
+    """The private side of a draw goes where it belongs, now that the draw is kept."""
+    if private:
+        cast("Storing", plan.job).store(private, release)
 
 
-def _resumed(
-    book: Ledger,
-    receipt: Receipt,
-    slot: Slot,
-    table: object,
-    out: str | Path | None,
-    progress: Callable[[str], None] | None,
-) -> Release:
-    plan = replace(plan_from_record(slot.draft.get("plan")), lock=digest(slot.key))
-    goes = slot.draft.get("goes")
-    if out is not None:
-        goes = {"folder": str(Path(out).absolute()), "numbers": (goes or {}).get("numbers", "csv")}
-    source = table if table is not None else slot.draft.get("table")
-    if source is None and slot.kept() is None:
-        raise Unfinished("Curator: a release of a table in memory was interrupted. Hand in the table to finish it.")
-    curator = Curator(source if source is not None else {}, plan.schema, ledger=book, progress=progress)
-    return curator._under(receipt, plan, slot, goes)
+def destination(out: str | Path, numbers: str) -> Record:
+    """Where a release goes, as its draft says it; a folder whose name no file can hold is refused before the charge."""
+    folder = str(Path(out).absolute())
+    try:
+        folder.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument("Curator: expected a folder whose name is UTF-8 text. Choose another name.") from None
+    return {"folder": folder, "numbers": numbers}
 
 
 def _line(plan: Plan) -> str:
@@ -308,7 +285,7 @@ def _line(plan: Plan) -> str:
     return line(plan.about, title=said.get("title", ""), supersedes=said.get("supersedes", ""))
 
 
-def _address(table: object) -> str | None:
+def address(table: object) -> str | None:
     """Where the table is, to find it again from any folder; None if it lies in memory."""
     if not isinstance(table, (str, Path)):
         return None
@@ -316,7 +293,8 @@ def _address(table: object) -> str | None:
     return shown if "://" in shown else str(Path(shown).absolute())
 
 
-def _opened(ledger: Ledger | str | Path | None) -> Ledger | None:
+def opened(ledger: Ledger | str | Path | None) -> Ledger | None:
+    """A ledger, by its name if need be."""
     if not isinstance(ledger, (str, Path)):
         return ledger
     from dpbayes.ledger.ledger import Ledger  # only here: databases take long to load, and some releases need none

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dpbayes import ApproxDP, Cost, PrivacyUnit
+from dpbayes import ApproxDP, Cost, PrivacyUnit, Release, Schema
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.threshold import Threshold
 
@@ -93,3 +93,26 @@ def test_edges_of_texts_and_dates_are_refused_before_the_charge(here: Path, colu
     assert done.code == 1
     assert column in done.err
     assert not Ledger("people.ledger").account("people").charges
+
+
+def test_nothing_needs_to_be_declared_before_something_is_bought(here: Path) -> None:
+    Path("people.toml").write_text('id = "new"\nadjacency = "add-remove"\n')
+    limit = ("--epsilon", 20, "--delta", 1e-5)
+    assert dpbayes("ledger", "init", "new.ledger", "--schema", "people.toml", *limit).code == 0
+    asked = ("categories", "people.parquet", "--column", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought")
+    done = discover(*asked, paid=("--ledger", "new.ledger"))
+    assert done.code == 0, done.err
+    assert dpbayes("schema", "adopt", "bought", "--schema", "people.toml").code == 0
+    assert dpbayes("schema", "check", "people.toml", "people.parquet").code == 0
+    assert dpbayes("verify", "bought", "--ledger", "new.ledger").code == 0
+    assert Schema.from_record(Release.load("bought").schema.record()).attributes == ()
+    assert Schema.load("people.toml")["job"].categories == ("nurse",)
+
+
+def test_tables_of_a_schema_that_declares_nothing_are_refused(here: Path) -> None:
+    Path("people.toml").write_text('id = "people"\nadjacency = "add-remove"\n')
+    done = dpbayes(
+        "release", "people.parquet", "--schema", "people.toml", "--marginal", "job", "--epsilon", 1, "--no-ledger"
+    )
+    assert "no attribute 'job'" in done.sentence
+    assert "dpbayes discover" in done.sentence

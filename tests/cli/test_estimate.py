@@ -9,7 +9,7 @@ import pytest
 from tests.commands import dpbayes
 from tests.release.test_posterior import release
 
-from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, Schema, Tables
+from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, Release, Schema, Tables
 from dpbayes.ledger.ledger import Ledger
 
 
@@ -107,3 +107,31 @@ def test_with_its_ledger_only_what_was_charged_counts(tmp_path: Path) -> None:
 def test_a_level_or_attribute_with_a_slip_is_told_the_nearest(folder: Path) -> None:
     assert "Did you mean 'high'" in dpbayes("estimate", folder, "--ask", "share(income='hihg')").sentence
     assert "Did you mean 'income'" in dpbayes("estimate", folder, "--ask", "share(incme='high')").sentence
+
+
+def test_repeated_people_widen_intervals_for_the_population_and_the_reader_is_told(tmp_path: Path) -> None:
+    """In the file, in the report, on the terminal and in JSON: the same sentence, beside the numbers."""
+    attributes = tuple(
+        Attribute(name=name, categories=("no", "yes"), unknown="no", missing="no") for name in ("ill", "poor")
+    )
+    rows = {"ill": ["yes", "no"] * 400, "poor": ["yes", "no", "no", "no"] * 200}
+    widths = {}
+    for most in (1, 5):
+        schema = Schema(id="panel", unit=PrivacyUnit(adjacency="replace-one", max_rows=most), attributes=attributes)
+        made = Curator(rows, schema, seed=1).release(Tables("ill", "poor"), ApproxDP(epsilon=1000, delta=1e-6))
+        held = made["ill"].table.products["population"]
+        widths[most] = float(held.upper[0] - held.lower[0])  # type: ignore[index]
+        made.save(tmp_path / str(most))
+        sentence = f"One person may have up to {most} rows"
+        assert (sentence in held.note) == (most > 1)
+        assert Release.load(tmp_path / str(most))["ill"].table.products["population"].note == held.note
+        assert next(check for check in made.verify().checks if check.name == "products").passed
+        assert (sentence in (tmp_path / str(most) / "report.html").read_text()) == (most > 1)
+        asked = ("estimate", tmp_path / str(most), "--table", "ill", "--ask", "share(ill='yes') - share(poor='yes')")
+        told = json.loads(dpbayes(*asked, "--target", "population", "--json").out)
+        assert (sentence in told["tables"][0]["note"]) == (most > 1)
+        assert sum(sentence in note for note in told["answers"][0]["notes"]) == (most > 1)
+        assert "A table ill × poor would make it shorter" in told["answers"][0]["notes"][-1]
+        assert (sentence in " ".join(dpbayes(*asked, "--target", "population").out.split())) == (most > 1)
+        assert sentence not in dpbayes(*asked).out
+    assert widths[5] == pytest.approx(5**0.5 * widths[1], rel=0.05)

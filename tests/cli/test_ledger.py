@@ -82,6 +82,29 @@ def test_show_tells_what_is_spent_and_what_became_of_each_charge(path: Path) -> 
     assert "0.375" in for_people
 
 
+def test_show_prints_the_last_entries_unless_more_are_asked_for(path: Path) -> None:
+    ledger = Ledger(path)
+    for _ in range(60):
+        ledger.charge("census", Cost.of(Laplace(scale=1000.0, unit=UNIT)))
+
+    def serials(*options: object) -> list[int]:
+        [shown] = json.loads(run("show", path, "--json", *options))
+        assert shown["releases"] == 60
+        assert shown["charges"][-1]["total"] == pytest.approx(0.06)  # earlier ones count, shown or not
+        return [charge["serial"] for charge in shown["charges"]]
+
+    assert serials() == list(range(11, 61))
+    assert serials("--all") == list(range(1, 61))
+    assert serials("--since", 58) == [58, 59, 60]
+    assert serials("--since", "2020-01-01") == list(range(1, 61))
+    assert "11 earlier entries not shown" in " ".join(run("show", path).split())
+    assert "not shown" not in run("show", path, "--all")
+    [shown] = json.loads(run("show", path, "--json", "--since", "2999-12-31"))
+    assert shown["charges"] == []
+    with pytest.raises(InvalidArgument, match="--since"):
+        run("show", path, "--since", "yesterday")
+
+
 def test_budget_changes_the_limit(path: Path) -> None:
     [shown] = json.loads(
         run("budget", path, "--dataset", "census", "--epsilon", 2, "--about", "board, 3 May", "--json")

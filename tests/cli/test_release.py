@@ -430,10 +430,13 @@ def test_a_ledger_that_goes_away_after_the_charge_does_not_take_the_release_with
         return draw(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Curator, "_draw", and_lose_the_ledger)
-    done = release("--out", "published")
+    with pytest.warns(UserWarning, match="could not note"):
+        done = release("--out", "published")
     assert (done.code, done.err) == (0, "")
     assert states("moved.ledger") == ["charged"]
-    assert verify(Release.load("published"), ledger=Ledger("moved.ledger")).ok
+    Path("moved.ledger").rename("people.ledger")
+    assert "1 finished" in dpbayes("finish", "people.ledger").out
+    assert verify(Release.load("published"), ledger=Ledger("people.ledger")).ok
 
 
 def test_a_full_standard_output_is_one_sentence(here: Path) -> None:

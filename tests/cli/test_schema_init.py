@@ -89,7 +89,7 @@ def test_questions_at_the_terminal(here: Path, monkeypatch: pytest.MonkeyPatch) 
         (["--categories", "gender=F,M"], "no column 'gender'"),
         (["--leave-out", "gender"], "no column 'gender'"),
         (["--person", "nobody"], "no column 'nobody'"),
-        (["--edges", "age=a,b"], "as numbers, got 'a'"),
+        (["--edges", "age=a,b"], "to be a number, got 'a'"),
         (["--edges", "age=0:10:0"], "first:last:step"),
         (["--edges", "age=5"], "two or more edges"),
         (["--dates", "admitted=week:2020-01-01:2021-01-01"], "Choose one of year, quarter, month"),

@@ -86,3 +86,17 @@ def test_a_declaration_that_cannot_be_used_is_refused(change, words):
     with pytest.raises(SchemaError) as caught:
         Attribute(**{"name": "a", "categories": ("x",)} | change)
     assert words in str(caught.value)
+
+
+def test_fewer_rows_of_a_person_are_declared_for_the_declared_levels_only() -> None:
+    year = Attribute(name="year", categories=("2024", "2025"), missing="category", max_rows=1)
+    assert year.levels == ("2024", "2025", "missing", "other")
+    assert year.rows_at_levels(8) == (1, 1, 8, 8)
+    taken = Attribute(name="year", categories=("2024", "2025"), unknown="2024", missing="2025", max_rows=1)
+    assert taken.rows_at_levels(3) == (3, 3)
+    assert year.rows_at_levels(1) == (1, 1, 1, 1)
+    assert year.table()["max_rows"] == 1
+    assert "max_rows" not in Attribute(name="year", categories=("2024",)).table()
+    for wrong in (0, -1, 1.5, True, "2"):
+        with pytest.raises(SchemaError, match="max_rows"):
+            Attribute(name="year", categories=("2024",), max_rows=wrong)

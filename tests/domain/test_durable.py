@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -113,3 +114,33 @@ def test_two_processes_that_write_one_name_at_once_never_lose_it(tmp_path: Path)
         assert process.communicate() == (None, b"")
         assert process.returncode == 0
     assert hidden(tmp_path) == []
+
+
+def test_a_lock_that_cannot_be_had_is_refused_at_once_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(handle: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with ExitStack() as held, pytest.raises(OSError, match="has no locks"):
+        durable.write(tmp_path / "draft", "private", held=held)
+    assert list(tmp_path.iterdir()) == []
+    durable.write(tmp_path / "table", "whole")  # who needs no lock does without
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_each_new_folder_is_on_disk_before_something_is_put_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, flush = [], durable.flush
+    monkeypatch.setattr(durable, "flush", lambda path: (flush(path), flushed.append((path, sorted(path.iterdir())))))
+    durable.make_folder(tmp_path / "a" / "b" / "c", 0o700)
+    assert flushed == [
+        (tmp_path, [tmp_path / "a"]),
+        (tmp_path / "a", [tmp_path / "a" / "b"]),
+        (tmp_path / "a" / "b", [tmp_path / "a" / "b" / "c"]),
+    ]
+    assert (tmp_path / "a" / "b" / "c").stat().st_mode & 0o777 == 0o700
+    durable.make_folder(tmp_path / "a" / "b" / "c")
+    assert len(flushed) == 3

@@ -113,7 +113,7 @@ def test_an_unknown_key_of_an_attribute_is_named():
         Schema.from_record(record)
 
 
-@pytest.mark.parametrize("key", ["id", "adjacency", "attribute"])
+@pytest.mark.parametrize("key", ["id", "adjacency"])
 def test_there_is_no_default_for_what_matters(key):
     record = Schema(id="x", unit=UNIT, attributes=(SEX,)).record()
     del record[key]
@@ -155,7 +155,6 @@ def test_a_person_with_several_rows_needs_add_remove():
     ("change", "words"),
     [
         ({"id": " "}, "one line of text"),
-        ({"attributes": ()}, "one attribute or more"),
         ({"attributes": (SEX, SEX)}, "tell apart"),
         ({"attributes": (SEX, dataclasses.replace(SEX, name="SEX"))}, "tell apart"),
         ({"person": "Sex"}, "cannot be an attribute"),

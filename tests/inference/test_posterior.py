@@ -83,7 +83,8 @@ def test_an_estimate_that_nothing_explains_gets_no_certain_answer():
     values = np.array([-60.0, 30.0, 40.0, 50.0])
     found = Posterior([Measurement(axes=("a",), values=values, noise=GaussianNoise(sigma=10.0))], SIZES)
     assert found.estimate(("a",)).counts.upper[0] >= 16
-    assert found.ask("count(a=0)").upper > 19
+    assert found.ask("count(a=0)").upper >= 16
+    assert found.ask("count(a=0) - 0").upper > 19
     assert found.ask("count(a=0)").lower == 0
 
 

@@ -15,6 +15,7 @@ from dpbayes import ApproxDP, Attribute, Curator, Edges, PrivacyUnit, PureDP, Qu
 from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.jobs.base import job_from_record
 from dpbayes.mechanisms.selection import Selection
+from dpbayes.tables.coded import CodedTable
 from dpbayes.tables.sources import open_table
 
 UNITS = [
@@ -76,23 +77,35 @@ def test_edges_of_an_empty_table_are_still_drawn_from_the_grid() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS[:3], ids=str)
-def test_the_law_of_an_edge_tells_no_neighbours_apart_beyond_its_price(unit):
-    """All tables of few values on a small grid, and all ways in which one person changes them."""
+def test_the_law_of_an_edge_tells_no_neighbours_apart_beyond_its_price(unit, monkeypatch):
+    """All tables of few values on a small grid, and all ways in which one person changes them.
+
+    The law is that of what the draw really hands to the selection: scores, and the spread that divides them.
+    """
     asked, selection = Quantiles(lower=0, upper=2, bins=3, candidates=3), Selection(sharpness=1.2, unit=unit)
-    places = range(5)  # below, between two and two, above; the last is no number
+    handed = []
+
+    def choose(self, scores, *, spread, below):
+        handed.append((scores, spread))
+        return 0
+
+    monkeypatch.setattr(Selection, "choose", choose)
+    values = (-1.0, 0.5, 1.5, 3.0, math.nan)  # below, between two and two, above; the last is no number
 
     @functools.cache
-    def law(rows, rank):
-        table = np.bincount(rows, minlength=5)[:4]
-        scores = asked.scores(np.cumsum(table)[:-1], int(table.sum()), rank)
-        weights = np.exp(-1.2 * np.array(scores) / (2 * asked.moved(unit, rank)))
-        return weights / weights.sum()
+    def laws(rows):
+        handed.clear()
+        table = CodedTable({"x": np.array([values[row] for row in rows], dtype=float)})
+        asked.edges(table, "x", schema(unit=unit), selection, None)
+        weights = [np.exp(-selection.sharpness * np.array(scores) / spread) for scores, spread in handed]
+        assert len(weights) == 2
+        return [each / each.sum() for each in weights]
 
-    people = [tuple(p) for size in range(unit.max_rows + 1) for p in combinations_with_replacement(places, size)]
+    people = [tuple(p) for size in range(unit.max_rows + 1) for p in combinations_with_replacement(range(5), size)]
     worst = 0.0
-    for others, rank in product(combinations_with_replacement(places, 5 - unit.max_rows), (1, 2)):
-        laws = [law(tuple(sorted((*others, *person))), rank) for person in people]
-        for one, other in product(laws if unit.replaces else laws[:1], laws):
+    for others, rank in product(combinations_with_replacement(range(5), 5 - unit.max_rows), (0, 1)):
+        found = [laws(tuple(sorted((*others, *person))))[rank] for person in people]
+        for one, other in product(found if unit.replaces else found[:1], found):
             ratio = np.log(one / other)
             worst = max(worst, float(ratio.max() - ratio.min()))
     assert 0.7 * selection.sharpness <= worst <= selection.sharpness * (1 + 1e-12)

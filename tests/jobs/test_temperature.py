@@ -13,7 +13,7 @@ from dpbayes import Adjacency, PrivacyUnit
 from dpbayes.jobs.temperature import CANDIDATES, FOUND, GRAINS, SURE, choose_temperature, record_losses, worth_it
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.models.naive_bayes import NaiveBayesModel
-from dpbayes.sklearn import PrivateCategoricalNB
+from dpbayes.sklearn import ONE_ROW, PrivateCategoricalNB
 from dpbayes.tables.coded import CodedTable
 
 
@@ -23,7 +23,7 @@ def model() -> NaiveBayesModel:
     y = rng.integers(2, size=300)
     X = np.column_stack([np.where(rng.random(300) < 0.95, y, 1 - y)] * 2)
     nb = PrivateCategoricalNB(
-        epsilon=30.0, categories=[[0, 1]] * 2, classes=[0, 1], tempered=False, random_state=0
+        epsilon=30.0, categories=[[0, 1]] * 2, classes=[0, 1], tempered=False, random_state=0, unit=ONE_ROW
     )  # fmt: skip
     return nb.fit(X, y).model_
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,22 @@ import pytest
 from pyarrow import parquet
 from tests.commands import dpbayes
 
-from dpbayes import ApproxDP, Curator, Ledger, Marginal, PrivacyUnit, Schema, Wide, WideDistribution, finish, open_table
+from dpbayes import (
+    ApproxDP,
+    Curator,
+    Ledger,
+    Marginal,
+    PrivacyUnit,
+    Schema,
+    Tables,
+    Wide,
+    WideDistribution,
+    finish,
+    open_table,
+)
+from dpbayes.domain.codec import digest
 from dpbayes.errors import BudgetExceeded, InvalidArgument, ReleaseError, TableError, TargetUnreachable, Unfinished
+from dpbayes.jobs.base import plan_from_record
 from dpbayes.ledger.kept import Slot
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.tables.coded import CodedTable
@@ -114,27 +129,92 @@ def test_a_trillion_cells_cost_what_was_asked_and_answers_are_free(table, schema
     assert not (tmp_path / "other").exists()
 
 
-def test_answers_that_came_out_of_a_draw_are_never_followed_by_another_draw(
-    table, schema, ledger, tmp_path, monkeypatch
-):
-    """The state is on disk before the release is: who stops in between must not get a second draw for one charge."""
+def interrupted(table, schema, ledger, state, owner, name, *, after=False):
+    """Open a wide distribution and stop at a step, before or after it is taken."""
+    real = getattr(owner, name)
 
-    def stop(*_):
+    def stop(*arguments, **named):
+        if after:
+            real(*arguments, **named)
         raise MemoryError
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Slot, "keep", stop)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, stop)
         with pytest.raises(MemoryError):
-            Curator(table, schema, ledger=ledger).release(
-                Wide(marginal=MARGINAL, state=str(tmp_path / "state.wide")), TARGET
-            )
-    first = WideDistribution.load(tmp_path / "state.wide")
-    answer = first.table(["a0"]).tolist()
-    finish(ledger, table=table)
-    again = WideDistribution.load(tmp_path / "state.wide")
-    assert again.key == first.key
-    assert again.table(["a0"]).tolist() == answer
+            Curator(table, schema, ledger=ledger).release(Wide(marginal=MARGINAL, state=str(state)), TARGET)
+
+
+STEPS = [
+    (Slot, "keep", False),
+    (Slot, "keep", True),
+    (Ledger, "confirm", False),
+    (Ledger, "confirm", True),
+    (Wide, "store", False),
+    (Wide, "store", True),
+    (Slot, "done", False),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "after"), STEPS)
+def test_no_second_draw_is_made_under_one_charge_wherever_the_first_was_interrupted(
+    owner, name, after, table, schema, ledger, tmp_path
+):
+    """The state is there only when the draw is kept; whoever asks it, moves it away and finishes, gets the same."""
+    state = tmp_path / "state.wide"
+    interrupted(table, schema, ledger, state, owner, name, after=after)
+    kept = bool(list((tmp_path / "wide.ledger.draws").glob("*.draw.json")))
+    assert kept or not state.exists()
+    keys = set()
+    for number in range(2):
+        if state.exists():
+            found = WideDistribution.load(state)
+            keys.add((found.key, tuple(found.table(["a0"]).tolist())))
+            state.rename(tmp_path / f"moved{number}.wide")
+        finish(ledger, table=table)
+    if state.exists():
+        found = WideDistribution.load(state)
+        keys.add((found.key, tuple(found.table(["a0"]).tolist())))
+    assert len(keys) == 1
     assert [charge.state for charge in ledger.account("wide").charges.values()] == ["drawn"]
+    assert not list((tmp_path / "wide.ledger.draws").glob("*.private"))
+    last = state if state.exists() else tmp_path / "moved1.wide" if (tmp_path / "moved1.wide").exists() else None
+    answer = WideDistribution.load(last or tmp_path / "moved0.wide").answer(["a0"])
+    assert answer.verify(ledger=ledger).ok, answer.verify(ledger=ledger)
+
+
+def test_a_state_that_0_2_0_left_before_its_draw_was_kept_is_the_draw(table, schema, ledger, tmp_path):
+    """Answers may have come out of it."""
+    state = tmp_path / "state.wide"
+    interrupted(table, schema, ledger, state, Slot, "keep")
+    with ledger.kept.unfinished() as (slot,):
+        plan = replace(plan_from_record(slot.draft["plan"]), lock=digest(slot.key))
+    left = WideDistribution(plan=plan, counts=open_table(table).occupied(schema, MARGINAL), key=b"k" * 32)
+    left.save(state)
+    finish(ledger, table=table)
+    assert WideDistribution.load(state).key == b"k" * 32
+    assert WideDistribution.load(state).answer(["a0"]).verify(ledger=ledger).ok
+
+
+def test_answers_by_another_key_do_not_pass_for_those_of_the_charge(table, schema, ledger, tmp_path):
+    """What the ledger notes fixes the key; neither a new key nor an answer that says nothing of it is verified."""
+    wide = opened(Curator(table, schema, ledger=ledger), tmp_path)
+    assert wide.answer(["a0"]).verify(ledger=ledger).ok
+    other = replace(wide, key=b"k" * 32)
+    said = wide.opened | {"key": other.commitment.values[0]}
+    for each in (replace(other, opened=said), replace(other, opened={}), replace(wide, opened={})):
+        (failed,) = [check for check in each.answer(["a0"]).verify(ledger=ledger).checks if not check.passed]
+        assert failed.name == "ledger"
+        assert "something else was drawn" in failed.detail
+
+
+def test_no_release_escapes_its_note_by_calling_itself_wide(table, schema, ledger):
+    made = Curator(table, schema, ledger=ledger).release(Tables("a0"), ApproxDP(epsilon=0.1, delta=1e-6))
+    assert made.verify(ledger=ledger).ok
+    moved = replace(made.tables[0], values=made.tables[0].values + 1.0, products={})
+    for opened_ in (None, {"key": "0" * 64}):
+        job = {**made.job, "kind": "wide"} | ({} if opened_ is None else {"opened": opened_})
+        forged = replace(made, job=job, tables=(moved,), seal="")
+        assert not {check.name: check.passed for check in forged.verify(ledger=ledger).checks}["ledger"]
 
 
 def test_a_state_of_another_charge_is_left_alone(table, schema, ledger, tmp_path, monkeypatch):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import tempfile
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,8 @@ from dpbayes import (
     PureDP,
     Stated,
 )
-from dpbayes.errors import BudgetExceeded, InvalidArgument, LedgerError, UnitMismatch
+from dpbayes.errors import BudgetExceeded, InvalidArgument, LedgerError, ReleaseError, UnitMismatch
+from dpbayes.ledger.entry import Entry
 from dpbayes.ledger.export import read
 from dpbayes.ledger.ledger import Ledger, Receipt
 from dpbayes.privacy.calibrate import Family, calibrate
@@ -231,11 +234,20 @@ def test_only_the_holder_of_a_receipt_can_void_its_charge(ledger: Ledger) -> Non
 def test_a_charge_is_settled_once(first: str, ledger: Ledger) -> None:
     ledger.open("census", PureDP(epsilon=1.0), UNIT)
     receipt = ledger.charge("census", Cost.of(Laplace(scale=2.0, unit=UNIT)))
-    ledger.confirm(receipt) if first == "confirm" else ledger.void(receipt, about="not reached")
-    with pytest.raises(LedgerError, match="already"):
-        ledger.confirm(receipt)
+    ledger.confirm(receipt, digest="d") if first == "confirm" else ledger.void(receipt, about="not reached")
+    with pytest.raises(ReleaseError, match="must not be published"):
+        ledger.confirm(receipt, digest="another draw")
     with pytest.raises(LedgerError, match="already"):
         ledger.void(receipt, about="I want it back")
+
+
+def test_to_note_the_same_draw_again_changes_nothing(ledger: Ledger) -> None:
+    ledger.open("census", PureDP(epsilon=1.0), UNIT)
+    receipt = ledger.charge("census", Cost.of(Laplace(scale=2.0, unit=UNIT)))
+    ledger.confirm(receipt, digest="d")
+    before = ledger.export("census")
+    ledger.confirm(receipt, digest="d")
+    assert ledger.export("census") == before
 
 
 def test_a_changed_fingerprint_is_noticed_and_never_stored_as_it_is_or_exported(path: Path) -> None:
@@ -317,3 +329,30 @@ Machine.TestCase.settings = settings(
     max_examples=12, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
 )
 test_any_history_adds_up = Machine.TestCase
+
+
+def test_a_charge_reads_the_chain_once_and_checks_it_every_time(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before is compared with what is stored, and only what is new is replayed."""
+    cost = Cost.of(Laplace(scale=100.0, unit=UNIT))
+    ledger.open("census", PureDP(epsilon=1.0), UNIT)
+    for _ in range(10):
+        ledger.charge("census", cost)
+    read: list[str] = []
+    real = Entry.read
+    monkeypatch.setattr(Entry, "read", lambda text, **place: (read.append(text), real(text, **place))[1])
+    again = Ledger(path)
+    again.priced("census", PureDP(epsilon=0.1))
+    again.check("census", cost)
+    receipt = again.charge("census", cost)
+    Ledger(path).charge("census", cost)
+    del read[11:]  # by somebody else
+    again.confirm(receipt, digest="d")
+    again.charge("census", cost)
+    assert len(read) == len(set(read)) == 11 + 2 + 1
+    assert again.account("census") == Ledger(path).account("census")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE dpbayes_entries SET text = replace(text, '100.0', '900.0') WHERE serial = 2")
+    with pytest.raises(LedgerError, match="entry 2 of"):
+        again.charge("census", cost)

@@ -68,6 +68,22 @@ def test_a_missing_ledger_is_not_created_by_reading_or_charging(ledger: Ledger, 
     assert not path.exists()
 
 
+def test_every_commit_waits_for_the_disk(ledger: Ledger, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked of the very connection that commits: ``synchronous`` EXTRA, and a journal that a power cut leaves whole."""
+    settings, commit = [], connection.Connection.commit
+
+    def and_ask(self: connection.Connection) -> None:
+        settings.append(tuple(self.scalar(f"PRAGMA {name}") for name in ("synchronous", "fullfsync", "journal_mode")))
+        commit(self)
+
+    monkeypatch.setattr(connection.Connection, "commit", and_ask)
+    ledger.open("census", PureDP(epsilon=1.0), unit)
+    receipt = ledger.charge("census", Cost.of(Laplace(scale=10.0, unit=unit)))
+    ledger.confirm(receipt, digest="d")
+    ledger.remember_fingerprint("census", "f")
+    assert settings == [(3, 1, "delete")] * 4
+
+
 @pytest.mark.parametrize("content", [b"", b"date,amount\n1,2\n", b"\0" * 5000])
 def test_a_file_that_is_no_ledger_is_refused(content: bytes, ledger: Ledger, path: Path) -> None:
     path.write_bytes(content)

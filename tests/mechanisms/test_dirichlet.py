@@ -381,3 +381,12 @@ def test_an_attack_on_the_worst_pair_stays_below_the_claim_and_comes_near_it(
     claim = mechanism.epsilon(delta)
     assert audited < claim
     assert audited > 0.75 * claim
+
+
+@pytest.mark.parametrize("concentration", [0.3, 1.0, 3.0, 4e5])
+def test_all_that_is_drawn_lies_on_the_public_grid(concentration: float) -> None:
+    made = Dirichlet(weight=1.0, concentration=concentration, unit=PrivacyUnit(adjacency="replace-one"))
+    z = made.gammas(np.array([0, 1, 7, 5_000] * 50), np.random.default_rng(1))
+    assert (z / made.grid == np.rint(z / made.grid)).all()
+    raw = made._raw(np.array([0, 1, 7, 5_000] * 50), np.random.default_rng(1))
+    assert (raw / made.grid != np.rint(raw / made.grid)).any()

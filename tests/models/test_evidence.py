@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from dpbayes import ZCDP, Attribute, Curator, Fit, NaiveBayes, PrivacyUnit, PureDP, Schema
+from dpbayes.inference.measurement import GaussianNoise, Measurement
+from dpbayes.inference.posterior import Posterior
 from dpbayes.models.base import Published
 from dpbayes.models.evidence import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
+
+from .examples import fitted as weather_fitted
 
 NAMES = tuple(f"x{number}" for number in range(6))
 SCHEMA = Schema(
@@ -133,3 +137,26 @@ def test_draws_as_in_the_papers_are_left_as_they_are() -> None:
 def test_pure_budgets_work_too() -> None:
     release = Curator(rows(0.0, 1), SCHEMA, seed=1).release(NaiveBayes(target="y"), PureDP(epsilon=1))
     assert 0.0 < release.build().temperature <= 1.0
+
+
+def test_more_budget_never_means_less_trust() -> None:
+    """Empty and rare levels included: what noise leaves to their logarithm vanishes with it."""
+    asked = NaiveBayes(target="rain")
+    powers = [
+        weather_fitted(asked, PureDP(epsilon=epsilon), rows=1000, tempered=False).build().temperature
+        for epsilon in (3, 30, 100, 1e3)
+    ]
+    assert powers == sorted(powers)
+    assert powers[0] > 0.9
+    assert powers[-1] == pytest.approx(1, abs=1e-6)
+
+
+def test_what_noise_leaves_to_a_logarithm_is_that_of_a_log_normal_level() -> None:
+    """Var ln ℓ = ln(1 + Var ℓ/(E ℓ)²) if ℓ is log-normal, against draws of one."""
+    table = Measurement(axes=("a",), values=np.array([400.0, 90.0, 10.0]), noise=GaussianNoise(sigma=4.0))
+    posterior = Posterior([table], {"a": 3}, records=500)
+    _, variance, level = posterior.settled.cells[("a",)].moments(posterior.settled.laws[("a",)])
+    spread = posterior.doubt(("a",))
+    drawn = np.exp(np.random.default_rng(0).normal(size=(400_000, 1)) * np.sqrt(spread) - spread / 2) * level
+    assert drawn.mean(axis=0) == pytest.approx(level, rel=0.01)
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.03)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -8,14 +10,14 @@ import pytest
 from pyarrow import csv, parquet
 from scipy import stats
 
-from dpbayes import ApproxDP, Attribute, Curator, Release, Schema
+from dpbayes import ApproxDP, Attribute, Curator, Fit, PrivacyUnit, PureDP, Release, Schema
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.models.sampling import pick
-from dpbayes.models.synthetic import synthetic_table, write_table
+from dpbayes.models.synthetic import columns_of, synthetic_table, write_table
 
 from .examples import REPLACE, fitted, weather
 
@@ -116,6 +118,24 @@ def test_types_follow_the_schema(tmp_path):
         write_table(table, tmp_path / "t.xls")
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_records_are_written_whole_under_a_name_of_their_own(name: str, tmp_path, monkeypatch):
+    """Nothing that lies beside the file is touched, and the records are on disk before they have their name."""
+    table, events = synthetic_table(model_of("histogram"), 10), []
+    other = tmp_path / f"{name}.partial"
+    other.write_text("somebody else's")
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (sync(handle), events.append(os.fstat(handle).st_ino)))
+    monkeypatch.setattr(
+        Path, "replace", lambda self, to: (events.append(("named", self.stat().st_ino)), replace(self, to))
+    )
+    write_table(table, tmp_path / name)
+    assert other.read_text() == "somebody else's"
+    written = (tmp_path / name).stat().st_ino
+    assert events == [written, ("named", written), tmp_path.stat().st_ino]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name, f"{name}.partial"]
+
+
 def test_no_rows_are_refused():
     with pytest.raises(InvalidArgument, match="rows"):
         synthetic_table(model_of("histogram"), 0)
@@ -124,7 +144,7 @@ def test_no_rows_are_refused():
 def test_fidelity_stays_near_the_noise_of_the_release():
     model = model_of("naive-bayes", ApproxDP(epsilon=1.0, delta=1e-6))
     table = synthetic_table(model, 50_000, rng=np.random.default_rng(0))
-    columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+    columns = columns_of(table)
     report = fidelity(model.published, columns, model=model)
     assert set(report["one-way"]) == {"rain", "street", "umbrella", "day"}
     assert "rain,street" in report["two-way"]
@@ -133,6 +153,26 @@ def test_fidelity_stays_near_the_noise_of_the_release():
     assert max(report["model"].values()) < 0.02
     shuffled = {**columns, "street": np.where(columns["street"] == "wet", "dry", "wet")}
     assert fidelity(model.published, shuffled)["one-way"]["street"]["distance"] > 0.2
+
+
+def test_fidelity_reads_missing_values_back_as_missing():
+    """Texts and numbers, with a tenth of each missing; numbers outside all bins are written as missing too."""
+    schema = Schema(
+        id="pay",
+        unit=PrivacyUnit(adjacency="replace-one"),
+        attributes=(
+            Attribute(name="job", categories=("a", "b"), missing="category"),
+            Attribute(name="pay", edges=(0, 10, 20), missing="category"),
+        ),
+    )
+    rows = {"job": ["a", "b", "a", "b", None] * 200, "pay": [5, 15, None, 99, 15] * 200}
+    model = (
+        Curator(rows, schema, seed=0)
+        .release(Fit(model=Histogram(attributes=("job", "pay"))), PureDP(epsilon=50))
+        .build()
+    )
+    found = fidelity(model.published, columns_of(synthetic_table(model, 1000, rng=np.random.default_rng(0))))
+    assert max(entry["distance"] for kind in ("one-way", "two-way") for entry in found[kind].values()) < 0.01
 
 
 @pytest.mark.parametrize("rows", [3, 5000])

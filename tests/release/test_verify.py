@@ -310,3 +310,28 @@ def test_a_voided_charge_fails_the_ledger(ledger: Ledger) -> None:
 def test_a_ledger_that_is_not_there_is_a_failed_check_not_a_crash(tmp_path: Path, ledger: Ledger) -> None:
     release = charged(a_release("joint"), ledger)
     assert failures(verify(release, ledger=Ledger(tmp_path / "none.ledger"))) == {"ledger"}
+
+
+def failed(found: Verification) -> set[str]:
+    return {check.name for check in found.checks if not check.passed}
+
+
+def test_a_file_that_was_put_beside_a_release_is_seen(tmp_path: Path) -> None:
+    folder = tmp_path / "published"
+    a_release("joint").save(folder)
+    read = Release.load(folder)
+    assert verify(read, folder=folder).ok
+    (folder / "2-more.csv").write_text("sex,released\nF,1\n")
+    assert failed(verify(read, folder=folder)) == {"files"}
+
+
+def test_an_end_of_an_interval_near_zero_cannot_be_moved() -> None:
+    release = a_release("joint")
+    table = release.tables[0]
+    product = table.products["counts"]
+    assert product.lower is not None
+    least = int(np.argmin(np.abs(product.lower)))
+    lower = product.lower.copy()
+    lower[least] += 1e-7 * lower.max()  # 0.001 of 10,000
+    moved = replace(table, products={**table.products, "counts": replace(product, lower=lower)})
+    assert failed(verify(replace(release, tables=(moved,), seal=""))) >= {"products"}

@@ -7,6 +7,7 @@ import errno
 import itertools
 import os
 import resource
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +37,33 @@ def test_a_folder_holds_json_report_and_one_file_of_numbers_a_table(kind: str, t
     assert replace(read, files={}, seal="").record() == release.record()
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8") == report_html(release)
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+def test_the_folder_is_on_disk_with_all_its_files_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[int, tuple[str, ...]]] = []
+    sync, rename = os.fsync, Path.rename
+
+    def syncing(handle: int) -> None:
+        sync(handle)
+        synced.append((os.fstat(handle).st_ino, tuple(sorted(os.listdir(handle))) if _is_folder(handle) else ()))
+
+    def renaming(self: Path, target: Path) -> Path:
+        there = dict(synced)
+        assert there[self.stat().st_ino] == tuple(sorted(path.name for path in self.iterdir()))
+        assert {path.stat().st_ino for path in self.iterdir()} <= there.keys()
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(Path, "rename", renaming)
+    save(a_release("gammas"), tmp_path / "new" / "out")
+    assert synced[-1][0] == (tmp_path / "new").stat().st_ino
+    assert tmp_path.stat().st_ino in dict(synced)  # which holds the name of the new folder
+
+
+def _is_folder(handle: int) -> bool:
+    return stat.S_ISDIR(os.fstat(handle).st_mode)
 
 
 def test_the_numbers_are_tidy_and_in_the_order_of_the_table(tmp_path: Path) -> None:

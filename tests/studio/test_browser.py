@@ -11,6 +11,7 @@ from tests.studio.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, chromium, run
 from tests.studio.house import survey
 
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.privacy.guarantee import rounded_down
 from dpbayes.release.format import Release
 
 pytestmark = [
@@ -217,3 +218,61 @@ def test_two_hundred_columns_stay_usable(tmp_path):
         window.until(lambda: "Open the release" in window.text())
         window.quiet()
     assert len(Ledger(tmp_path / "wide.ledger").account("wide").charges) == 1
+
+
+def test_what_is_typed_is_what_is_released_and_enter_presses_the_button_beside_it(tmp_path):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    with running(survey(tmp_path)) as address, chromium(DESKTOP) as driver:
+        window = Window(driver, address)
+
+        def box(name: str, text: str, *then: str) -> None:
+            found = driver.find_element(By.ID, name)
+            found.clear()
+            found.send_keys(text, *then)
+
+        def forecast() -> str:
+            return str(window.js("return document.querySelector('#forecast').innerText"))
+
+        enter(window)
+        window.press("Plan a release")
+        window.press("Save and declare")
+        window.press("Save and choose")
+        window.leave(lambda: box("limit-epsilon", "1,5", Keys.ENTER))
+        assert "Write 1.5." in window.text()
+        assert not (tmp_path / "example-survey.ledger").exists()
+        window.leave(lambda: box("limit-epsilon", "1.5", Keys.ENTER))
+        assert "of ε = 1.5" in window.text()
+        window.js("document.querySelector(\"input[value='2-2']\").click()")
+        window.until(lambda: "region" in forecast())
+        box("epsilon", "0.7")
+        asked = tmp_path / "example-survey.request.toml"
+        window.until(lambda: "epsilon = 0.7" in asked.read_text() and "fits the budget" in forecast())
+        box("epsilon", "0,7")
+        window.until(lambda: "Write 0.7." in forecast())
+        assert "fits the budget" not in forecast()
+        window.leave(lambda: driver.find_element(By.LINK_TEXT, "Declare").click())
+        window.leave(lambda: driver.find_element(By.LINK_TEXT, "Ask").click())
+        assert window.js("return document.querySelector(\"input[value='2-2']\").checked")
+        assert window.js("return document.querySelector('#epsilon').value") == "0.7"
+        window.leave(lambda: box("within", "40", Keys.ENTER))
+        assert float(str(window.js("return document.querySelector('#epsilon').value"))) < 0.7
+        window.leave(lambda: box("epsilon", "0.5", Keys.ENTER))
+        assert window.js("return document.querySelector('#epsilon').value") == "0.5"
+        driver.get(window.home + "/d/example-survey/review")
+        before = str(window.js("return document.querySelector('#strip').innerText"))
+        assert "ε = 1.5 still fits" in before
+        box("title", "Regions", Keys.ENTER)  # the browser asks for the name of the data set first
+        assert "Review" in driver.title
+        box("author", "A. Nyman")
+        box("purpose", "To plan the tables")
+        box("confirm", "example-survey", Keys.ENTER)
+        window.until(lambda: "Open the release" in window.text())
+        after = str(window.js("return document.querySelector('#strip').innerText"))
+        assert after != before
+        assert "Content Security" not in str(driver.get_log("browser"))
+    left = Ledger(tmp_path / "example-survey.ledger").account("example-survey").left()
+    assert f"ε = {rounded_down(left, 3)} still fits" in after
+    about = Release.load(tmp_path / "published" / "example-survey-1").about
+    assert (about["title"], about["author"], about["purpose"]) == ("Regions", "A. Nyman", "To plan the tables")

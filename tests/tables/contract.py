@@ -160,6 +160,13 @@ class EngineContract(ABC):
         (counts,) = self.open(table, tmp_path).count(schema_of(sex), [Marginal("sex")])
         assert counts.array.tolist() == [0, 0, 0]
 
+    def test_a_table_of_one_column_counts_rows_with_nothing_in_them(self, tmp_path):
+        sex = Attribute(name="sex", categories=("F", "M"), missing="category")
+        (counts,) = self.open(of_texts({"sex": ["F", None, "M", None, None]}), tmp_path).count(
+            schema_of(sex), [Marginal("sex")]
+        )
+        assert counts.array.tolist() == [1, 1, 3, 0]
+
     def test_every_table_sums_to_the_number_of_rows(self, tmp_path):
         table = of_texts({"a": ["x", None, "?", ""] * 25, "b": ["1", "2", "?", None] * 25})
         for unknown in ("other", "drop"):

@@ -117,7 +117,6 @@ def test_counts_beyond_four_bytes_are_exact(session):
 BAD = {
     "nowhere.parquet": (None, "no file"),
     "truncated.parquet": (b"PAR1" + SECRET.encode() * 100, "cannot be read"),
-    "ragged.csv": (f"sex,age\n{SECRET},1,2,3\n".encode(), "damaged"),
 }
 
 

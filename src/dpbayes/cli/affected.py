@@ -26,7 +26,7 @@ def affected_command(
 
     Exit code 1 if anything is affected or needs a check. Nothing is changed.
 
-    Example: dpbayes affected census.ledger published/
+    Example: dpbayes affected survey.ledger published/
     """
     from dpbayes.advisories import search
     from dpbayes.advisories.known import ADVISORIES

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dpbayes.cli.output import print_json, print_table
+from dpbayes.domain.display import plural
 from dpbayes.ledger.history import timeline
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import ApproxDP, rounded_down, rounded_up
@@ -53,11 +54,14 @@ def _number(account: Account) -> str:
     return "ρ" if hasattr(account.budget, "rho") else "ε"
 
 
-def charges(account: Account) -> list[dict[str, Any]]:
-    """Every charge with its own price and the running total, by the rule of the ledger."""
-    costs, running = account.costs, []
+def charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
+    """Every charge from an entry on, with its own price and the running total, by the rule of the ledger."""
+    costs = account.costs
+    running = [cost for serial, cost in costs.items() if serial < first]
     listed = []
     for serial, charge in account.charges.items():
+        if serial < first:
+            continue
         line: dict[str, Any] = {key: charge.entry.body[key] for key in ("serial", "time", "about", "releases")}
         own = total = None
         if serial in costs:
@@ -111,9 +115,10 @@ def print_balances(accounts: list[Account], as_json: bool) -> None:
         )
 
 
-def print_charges(account: Account) -> None:
+def print_charges(account: Account, first: int = 0) -> None:
     """What happened to the data set, entry by entry: limits, schemas, releases, and which replaced which."""
-    priced = {line["serial"]: line for line in charges(account)}
+    priced = {line["serial"]: line for line in charges(account, first)}
+    earlier = [f"{plural(first, 'earlier entry')} not shown: --all or --since ENTRY shows them."] if first else []
     print_table(
         f"Timeline of {account.dataset}",
         ("entry", "when", "what", "id", "own", "total", "state"),
@@ -127,8 +132,10 @@ def print_charges(account: Account) -> None:
                 event.state or "-",
             )
             for event in timeline(account)
+            if event.serial >= first
         ],
         notes=(
+            *earlier,
             f"Own: what the charge costs on its own, as {_number(account)}. Total: what is spent with it.",
             "A charge counts unless it is void: without a note it may have been drawn.",
         ),

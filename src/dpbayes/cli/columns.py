@@ -44,6 +44,6 @@ def read_columns(path: str, names: Sequence[str]) -> dict[str, np.ndarray]:
             table = parquet.read_table(path, columns=list(names))
     except OSError:
         raise TableError(f"Table: {path!r} cannot be read. Check that it exists and is complete.") from None
-    except pa.ArrowException:
+    except (pa.ArrowException, UnicodeError):
         raise TableError(f"Table: {path!r} is damaged, or not in the format that its name says.") from None
     return {name: table.column(name).to_numpy(zero_copy_only=False) for name in names}

@@ -171,7 +171,7 @@ def cost_of_file(path: Path) -> Cost:
         entries = json.loads(text)
     except OSError as problem:
         raise InvalidArgument(f"cost: cannot read {path}: {problem.strerror}.") from problem
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise InvalidArgument(f"cost: {path} is not JSON.") from problem
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidArgument(f"cost: expected {path} to hold a non-empty JSON list of mechanism records.")

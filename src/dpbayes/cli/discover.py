@@ -42,8 +42,8 @@ def categories(
 ) -> None:
     """Find the values of a column that many rows have, by noisy counts above a threshold.
 
-    Example: dpbayes discover categories people.csv --column region --schema people.toml --epsilon 0.2 --delta 1e-8
-    --ledger people.ledger
+    Example: dpbayes discover categories survey.csv --column region --schema survey.toml --epsilon 0.2 --delta 1e-8
+    --ledger survey.ledger --out found
     """
     _buy(curator, Categories(column=column), target, out, dry_run=dry_run, as_json=as_json)
 
@@ -68,8 +68,8 @@ def edges(
 
     A CSV file does not say which columns are numbers, and edges of dates or texts would be invented: --numeric says it.
 
-    Example: dpbayes discover edges people.csv --column age --bins 5 --low 0 --high 120 --schema people.toml
-    --epsilon 0.2 --ledger people.ledger
+    Example: dpbayes discover edges survey.csv --column age --bins 5 --low 0 --high 120 --numeric --schema survey.toml
+    --epsilon 0.2 --ledger survey.ledger
     """
     cut = Quantiles(lower=low, upper=high, bins=bins)
     job = Edges(column=column, quantiles=cut, numeric=True if numeric else None)

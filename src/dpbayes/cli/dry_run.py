@@ -13,6 +13,7 @@ from dpbayes.errors import DpbayesError
 from dpbayes.jobs.answers import remarks, sentences, warnings
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.preview import preview
+from dpbayes.privacy.risk import Risk
 from dpbayes.report.folder import check_folder
 
 REFUSED = 1
@@ -75,6 +76,8 @@ def _print(plan: Plan, ledger: bool, out: Path | None, already: list[str], found
         tell_people(remark)
     least = " It is the least that gives the wanted accuracies." if getattr(plan.job, "want", ()) else ""
     tell_people(f"Cost: {plan.target}.{least} Why: {plan.choice}.")
+    for sentence in Risk.of(plan.cost, blind=()).sentences(taking_part=not plan.schema.unit.replaces):
+        tell_people(sentence)
     read = priced["columns"] or [getattr(plan.job, "column", "none")]
     tell_people(f"Columns that a release would read: {', '.join(read)}.")
     if not found:

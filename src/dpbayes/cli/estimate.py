@@ -50,7 +50,7 @@ def estimate_command(
 
     All tables agree and sharpen each other. Without --table and --ask, every published table is estimated.
 
-    Example: dpbayes estimate first second --table 'income|sex' --ask "share(income='high')"
+    Example: dpbayes estimate published --table 'income|sex' --ask "share(sex='female')"
     """
     found = [Release.load(path) for given in releases for path in _found(given)]
     missing = 0
@@ -69,7 +69,8 @@ def estimate_command(
         _print(each, "population" if target == "population" else "records", level)
     if answers:
         rows = [(each.question, each.estimate, each.lower, each.upper) for each in answers]
-        print_table("Answers", ("question", "estimate", "from", "to"), rows)
+        notes = dict.fromkeys(note for each in answers for note in each.notes)
+        print_table("Answers", ("question", "estimate", "from", "to"), rows, notes=notes)
     if missing:
         tell_people(
             f"{plural(missing, 'release')} that the ledger was charged for would sharpen this, but is not here."
@@ -128,7 +129,7 @@ def _table(posterior: Posterior, asked: str, level: float) -> dict[str, Any]:
                    for part, ends in parts.items()}  # fmt: skip
         swallowed = bool(found.swallowed.ravel()[place])
         cells.append({"levels": dict(zip(marginal.names, levels, strict=True)), **numbers, "swallowed": swallowed})
-    return {"table": str(marginal), "cells": cells}
+    return {"table": str(marginal), "cells": cells, "note": found.population.note}
 
 
 def _print(table: dict[str, Any], shown: str, level: float) -> None:
@@ -148,5 +149,8 @@ def _print(table: dict[str, Any], shown: str, level: float) -> None:
         table["table"],
         (table["table"], "count", interval, f"share of {of}", interval, ""),
         rows,
-        notes=[f"… and {hidden:,} more cells; --json has them all."] if hidden else [],
+        notes=[
+            *([f"… and {hidden:,} more cells; --json has them all."] if hidden else []),
+            *([table["note"]] if shown == "population" and table["note"] else []),
+        ],
     )

@@ -1,15 +1,20 @@
-"""``dpbayes finish``: complete releases that were paid for and interrupted."""
+"""``dpbayes finish``: complete releases that were paid for and interrupted, and say what is left."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, show_release, tell, working
-from dpbayes.curator import finish
+from dpbayes.cli.output import print_json, print_table, show_release, tell, working
+from dpbayes.recovery import IN_ORDER, Item, State, recover, unfinished
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger
 
 
 def register(app: typer.Typer) -> None:
@@ -26,17 +31,47 @@ def finish_command(
     forgo: Annotated[
         bool, typer.Option("--forgo", help="Give up what never read a row, and take its charge back.")
     ] = False,
+    only: Annotated[
+        str | None, typer.Option(help="Only the release of this name, as the list of this command has it.")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Complete every release of a ledger that was interrupted after its charge. Nothing is charged again.
+    """Complete every release of a ledger that was interrupted after its charge, and list what is left.
 
-    Example: dpbayes finish people.ledger
+    Nothing is charged again.
+
+    Example: dpbayes finish survey.ledger
     """
+    from dpbayes.ledger.ledger import Ledger
+
+    book = Ledger(ledger)
     with working(quiet=as_json):
-        finished = finish(ledger, table=table, out=out, forgo=forgo)
+        found = recover(book, table=table, out=out, forgo=forgo, only=only)
     if as_json:
-        print_json([release.record() for release in finished])
-        return
-    for release in finished:
-        show_release(release, None)
-    tell(f"{len(finished)} finished." if finished else "Nothing was left unfinished.")
+        made = [item.release.record() for item in found if item.release is not None]
+        print_json({"releases": made, "items": [item.record() for item in found]})
+    else:
+        _show(book, found)
+    if any(item.left for item in found):
+        raise unfinished(found)
+
+
+def _show(book: Ledger, found: list[Item]) -> None:
+    """The releases that were finished, with today's balance; then everything that is not in order, and how much is."""
+    for item in found:
+        if item.release is not None:
+            account = book.account(item.dataset)
+            show_release(replace(item.release, spending=account.spending(account.head.serial)), None)
+    notable = [item for item in found if item.state not in IN_ORDER]
+    if notable:
+        rows = [(each.name, each.dataset, each.entry, each.about, each.state, each.says) for each in notable]
+        print_table(
+            "What was not in order",
+            ("name", "data set", "entry", "what", "state", "why"),
+            [["-" if cell in ("", None) else cell for cell in row] for row in rows],
+        )
+    states = Counter(item.state for item in found)
+    listed = ", ".join(f"{states[state]} {state}" for state in get_args(State) if states[state])
+    tell(f"{listed}." if listed else "There are no charges yet.")
+    if not any(item.left for item in found):
+        tell("Nothing is left unfinished.")

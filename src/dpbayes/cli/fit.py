@@ -61,8 +61,8 @@ def naive_bayes(
 ) -> None:
     """Fit a private naive Bayes classifier.
 
-    Example: dpbayes fit naive-bayes people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6
-    --ledger people.ledger --out model
+    Example: dpbayes fit naive-bayes survey.csv --schema survey.toml --target income --epsilon 1 --delta 1e-6
+    --ledger survey.ledger --out model
     """
     job = Fit(
         model=NaiveBayes(target=class_, features=tuple(feature or ()), estimate=estimate),
@@ -93,8 +93,8 @@ def bayes_net(
 ) -> None:
     """Fit a private Bayesian network: the tables of a given graph, or all pairs, from which a tree is learned.
 
-    Example: dpbayes fit bayes-net people.csv --schema people.toml --graph edges.json --epsilon 1 --delta 1e-6
-    --ledger people.ledger --out network
+    Example: dpbayes fit bayes-net survey.csv --schema survey.toml --epsilon 1 --delta 1e-6
+    --ledger survey.ledger --out network
     """
     job = Fit(
         model=BayesNet(estimate=estimate) if graph is None else BayesNet.of(_text(graph), estimate=estimate),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +33,9 @@ Slack = Annotated[
 Reason = Annotated[str, typer.Option(help="Who decided, and why; public.")]
 AnyDataset = Annotated[str | None, typer.Option(help="Only this data set; all of them otherwise.")]
 
+PAGE = 50
+"""Entries that are shown unless more are asked for."""
+
 group = typer.Typer(no_args_is_help=True, help="Budgets, what was spent, and the proof of it.")
 
 
@@ -57,6 +61,9 @@ def init(
     rule: RuleOption = "gaussian",
     slack: Slack = None,
     about: Annotated[str, typer.Option(help="A remark for the record; public.")] = "",
+    witness: Annotated[
+        str, typer.Option(help="A second file or address that sees every charge: an older ledger is refused.")
+    ] = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Give a data set a budget, in a new ledger or an existing one.
@@ -75,7 +82,7 @@ def init(
         name, unit, digest = declared.id, declared.unit, declared.digest
     elif dataset is not None and adjacency is not None:
         name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
-    opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about)
+    opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about, witness=witness)
     for caution in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
         tell(f"Caution: {caution}", err=True)
     print_balances([opened.account(name)], as_json)
@@ -93,7 +100,7 @@ def budget(
 ) -> None:
     """Change the limit of a data set: the data owner's decision, kept in the ledger. The rule stays.
 
-    Example: dpbayes ledger budget census.ledger --dataset census --epsilon 2 --delta 1e-6 --about "board, 3 May"
+    Example: dpbayes ledger budget survey.ledger --dataset example-survey --epsilon 3 --delta 1e-6 --about "board"
     """
     from dpbayes.ledger.ledger import Ledger
 
@@ -116,7 +123,7 @@ def convert(
 ) -> None:
     """Carry on a data set of dpbayes 0.1: the same limit, kept by a rule that adaptive analysts cannot break.
 
-    Example: dpbayes ledger convert census.ledger --dataset census --reason "upgrade, board of 3 May"
+    Example: dpbayes ledger convert survey.ledger --dataset example-survey --reason "upgrade, board of 3 May"
     """
     from dpbayes.ledger.ledger import Ledger
 
@@ -164,7 +171,7 @@ def charge(
 ) -> None:
     """Charge a series: a list of releases that is fixed now and drawn later, at the price of its composition.
 
-    Example: dpbayes ledger charge census.ledger --dataset census --from series.json --about "monthly tables of 2026"
+    Example: dpbayes ledger charge survey.ledger --dataset example-survey --from series.json --about "monthly tables"
     """
     from dpbayes.cli.cost import cost_of_file
     from dpbayes.ledger.ledger import Ledger
@@ -191,18 +198,43 @@ def changed(
 
 
 @group.command()
-def show(ledger: Where, dataset: AnyDataset = None, as_json: options.AsJson = False) -> None:
-    """Print budgets, what is spent and left, and every charge.
+def show(
+    ledger: Where,
+    dataset: AnyDataset = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every entry, instead of the last 50.")] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Entries from this one on, by number, or from this day on: 2026-11-01.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print budgets, what is spent and left, and the last charges.
 
-    Example: dpbayes ledger show census.ledger
+    Example: dpbayes ledger show survey.ledger --since 2026-11-01
     """
     accounts = _accounts(ledger, dataset)
+    first = {account.dataset: _first(account, everything, since) for account in accounts}
     if as_json:
-        print_json([balance(account) | {"charges": charges(account)} for account in accounts])
+        listed = [(account, charges(account, first[account.dataset])) for account in accounts]
+        print_json([balance(account) | {"charges": shown} for account, shown in listed])
         return
     print_balances(accounts, as_json)
     for account in accounts:
-        print_charges(account)
+        print_charges(account, first[account.dataset])
+
+
+def _first(account: Account, everything: bool, since: str | None) -> int:
+    """The first entry to show."""
+    if since is None:
+        return 0 if everything else max(0, len(account.entries) - PAGE)
+    if since.isdecimal():
+        return int(since)
+    try:
+        day = date.fromisoformat(since).isoformat()
+    except ValueError:
+        raise InvalidArgument(
+            f"ledger: expected --since as an entry or a day such as 2026-11-01, got {since!r}."
+        ) from None
+    return next((entry.serial for entry in account.entries if str(entry.body["time"]) >= day), len(account.entries))
 
 
 @group.command()
@@ -215,7 +247,7 @@ def verify(
 ) -> None:
     """Recompute every hash, certificate and the total, and name the first broken entry.
 
-    Example: dpbayes ledger verify census.ledger
+    Example: dpbayes ledger verify survey.ledger
     """
     from dpbayes.mechanisms.base import confirm
 
@@ -240,7 +272,7 @@ def export(
 ) -> None:
     """Write all entries as lines of JSON: mechanisms, times, remarks and hashes, nothing private.
 
-    Example: dpbayes ledger export census.ledger --out census.jsonl
+    Example: dpbayes ledger export survey.ledger --out survey.jsonl
     """
     from dpbayes.ledger.export import lines
 

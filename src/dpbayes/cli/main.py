@@ -8,10 +8,13 @@ import signal
 import sys
 import warnings
 from importlib import import_module
+from itertools import pairwise
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
+from dpbayes import _checks
 from dpbayes.errors import DpbayesError
 
 COMMANDS = (
@@ -67,9 +70,27 @@ def root(
     """Publish what a sensitive table of categories says, without exposing anyone in it."""
 
 
+class _Root(TyperGroup):
+    """The commands; a number that cannot be read is told in the words of every other face."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # of typer's own click
+        """Run a command; typer has its own words for other wrong usage."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as problem:
+            names = getattr(problem.param, "opts", [])
+            for word, after in pairwise([*sys.argv, ""]):
+                name, _, value = word.partition("=")
+                if name in names and "," in (value or after):
+                    _checks.number(ctx.invoked_subcommand or "dpbayes", name, value or after)
+            raise
+
+
 def application(command: str | None = None) -> typer.Typer:
     """The whole application, or only the part that one command needs: then only its libraries are loaded."""
-    made = typer.Typer(name="dpbayes", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    made = typer.Typer(
+        name="dpbayes", cls=_Root, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
+    )
     made.callback()(root)
     wanted = () if command == "--version" else (command,) if command in COMMANDS else COMMANDS
     for name in wanted:
@@ -89,6 +110,7 @@ def run() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
     if not sys.warnoptions:
         warnings.simplefilter("ignore", RuntimeWarning)  # arithmetic at extremes; python -W shows them
+    warnings.formatwarning = lambda message, *_, **__: f"dpbayes: {message}\n"  # in one sentence, as everything else
     completing = any(name.endswith("_COMPLETE") for name in os.environ)
     command = sys.argv[1] if len(sys.argv) > 1 and not completing else None
     try:
@@ -119,5 +141,5 @@ def run() -> None:
 def _stop(sentence: str, code: int) -> NoReturn:
     from dpbayes.cli.output import tell  # not before it is needed, as Rich takes its time
 
-    tell(f"dpbayes: {sentence}", err=True)
+    tell("dpbayes: " + sentence.removeprefix("dpbayes: "), err=True)
     sys.exit(code)

@@ -130,7 +130,8 @@ def show_release(made: Release, out: Path | None) -> None:
         columns, rows = lines(view, SHOWN_CELLS)
         hidden = math.prod(len(levels) for levels in view.kept) - len(rows)
         notes = [f"… and {plural(hidden, 'more cell')}."] if hidden else []
-        print_table(title(table), (title(table), *columns), rows, notes=[*notes, *footnotes(view)])
+        notes += [*footnotes(view), *(f"Caution: {note}" for note in table.notes)]
+        print_table(title(table), (title(table), *columns), rows, notes=notes)
     for answer in made.answers:
         print_table(answer.name, (answer.name,), [(value,) for value in answer.values[:200]])
     tell_people(made.statement(), "bold")

@@ -64,9 +64,9 @@ def plan_command(
     Reads no data. With a schema it answers in records and percentage points, and the exit code tells whether the
     ledger would take the release.
 
-    Example: dpbayes plan --schema people.toml --request request.toml --ledger people.ledger
+    Example: dpbayes plan --schema survey.toml --marginal income --epsilon 1 --delta 1e-6 --ledger survey.ledger
 
-    Example: dpbayes plan --schema people.toml --want 'income|sex ± 1 point' --want 'region ± 50 records' --delta 1e-6
+    Example: dpbayes plan --schema survey.toml --want 'income|sex ± 1 point' --want 'region ± 50 records' --delta 1e-6
     """
     if schema is not None:
         _plan_tables(request, Schema.load(schema), ledger, out, as_json=as_json)

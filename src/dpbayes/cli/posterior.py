@@ -56,8 +56,8 @@ def release_command(
 ) -> None:
     """Release the posterior of a table: its parameters, not one draw from it.
 
-    Example: dpbayes posterior release people.csv --schema people.toml --marginal sex --prior 1 --epsilon 0.8
-    --delta 1e-8 --ledger people.ledger
+    Example: dpbayes posterior release survey.csv --schema survey.toml --marginal sex --prior 1 --epsilon 0.8
+    --delta 1e-8 --ledger survey.ledger --out posterior
     """
     job = DirichletPosterior(
         marginal=Marginal.parse(marginal),
@@ -113,8 +113,8 @@ def draw_command(
 ) -> None:
     """Draw from Dirichlet(r·f + α) for a vector f that adds up public scores over the rows.
 
-    Example: dpbayes posterior draw people.csv --schema people.toml --marginal sector,hours --scores hours.csv
-    --epsilon 1 --delta 1e-6 --ledger people.ledger
+    Example: dpbayes posterior draw survey.csv --schema survey.toml --marginal sex --scores scores.csv
+    --epsilon 1 --delta 1e-6 --ledger survey.ledger
     """
     table = Marginal.parse(marginal)
     entries, lines = _scores(scores, table, curator.schema)

@@ -32,7 +32,7 @@ def predict_command(
 ) -> None:
     """Predict the class of every record of a file. Free: the model is public already.
 
-    Example: dpbayes predict model new.csv --probabilities --out predicted.csv
+    Example: dpbayes predict model survey.csv --probabilities --out predicted.csv
     """
     import pyarrow as pa
 

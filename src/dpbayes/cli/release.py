@@ -33,8 +33,8 @@ def release_command(
 ) -> None:
     """Publish tables of a private file under one guarantee.
 
-    Example: dpbayes release people.csv --schema people.toml --marginal sex,income --epsilon 1 --delta 1e-6
-    --ledger people.ledger --out published
+    Example: dpbayes release survey.csv --schema survey.toml --marginal sex,income --epsilon 1 --delta 1e-6
+    --ledger survey.ledger --out published
     """
     if out is None and numbers != "csv":
         raise InvalidArgument("release: --numbers goes with --out.")

@@ -52,7 +52,7 @@ def init(
     ] = None,
     edges: Annotated[
         list[str] | None,
-        typer.Option(help="age=0,18,65,inf or age=0:100:10; repeatable.", rich_help_panel=_DECLARE),
+        typer.Option(help="age=0,18,65,inf or age=0:80:10; repeatable.", rich_help_panel=_DECLARE),
     ] = None,
     dates: Annotated[
         list[str] | None,
@@ -84,7 +84,7 @@ def init(
 ) -> None:
     """Write a schema from column names and types, and from what you declare: no rows are read.
 
-    Example: dpbayes schema init people.csv --codebook codes.csv --preset age=ages-10 --out people.toml
+    Example: dpbayes schema init survey.csv --categories sex=female,male --preset age=ages-10 --out first.toml
     """
     from dpbayes.tables.declaring import declared, from_codebooks
     from dpbayes.tables.declaring import from_public as public_lists
@@ -161,7 +161,7 @@ def adopt(
 ) -> None:
     """Write bought categories or edges into a schema file, with where they come from.
 
-    Example: dpbayes schema adopt found-regions --schema people.toml
+    Example: dpbayes schema adopt found --schema survey.toml
     """
     from dpbayes.jobs.adoption import adopted
     from dpbayes.release.format import Release
@@ -194,7 +194,7 @@ def check(
 ) -> None:
     """Check a schema and, with a table, that its columns fit: names and types only, unless --values is given.
 
-    Example: dpbayes schema check people.toml people.parquet
+    Example: dpbayes schema check survey.toml survey.csv
     """
     from dpbayes.tables.engine import check_schema
     from dpbayes.tables.sources import open_table, public_address
@@ -231,7 +231,7 @@ def _check_values(declared: Schema, table: str) -> None:
 def show(schema: SchemaFile, as_json: options.AsJson = False) -> None:
     """Show attributes, levels, sources and the privacy unit of a schema.
 
-    Example: dpbayes schema show people.toml
+    Example: dpbayes schema show survey.toml
     """
     declared = Schema.load(schema)
     if as_json:

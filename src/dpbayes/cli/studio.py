@@ -32,7 +32,7 @@ def studio_command(
 ) -> None:
     """Plan a release in the browser, see what readers will get, make it, and explain it. Stop with Ctrl-C.
 
-    Example: dpbayes studio out/demo
+    Example: dpbayes studio demo
     """
     try:
         import uvicorn

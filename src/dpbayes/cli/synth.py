@@ -20,7 +20,7 @@ from dpbayes.models.fidelity import fidelity, shortfall
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.latent import LatentModel
 from dpbayes.models.several import FEWEST, Several
-from dpbayes.models.synthetic import placed, synthetic_table, writable, write_table
+from dpbayes.models.synthetic import columns_of, placed, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.report.folder import check_folder
 
@@ -74,8 +74,8 @@ def synth_command(
 ) -> None:
     """Draw synthetic records from a release, at no cost; or release what is needed of a private table first.
 
-    Example: dpbayes synth people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6
-    --ledger people.ledger --published measured --rows 100000 --out records.parquet
+    Example: dpbayes synth survey.csv --schema survey.toml --target income --epsilon 1 --delta 1e-6
+    --ledger survey.ledger --published measured --rows 100000 --out records.parquet
     """
     spent = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
     said = any(number is not None for number in spent.values())
@@ -142,8 +142,7 @@ def _asked(request: Path | None, target: str | None, spent: dict[str, float | No
 
 def _show_distances(found: Published, made: pa.Table, *, as_json: bool) -> None:
     """How far the records are from the release, table by table."""
-    columns = {name: made.column(name).to_numpy(zero_copy_only=False) for name in made.column_names}
-    distances = fidelity(found, columns)
+    distances = fidelity(found, columns_of(made))
     if as_json:
         print_json(distances)
         return

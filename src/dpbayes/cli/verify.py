@@ -28,7 +28,7 @@ def verify_command(
 ) -> None:
     """Price a release of any kind again, and recompute its numbers, from its file alone.
 
-    Example: dpbayes verify published --ledger census.ledger --key office.pub
+    Example: dpbayes verify published --ledger survey.ledger --key office.pub
     """
     from dpbayes.release.format import Release
     from dpbayes.release.signature import SUFFIX

@@ -41,8 +41,8 @@ def open_command(
 ) -> None:
     """Pay once for a whole domain; afterwards any cell or table of it can be asked for.
 
-    Example: dpbayes wide open people.parquet --schema people.toml --marginal sex,age,place --epsilon 1 --delta 1e-6
-    --ledger people.ledger --state people.wide
+    Example: dpbayes wide open survey.csv --schema survey.toml --marginal sex,age,region --epsilon 1 --delta 1e-6
+    --ledger survey.ledger --state survey.wide
     """
     job = Wide(marginal=Marginal.parse(marginal), state=str(state), law=law, expected_records=expected_records)
     with working():
@@ -59,7 +59,7 @@ def ask_command(
 ) -> None:
     """A share or a table of shares from the one draw that was paid for. The same question has the same answer.
 
-    Example: dpbayes wide ask people.wide --marginal age --where sex=F
+    Example: dpbayes wide ask survey.wide --marginal age --where sex=female
     """
     if marginal is None and not where:
         raise InvalidArgument("wide: expected --marginal, --where or both.")

@@ -9,10 +9,11 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
+from dpbayes import _checks
 from dpbayes.domain import calendar, display
 from dpbayes.domain.calendar import Period, date_number
 from dpbayes.domain.faults import Faults
-from dpbayes.domain.values import is_missing, number_in, number_of, plain, text_of
+from dpbayes.domain.values import is_missing, number_in, number_of, plain, text_of, text_or_none
 from dpbayes.errors import SchemaError
 
 OTHER = "other"
@@ -57,6 +58,8 @@ class Attribute:
     """What to print instead of a level."""
     source: str = ""
     """Where the declaration comes from, for readers."""
+    max_rows: int | None = None
+    """The most rows of one person at any declared level, if that is public: for intervals, the noise stays as it is."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or not _storable(self.name):
@@ -80,6 +83,8 @@ class Attribute:
                 object.__setattr__(self, "labels", () if faults.found else self._labels())
         with faults.at("source"):
             self._check_note("source", self.source)
+        if self.max_rows is not None and (type(self.max_rows) is not int or self.max_rows < 1):
+            faults.add(f"attribute {self.name!r} needs max_rows as a whole number >= 1.", "max_rows")
         faults.raise_all(SchemaError)
 
     def __repr__(self) -> str:
@@ -161,6 +166,16 @@ class Attribute:
         position = self._position(value) if self.categories else self._bin(value)
         return self.levels.index(self._goes("unknown")) if position is None else position
 
+    def rows_at_levels(self, most: int) -> tuple[int, ...]:
+        """The most rows of one person at each level: as declared, and all of them where undeclared values go.
+
+        >>> Attribute(name="year", categories=("2024", "2025"), max_rows=1).rows_at_levels(8)[:2]
+        (1, 1)
+        """
+        open_to_all = {self._goes("unknown"), self._goes("missing")}
+        few = min(self.max_rows or most, most)
+        return tuple(most if level in open_to_all else few for level in self.levels)
+
     def table(self) -> dict[str, object]:
         """The declaration as plain values, for TOML and JSON; what is left at its default is left out."""
         values: dict[str, object] = {
@@ -171,6 +186,7 @@ class Attribute:
             "codes": {level: list(texts) for level, texts in self.codes},
             "labels": dict(self.labels),
             "source": self.source,
+            "max_rows": self.max_rows,
         }
         extra = {key: value for key, value in more.items() if value}
         return {"name": self.name, **values, "unknown": self.unknown, "missing": self.missing, **extra}
@@ -180,15 +196,23 @@ class Attribute:
         rule: str = getattr(self, key)
         return (_UNKNOWN_GOES if key == "unknown" else _MISSING_GOES).get(rule, rule)
 
+    def written(self, value: object) -> str | None:
+        """The text that stands for one value in a column of texts; None if it is missing.
+
+        A number with a fraction has no single text: it is the first listed one that denotes it, or none of them.
+
+        >>> Attribute(name="dose", categories=("0.50", "1")).written(0.5)
+        '0.50'
+        """
+        known = plain(value)
+        if not self.categories or not isinstance(known, (float, Decimal)) or is_missing(known):
+            return text_or_none(known)
+        number = number_of(known)
+        return next((text for text in self.texts if number_in(text) == number is not None), f"({text_of(known)})")
+
     def _position(self, value: object) -> int | None:
-        texts = self.texts
-        if isinstance(value, (float, Decimal)):
-            number, numbers = number_of(value), [number_in(text) for text in texts]
-            found = numbers.index(number) if number is not None and number in numbers else None
-        else:
-            text = text_of(value)
-            found = texts.index(text) if text in texts else None
-        return None if found is None else self.level_of_code[found]
+        text = self.written(value)
+        return self.level_of_code[self.texts.index(text)] if text in self.texts else None
 
     def _bin(self, value: object) -> int | None:
         number, cuts = date_number(value) if self.dates else number_of(value), self.cuts
@@ -234,11 +258,15 @@ class Attribute:
         if isinstance(value, date):
             raise SchemaError(f"Schema: attribute {self.name!r} has dates as edges. Write dates = […] instead.")
         try:
+            if isinstance(value, str):
+                value = _checks.number("Schema", "edge", value)
             number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if math.isnan(number):
-            raise SchemaError(f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.")
+            raise SchemaError(
+                f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.{_checks.meant(str(value))}"
+            )
         return number + 0.0  # no negative zero
 
     def _day(self, value: object) -> date:
@@ -307,6 +335,15 @@ class Attribute:
                 f"Schema: attribute {self.name!r} has {key} = {rule!r}. Choose one of {', '.join(rules)}, or a "
                 "declared level."
             )
+
+
+def apart(**declared: object) -> Attribute:
+    """An attribute as every tool declares it: missing values are a level of their own, apart from unknown ones.
+
+    >>> apart(name="sex", categories=("F", "M")).levels
+    ('F', 'M', 'missing', 'other')
+    """
+    return Attribute(**{"missing": "category", **declared})  # type: ignore[arg-type]
 
 
 def _said(value: object) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
+from dpbayes.domain.attribute import LONGEST_NOTE, Attribute, apart
 from dpbayes.domain.values import text_of
 from dpbayes.errors import MissingExtra, SchemaError
 
@@ -63,7 +63,7 @@ def read_codebook(path: str | Path) -> dict[str, Attribute]:
         found = reader(where)
     except OSError:
         raise SchemaError(f"{OWNER}: {str(path)!r} cannot be read. Check the name.") from None
-    except (UnicodeError, ValueError, KeyError, TypeError, AttributeError, csv.Error, RecursionError):
+    except (UnicodeError, ValueError, LookupError, TypeError, AttributeError, csv.Error, RecursionError):
         raise SchemaError(f"{OWNER}: {where.name!r} is damaged, or not in the format that its name says.") from None
     made = {name: _attribute(name, codes, where.name) for name, codes in found.items() if codes}
     if not made:
@@ -85,7 +85,7 @@ def _attribute(name: str, codes: list[Code], source: str) -> Attribute:
             labels[level] = " ".join(each.label.split())[:LONGEST_NOTE]
     recoded = {level: texts for level, texts in merged.items() if texts != [level]}
     said = f"codebook {source}"[:LONGEST_NOTE]
-    return Attribute(name=name, categories=tuple(levels), codes=recoded, labels=labels, source=said)  # type: ignore[arg-type]
+    return apart(name=name, categories=tuple(levels), codes=recoded, labels=labels, source=said)
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _plain(listed: object) -> Iterator[Code]:
         raise TypeError  # the caller says what is wrong with the file
     for each in listed:
         if isinstance(each, Mapping):
-            code = next(each[key] for key in ("code", "value", "name") if key in each)
+            [code, *_] = [each[key] for key in ("code", "value", "name") if key in each]
             yield Code(code=text_of(code), label=str(each.get("label", "")), level=str(each.get("level", "")))
         else:
             yield Code(code=text_of(each))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import numpy as np
@@ -38,7 +37,7 @@ def codes(attribute: Attribute, column: object) -> Codes:
     >>> codes(Attribute(name="sex", categories=("F", "M")), ["M", "F", None, "?"]).tolist()
     [1, 0, 2, 2]
     """
-    values = _one_dimensional(column)
+    values = values_of(column)
     if values.dtype.kind in "iub" and values.size:
         return _integer_codes(attribute, values)
     if values.dtype.kind == "f" and attribute.edges:
@@ -46,24 +45,25 @@ def codes(attribute: Attribute, column: object) -> Codes:
     distinct: dict[tuple[type, object], int] = {}
     found = np.empty(len(values), dtype=np.int64)
     for position, value in enumerate(values.tolist()):
-        key = None if is_missing(value) else value
-        level = _remembered(distinct, key)
+        known = plain(value)
+        key = None if is_missing(known) else known
+        level = distinct.get((type(key), key))
         if level is None:
-            level = attribute.level(plain(value))
-            with suppress(Exception):  # a value without a hash is looked up every time
-                distinct[type(key), key] = level
+            level = distinct[type(key), key] = attribute.level(key)
         found[position] = level
     return found
 
 
-def _one_dimensional(column: object) -> np.ndarray:
-    """The values of a column; lists and the like among them stay values."""
-    try:
-        values = np.asarray(column)
-    except ValueError:  # of different lengths, or bytes among texts
-        values = np.empty((), dtype=object)
-    if values.ndim != 1 and isinstance(column, Sized):
-        values = np.fromiter(cast("Iterable[object]", column), dtype=object, count=len(column))
+def values_of(column: object) -> np.ndarray:
+    """The values of a column, each as it is: no value decides what the others are read as.
+
+    An array keeps its type. So does a typed column without nulls; with nulls it becomes one of objects, since NumPy
+    would turn whole numbers into doubles. Everything else is a column of objects.
+    """
+    values = np.asarray(column) if hasattr(column, "__array__") else None
+    if values is None or values.ndim != 1 or _became_double(column, values):
+        listed = getattr(column, "to_pylist", getattr(column, "to_list", lambda: column))()
+        values = np.fromiter(cast("Iterable[object]", listed), dtype=object)
     if values.dtype.kind == "f":
         return values.astype(np.float64, copy=False)
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in {"ns", "ps", "fs", "as"}:
@@ -71,12 +71,10 @@ def _one_dimensional(column: object) -> np.ndarray:
     return values
 
 
-def _remembered(distinct: Mapping[tuple[type, object], int], key: object) -> int | None:
-    """Whatever goes wrong while a value is compared, what it says may quote the value."""
-    try:
-        return distinct.get((type(key), key))
-    except Exception:
-        return None
+def _became_double(column: object, values: np.ndarray) -> bool:
+    """Whether NumPy made doubles of a column of another type, as it does of whole numbers beside nulls."""
+    declared = str(getattr(column, "dtype", getattr(column, "type", values.dtype))).lower()
+    return values.dtype.kind == "f" and "float" not in declared and "double" not in declared
 
 
 def _integer_codes(attribute: Attribute, values: np.ndarray) -> Codes:
@@ -85,8 +83,9 @@ def _integer_codes(attribute: Attribute, values: np.ndarray) -> Codes:
     if high - low < _LOOKED_UP:
         kind = bool if values.dtype.kind == "b" else int
         table = np.array([attribute.level(kind(value)) for value in range(low, high + 1)], dtype=np.int64)
-        places = values.astype(np.int64, copy=False)
-        return table.take(places - low if low else places)
+        if low:  # what is unsigned may lie beyond the signed
+            values = values - values.dtype.type(low) if values.dtype.kind == "u" else values.astype(np.int64) - low
+        return table.take(values.astype(np.int64, copy=False))
     distinct, inverse = np.unique(values, return_inverse=True)
     return np.array([attribute.level(value) for value in distinct.tolist()], dtype=np.int64)[inverse]
 

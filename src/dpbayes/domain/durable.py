@@ -12,9 +12,13 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+NO_LOCKS = "its file system has no locks. Move the ledger to one that has"
+"""Why a lock cannot be had, and what helps."""
 
 
 def write(
@@ -48,38 +52,37 @@ def beside(path: Path, *, mode: int = 0o666, folder: bool = False, held: ExitSta
         while handle is None:  # a sweeper can be faster than the lock, once
             under_way = where.with_name(f".{where.name[:100]}.{secrets.token_hex(8)}")
             if folder:
-                under_way.mkdir(parents=True)
+                make_folder(under_way)
             else:
                 os.close(os.open(under_way, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+            until.callback(_discard, under_way)
             handle = locked(under_way, needed=held is not None)
         (held or until).callback(os.close, handle)
-        try:
-            yield under_way
-        finally:
-            with suppress(FileNotFoundError):
-                _remove(under_way)
+        yield under_way
 
 
 def locked(path: Path, *, needed: bool = True) -> int | None:
     """A handle that holds the lock of a file; None if somebody else does, or has renamed or removed it meanwhile.
 
-    Where a file system has no locks, an unlocked handle will do unless the lock is ``needed``.
+    Where a file system has no locks, an unlocked handle will do unless the lock is ``needed``: then OSError says so.
     """
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(handle), path.stat()):
-            return handle
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError:
-        if not needed:
-            return handle
-    os.close(handle)
-    return None
+    with ExitStack() as until:
+        until.callback(os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(handle), path.stat()):
+                return None
+        except (BlockingIOError, FileNotFoundError):
+            return None
+        except OSError as problem:
+            if needed:
+                raise OSError(problem.errno, NO_LOCKS) from None
+        until.pop_all()
+    return handle
 
 
 def sweep(folder: Path, name: str | None = None) -> None:
@@ -96,11 +99,35 @@ def sweep(folder: Path, name: str | None = None) -> None:
                     os.close(handle)
 
 
+def _discard(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        _remove(path)
+
+
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink()
+
+
+def lacks_locks(folder: Path) -> bool:
+    """Whether a file in a folder cannot be locked as databases do it; no, where no file can be made to try."""
+    with suppress(OSError), tempfile.TemporaryFile(dir=folder) as tried:
+        try:
+            fcntl.lockf(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """A folder, with those above it that are missing; each is on disk before something is put into it."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(mode=mode, exist_ok=True)
+    flush(path.parent)
 
 
 def flush(path: Path) -> None:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import SchemaError
+from dpbayes.errors import InvalidArgument, SchemaError
 
 _NAME = r'"(?:[^"]|"")*"|[^",|]+'
 _NAMES = rf"(?:{_NAME})(?:,(?:{_NAME}))*"
@@ -55,7 +55,14 @@ class Marginal:
     @classmethod
     def of_text(cls, marginal: str | Marginal) -> Marginal:
         """A marginal, or the text of one."""
-        return cls.parse(marginal) if isinstance(marginal, str) else marginal
+        if isinstance(marginal, cls):
+            return marginal
+        if not isinstance(marginal, str):
+            raise InvalidArgument(
+                f"Marginal: expected a table as text, got {marginal!r}. Give each its own text, as in "
+                "Tables('region', 'income|sex')."
+            )
+        return cls.parse(marginal)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,7 +75,8 @@ class Marginal:
         for name in self.names:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(known)}."
+                none = "It declares none yet. Declare it, or buy its categories with `dpbayes discover`."
+                hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(known)}." if known else none
                 raise SchemaError(f"Marginal: the schema has no attribute {name!r}. {hint}")
         return tuple(known[name] for name in self.names)
 

@@ -21,9 +21,6 @@ FORMAT = 1
 
 _UNIT = ("adjacency", "max_rows")
 
-_STAND_IN = (Attribute(name="unnamed", categories=("unnamed",)),)
-"""In place of attributes that are all faulty, while the rest of a schema is looked at."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Schema:
@@ -172,8 +169,8 @@ class Schema:
         table = checked_table(
             record,
             where="the schema",
-            required=("id", "adjacency", "attribute"),
-            optional=("format", "max_rows", "person", "records", "margin", "impossible", "within"),
+            required=("id", "adjacency"),
+            optional=("attribute", "format", "max_rows", "person", "records", "margin", "impossible", "within"),
             faults=faults,
         )
         if table.get("format", FORMAT) != FORMAT:
@@ -189,7 +186,7 @@ class Schema:
                 unit=unit,
                 person=table.get("person"),  # type: ignore[arg-type]
                 records=table.get("records"),  # type: ignore[arg-type]
-                attributes=attributes or _STAND_IN if faults.found else attributes,
+                attributes=attributes,
                 margins=() if faults.found else margins,
                 impossible=() if faults.found else impossible,
                 within=() if faults.found else within,
@@ -260,8 +257,6 @@ class Schema:
             raise SchemaError(f"Schema: expected id to be one line of text, got {self.id!r}.")
 
     def _check_names(self) -> None:
-        if not self.attributes:
-            raise SchemaError("Schema: expected one attribute or more. Add an [[attribute]] with a name.")
         seen: dict[str, str] = {}
         for name in self.names:
             other = seen.get(name.casefold())

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import date
 
+from dpbayes import _checks
 from dpbayes.errors import DpbayesError, SchemaError
 
 Place = tuple[str | int, ...]
@@ -27,7 +28,9 @@ def loads(text: str, *, owner: str = "Schema", error: type[DpbayesError] = Schem
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise error(f"{owner}: this is not TOML: {problem}.") from None
+        comma = re.search(r"=\s*([+-]?\d[\d.]*,\d[\w,+-]*)\s*(#.*)?$", text, re.MULTILINE)
+        remedy = f" A number has a comma: got {comma[1]!r}.{_checks.meant(comma[1])}" if comma else ""
+        raise error(f"{owner}: this is not TOML: {problem}.{remedy}") from None
     except (ValueError, RecursionError):
         raise error(f"{owner}: cannot read this TOML: a number or a nesting is too large.") from None
 

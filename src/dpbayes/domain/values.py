@@ -22,9 +22,34 @@ DECIMAL_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL_NUMBER = re.compile(DECIMAL_NUMBER, re.ASCII)
 
 
+_PLAIN = (str, int, float, Decimal, date, type(None))
+
+
 def plain(value: object) -> object:
-    """The Python value inside a NumPy scalar."""
-    return value.item() if isinstance(value, np.generic) and not isinstance(value, str) else value
+    r"""What one value is read as, whatever stands around it: a text, a number, a date or None.
+
+    NumPy's scalars are what is in them, bytes are texts in UTF-8, and any other object is its own text.
+
+    >>> plain(np.int8(7)), plain(b"F"), plain(b"caf\xe9"), plain([1])
+    (7, 'F', 'caf\\xe9', '[1]')
+    """
+    if isinstance(value, _PLAIN) or is_missing(value):
+        return value
+    if isinstance(value, np.datetime64):
+        found = value.astype("datetime64[us]").item()
+        return str(value) if isinstance(found, int) else found  # a day that Python has no date for
+    if isinstance(value, np.generic) and type(value.item()) is not type(value):
+        return plain(value.item())
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode(errors="backslashreplace")
+    number = number_of(value)
+    return text_of(value) if number is None else number
+
+
+def text_or_none(value: object) -> str | None:
+    """The text of a value as every engine can hold it; None if it is missing."""
+    known = plain(value)
+    return None if is_missing(known) else text_of(known).encode(errors="backslashreplace").decode()
 
 
 def is_missing(value: object) -> bool:
@@ -58,7 +83,7 @@ def number_of(value: object) -> float | None:
         return None
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except Exception:  # too large, or a number of the caller's own
         return None
 
 
@@ -79,7 +104,8 @@ def text_of(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, (float, Decimal)):
-        return str(int(value)) if math.isfinite(value) and value == int(value) else repr(float(value))
+        number = float(value)
+        return str(int(value)) if math.isfinite(number) and value == int(value) else repr(number)
     try:
         return str(value)
     except Exception:  # whatever it says may quote the value: too many digits, or an object of the caller's own

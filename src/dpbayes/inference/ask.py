@@ -1,7 +1,7 @@
 """Answers to questions about a posterior: an estimate and an interval, from the linear law.
 
-Sums and differences have an exact normal law, a share within a group is solved by Fieller's theorem, and anything
-else is read off many joint draws of the sums that it is made of.
+A question about one cell gets what is printed for it. Sums and differences have an exact normal law, a share within a
+group is solved by Fieller's theorem, and anything else is read off many joint draws of the sums that it is made of.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes._normal import quantile
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference.intervals import ratio
+from dpbayes.inference.intervals import half_step, ratio, whole
 from dpbayes.inference.question import OWNER, Atom, Condition, Node, read
 from dpbayes.inference.residuals import Axes, widened
 
@@ -28,16 +29,23 @@ if TYPE_CHECKING:
 DRAWS = 20_000
 """Joint draws for questions that have no closed form; the same ones every time."""
 
+NEAR = 1e-4
+"""Share of a sum by which it is moved to see how a value moves with it."""
+
+NEARLY = 1e-9
+"""A coefficient that differs from a multiple of another by less is that multiple."""
+
 Target = Literal["records", "population"]
 Levels = Mapping[str, Sequence[str]]
+Method = Literal["table", "normal", "fieller", "draws"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What is known about a derived number.
 
-    The estimate is unbiased up to being cut to what is possible, so it may differ from the sum of printed cells, each
-    of which was drawn to its margins.
+    Of a single cell it is what is printed in its table. Any other estimate is unbiased up to being cut to what is
+    possible, so it may differ from the sum of printed cells, each of which was drawn to its margins.
     """
 
     question: str
@@ -46,7 +54,9 @@ class Answer:
     upper: float
     level: float
     target: Target
-    method: Literal["normal", "fieller", "draws"]
+    method: Method
+    notes: tuple[str, ...] = ()
+    """What the interval allows for beside noise and independent sampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +76,28 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
     asked = _Asked(posterior, levels)
     tree = read(question)
     value = asked.value(tree)
-    mean, covariance = asked.moments(target)
-    estimate = float(value.compute(mean[None])[0])
-    z = quantile(0.5 + level / 2)
-    method: Literal["normal", "fieller", "draws"] = "draws"
-    if isinstance(tree, Atom) and value.linear is None:
-        method = "fieller"
-        whole = max(float(mean[1]), 0.0) if target == "population" else 0.0
-        noise = asked.noise
-        ends = ratio(mean[:1], mean[1:2], noise[:1, 0], noise[:1, 1], noise[1:2, 1], level, sampled=whole)
-        lower, upper = float(ends[0][0]), float(ends[1][0])
-    elif value.linear is not None:
-        method = "normal"
-        weights = np.array([value.linear.get(place, 0.0) for place in range(mean.size)])
-        spread = z * math.sqrt(max(float(weights @ covariance @ weights), 0.0))
-        possible = float(np.clip(estimate, *value.bounds))
-        outside = abs(estimate - possible) > spread  # nothing possible explains the estimate: say what noise allows
-        middle = possible if outside else estimate
-        lower, upper = middle - spread, middle + spread
+    mean, noise = asked.moments()
+    printed = asked.printed(tree, level, target) if isinstance(tree, Atom) else None
+    notes = [posterior.repeats.said] if target == "population" else []
+    method: Method
+    if printed is not None:
+        method, (estimate, lower, upper) = "table", printed
     else:
-        lower, upper = _quantiles(value.compute(_draws(mean, covariance)), level)
+        estimate = float(value.compute(mean[None])[0])
+        slope = asked.slope(value)
+        sampling, apart = asked.sampling(slope) if target == "population" else (np.zeros_like(noise), [])
+        notes += [_uncrossed(names) for names in apart]
+        if isinstance(tree, Atom) and value.linear is None:
+            method, (lower, upper) = "fieller", asked.fieller(mean, noise, level, target)
+        elif value.linear is not None:
+            method, (lower, upper) = "normal", _normal(value, estimate, slope, noise, sampling, level)
+        else:
+            rounded = noise
+            if target == "records":
+                spread = float(slope @ noise @ slope)
+                more = float(half_step(np.array(spread), level, float(np.abs(slope).max())))
+                rounded = noise * ((spread + more) / spread if spread > 0 else 1.0)
+            method, (lower, upper) = "draws", _quantiles(value.compute(_draws(mean, rounded + sampling)), level)
     low, high = value.bounds
     estimate, lower, upper = (float(np.clip(each, low, high)) for each in (estimate, lower, upper))
     return Answer(
@@ -96,6 +108,38 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
         level=level,
         target=target,
         method=method,
+        notes=tuple(filter(None, notes)),
+    )
+
+
+def _normal(
+    value: _Value, estimate: float, weights: Floats, noise: Floats, sampling: Floats, level: float
+) -> tuple[float, float]:
+    """Estimate ± z·sd; about records, by half the largest step more, and at numbers that whole counts can give."""
+    assert value.linear is not None
+    variance = float(weights @ (noise + sampling) @ weights)
+    reach = quantile(0.5 + level / 2) * math.sqrt(max(variance, 0.0))
+    possible = float(np.clip(estimate, *value.bounds))
+    outside = abs(estimate - possible) > reach  # nothing possible explains the estimate: say what noise allows
+    middle = possible if outside else estimate
+    steps = np.abs(weights[weights != 0])
+    if sampling.any() or variance <= 0 or not steps.size:
+        return middle - reach, middle + reach
+    step, constant = float(steps.min()), value.linear.get(-1, 0.0)
+    even = bool((np.abs(steps / step - np.rint(steps / step)) < NEARLY).all())
+    reach += (float(steps.max()) - (step if even else 0.0)) / 2
+    if not even:
+        return middle - reach, middle + reach
+    ends = np.array([possible, middle - reach, middle + reach])
+    lower, upper = whole(*((ends - constant) / step))
+    return float(lower) * step + constant, float(upper) * step + constant
+
+
+def _uncrossed(names: tuple[Axes, Axes]) -> str:
+    first, second = (" × ".join(each) for each in names)
+    return (
+        f"{first} and {second} were never published in one table, so the interval allows for any overlap of the two. A "
+        f"table {' × '.join(dict.fromkeys((*names[0], *names[1])))} would make it shorter."
     )
 
 
@@ -105,7 +149,8 @@ class _Asked:
     def __init__(self, posterior: Posterior, levels: Levels) -> None:
         self.posterior, self.levels = posterior, levels
         self.sums: list[tuple[Axes, Floats]] = []
-        self.noise = np.zeros((0, 0))
+        self.groups: dict[tuple[Condition, ...], float] = {}
+        """Groups that shares are taken in, and how many rows of one person may be in each."""
 
     def value(self, node: Node) -> _Value:
         """Compile a tree; sums of cells are collected on the way."""
@@ -116,22 +161,54 @@ class _Asked:
             return self._count(node) if node.kind == "count" else self._share(node)
         return _joined(node.sign, self.value(node.left), self.value(node.right))
 
-    def moments(self, target: Target) -> tuple[Floats, Floats]:
-        """Means of the sums, and their covariance: of the noise, and of sampling if the population is asked about."""
+    def moments(self) -> tuple[Floats, Floats]:
+        """Means of the sums, and the covariance of their noise."""
         if not self.sums:
             return np.zeros(1), np.zeros((1, 1))
-        mean, self.noise = self.posterior.functional(*({axes: weights} for axes, weights in self.sums))
-        if target == "records":
-            return mean, self.noise
-        return mean, self.noise + self._sampling()
+        return self.posterior.functional(*({axes: weights} for axes, weights in self.sums))
+
+    def printed(self, atom: Atom, level: float, target: Target) -> tuple[float, float, float] | None:
+        """Estimate and ends as printed, of a question about one cell of a table."""
+        chosen = {each.name: self._chosen(each) for each in (*(atom.given or ()), *atom.of)}
+        known = self.posterior.known
+        if not chosen or any(picked.sum() != 1 for picked in chosen.values()):
+            return None
+        if atom.kind == "count" and target == "population" and not known:
+            return None
+        given = [each.name for each in atom.given or ()]
+        table = self.posterior.estimate([name for name in chosen if name not in given], given, level=level)
+        part = table.population if target == "population" else table.counts if atom.kind == "count" else table.records
+        times = self.posterior.total if atom.kind == "count" and target == "population" else 1.0
+        cell = tuple(int(picked.argmax()) for picked in chosen.values())
+        return float(part.values[cell] * times), float(part.lower[cell] * times), float(part.upper[cell] * times)
+
+    def fieller(self, mean: Floats, noise: Floats, level: float, target: Target) -> tuple[float, float]:
+        """The interval of a share within a group: sums 0 and 1 are the part and the whole."""
+        part, total, covariance, spread = noise[:1, 0], noise[1:2, 1], noise[:1, 1], np.zeros(1)
+        sampled = max(float(mean[1]), 0.0) * self._rows() if target == "population" else 0.0
+        if target == "records" and mean[1] > 0:
+            share = float(np.clip(mean[0] / mean[1], 0.0, 1.0))
+            spread = half_step(part - 2 * share * covariance + share**2 * total, level)
+        lower, upper = ratio(mean[:1], mean[1:2], part + spread, covariance, total, level, sampled=sampled)
+        return float(lower[0]), float(upper[0])
+
+    def slope(self, value: _Value) -> Floats:
+        """How the value moves with each sum: its coefficients, or its gradient at the agreeing estimates."""
+        if value.linear is not None:
+            return np.array([value.linear.get(place, 0.0) for place in range(max(len(self.sums), 1))])
+        at = self._sizes()
+        step = np.diag(NEAR * np.maximum(at, 1.0))
+        return np.asarray((value.compute(at + step) - value.compute(at - step)) / (2 * step.diagonal()))
 
     def _count(self, atom: Atom) -> _Value:
+        self._within(())
         place = self._sum(atom.of)
         top = self.posterior.total if self.posterior.known else math.inf
         return _Value(lambda sums: sums[:, place], (0.0, top), {place: 1.0})
 
     def _share(self, atom: Atom) -> _Value:
         total = self.posterior.total
+        self._within(atom.given or ())
         if atom.given is None and self.posterior.known:
             if total <= 0:
                 raise InvalidArgument(f"{OWNER}: there are no records to take shares of.")
@@ -146,15 +223,23 @@ class _Asked:
 
         return _Value(compute, (0.0, 1.0), None)
 
+    def _within(self, conditions: tuple[Condition, ...]) -> None:
+        """Note a group that a share is taken in; a count is taken in all rows."""
+        chosen = {each.name: self._chosen(each) for each in conditions if each.name in self.posterior.sizes}
+        self.groups[conditions] = self.posterior.repeats.among(chosen)
+
+    def _rows(self) -> float:
+        """How many rows of one person may matter: those in any of the groups."""
+        return min(sum(self.groups.values()), float(self.posterior.repeats.most))
+
     def _sum(self, conditions: tuple[Condition, ...]) -> int:
-        """The place of the sum of all cells that fulfil the conditions."""
+        """The place of the sum of all cells that fulfil the conditions; those that all levels fulfil do not matter."""
         axes = self.posterior.law.ordered([each.name for each in conditions])
-        named = {each.name: each for each in conditions}
+        named = {each.name: self._chosen(each) for each in conditions}
+        axes = tuple(name for name in axes if not named[name].all())
         weights = np.ones([self.posterior.sizes[name] for name in axes])
-        for place, name in enumerate(axes):
-            shape = [1] * len(axes)
-            shape[place] = -1
-            weights = weights * self._chosen(named[name]).reshape(shape)
+        for name in axes:
+            weights = weights * widened(named[name], (name,), axes)
         self.sums.append((axes, weights))
         return len(self.sums) - 1
 
@@ -170,22 +255,40 @@ class _Asked:
         chosen = np.array([each in condition.levels for each in names], dtype=np.float64)
         return 1 - chosen if condition.excluded else chosen
 
-    def _sampling(self) -> Floats:
-        """Cov of multinomial counts: |f ∧ g| − |f|·|g|/N; sums over tables never published together are independent."""
-        number = len(self.sums)
-        tables, total = self.posterior.settled.counts, max(self.posterior.total, 1e-300)
-        sizes = [float((tables[axes] * weights).sum()) if axes in tables else 0.0 for axes, weights in self.sums]
-        found = np.zeros((number, number))
-        for first in range(number):
-            for second in range(first + 1):
-                (axes, weights), (other, others) = self.sums[first], self.sums[second]
-                joint = self.posterior.law.ordered(tuple(dict.fromkeys((*axes, *other))))
-                if joint in tables:
-                    both = widened(weights, axes, joint) * widened(others, other, joint) * tables[joint]
-                    found[first, second] = found[second, first] = (
-                        float(both.sum()) - sizes[first] * sizes[second] / total
-                    )
-        return found
+    def _sizes(self) -> Floats:
+        """The agreeing estimates of the sums."""
+        tables = self.posterior.settled.counts
+        return np.array([float((tables[axes] * weights).sum()) for axes, weights in self.sums])
+
+    def sampling(self, slope: Floats) -> tuple[Floats, list[tuple[Axes, Axes]]]:
+        """m·(b_fg − |f|·|g|/N), b_fg = |f ∧ g|, or the end of what it can be that makes the variance of w·sums largest
+
+        Σ_s max(0, f_s + g_s − n_s) ≤ |f ∧ g| ≤ Σ_s min(f_s, g_s), the lower end for w_f·w_g < 0 and the upper one else
+        Symbols: f, g sums of cells, s levels of the attributes that both name, f_s, g_s, n_s the rows of f, g and all
+        rows there, w slope, m rows of one person. Pairs that were never published in one table are listed.
+        Source: docs/explanation/proofs/population.md, theorems 1 and 2.
+        Adjacency: none, this is post-processing.
+        """
+        sizes, tables, order = self._sizes(), self.posterior.settled.counts, self.posterior.law.ordered
+        found, apart, total = np.zeros((len(sizes), len(sizes))), [], max(self.posterior.total, 1e-300)
+        for first, second in combinations_with_replacement(range(len(sizes)), 2):
+            (axes, weights), (other, others) = self.sums[first], self.sums[second]
+            joint = order(tuple(dict.fromkeys((*axes, *other))))
+            if joint in tables:
+                both = float((widened(weights, axes, joint) * widened(others, other, joint) * tables[joint]).sum())
+            else:
+                shared = tuple(name for name in axes if name in other)
+                left, right = (
+                    (tables[names] * chosen).sum(axis=tuple(at for at, name in enumerate(names) if name not in shared))
+                    for names, chosen in ((axes, weights), (other, others))
+                )
+                least = np.maximum(left + right - tables[shared], 0.0)
+                opposed = slope[first] * slope[second] < 0
+                both = float((least if opposed else np.minimum(left, right)).sum())
+                if slope[first] and slope[second]:
+                    apart.append((axes, other))
+            found[first, second] = found[second, first] = both - sizes[first] * sizes[second] / total
+        return self._rows() * found, list(dict.fromkeys(apart))
 
 
 def _joined(sign: str, left: _Value, right: _Value) -> _Value:

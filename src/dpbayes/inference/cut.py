@@ -83,12 +83,13 @@ def _settle_order(found: Settled, law: LinearLaw, tables: list[Axes], guesses: M
                 found.cells[axes], found.laws[axes] = guided, guided_law
         shape = [law.sizes[name] for name in axes]
         floor = np.maximum(_filled(found.cells[axes].shape, open_cells[axes]), 1e-12).reshape(shape) * FLOOR
-        floor = np.where(law.zeros.get(axes, False) | (law.variance(axes) == 0), 0.0, floor)
+        floor = np.minimum(floor, np.minimum(np.sqrt(law.variance(axes)), 1e-3))
+        floor = np.where(law.zeros.get(axes, False), 0.0, floor)
         start, doubt, level = (_filled(part, open_cells[axes]).reshape(shape) for part in (mean, variance, level))
-        start = np.maximum(start, np.minimum(floor, 1e-3))
+        start = np.maximum(start, floor)
         raked = moved(start, doubt, axes, _margins(found.counts, axes))
         counts[axes] = np.maximum(raked, 0.05 * start)
-        levels[axes] = np.maximum(level, np.minimum(floor, 1e-3))
+        levels[axes] = np.maximum(level, floor)
     _agree(found.counts, counts)
     _agree(found.levels, levels)
 

@@ -37,6 +37,9 @@ MANY = 50_000
 FINE = 128
 """Expectations of such cells lie between points of a grid with so many steps for each unit of the logarithm."""
 
+ROUNDING = 1e-6
+"""A number so near to a whole one is that one."""
+
 SAME = 1e-6
 """Estimates whose difference is so near to a whole number, and variances so near to each other, are taken as that."""
 
@@ -213,6 +216,30 @@ def _outermost(sides: Sequence[tuple[float, float]], y: Floats, spread: Spread, 
     return end
 
 
+def whole(values: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Ends of intervals of whole numbers: the nearest whole numbers, a half outward, and around the printed values.
+
+    A whole number is in an interval as often as among the whole numbers in it. Where noise is whole as well,
+    P[|k| ≤ m] is near to 2Φ((m + ½)/σ) − 1 (continuity correction), which takes m ≥ zσ − ½. The nearest whole numbers
+    outside L + ½ and U − ½ satisfy both.
+    """
+    return (
+        np.minimum(np.floor(lower + 0.5 + ROUNDING), np.floor(values + ROUNDING)),
+        np.maximum(np.ceil(upper - 0.5 - ROUNDING), np.ceil(values - ROUNDING)),
+    )
+
+
+def half_step(variance: Floats, level: float, step: float = 1.0) -> Floats:
+    """What is added to the variance of a sum of whole noise, so that z·sd grows by half a step: s·√v/z + s²/(4z²)
+
+    Symbols: s step, v variance, z the normal quantile of the level.
+    Source: docs/explanation/proofs/population.md, continuity.
+    Adjacency: none, this is post-processing.
+    """
+    z = quantile(0.5 + level / 2)
+    return np.where(variance > 0, step * np.sqrt(np.maximum(variance, 0.0)) / z + (step / z) ** 2 / 4, 0.0)
+
+
 def ratio(
     part: Floats,
     whole: Floats,
@@ -224,8 +251,8 @@ def ratio(
 ) -> tuple[Floats, Floats]:
     """The θ in [0, 1] with (x − θn)² ≤ z²·(v_x − 2θ·cov + θ²·v_n + m·θ(1−θ)); all of [0, 1] if noise hides n.
 
-    Symbols: x part, n whole, v_x, v_n, cov their variances and covariance, m records of the row (``sampled``), for
-    the share of a population.
+    Symbols: x part, n whole, v_x, v_n, cov their variances and covariance, m records of the row times the rows of one
+    person (``sampled``), for the share of a population.
     Source: [Fieller54]; docs/explanation/proofs/residual-basis.md.
     Adjacency: none, this is post-processing.
     """

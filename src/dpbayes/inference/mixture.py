@@ -30,6 +30,12 @@ LOG_FACTORIALS = np.array([math.lgamma(count + 1.0) for count in range(WHOLE)])
 FINE_VARIANCE = 10.0
 """Below this variance of the noise whole numbers are told apart."""
 
+LEAST_VARIANCE = 1e-12
+"""Noise below a millionth of a record is taken for that much: no density becomes a point."""
+
+LEAST_SUM = 1e-290
+"""Sums of whole counts below this have lost digits."""
+
 POOLED_STEPS, TABLE_STEPS = 60, 30
 """Steps of expectation and maximisation, for all tables of an order and then for each table."""
 
@@ -61,11 +67,11 @@ class Factored:
     @classmethod
     def of(cls, shape: Floats, center: Floats, variance: Floats, most: float) -> Factored:
         """Normal components of variance e·g + (h·e·g)², or exact sums over whole counts where these can be seen."""
+        variance = np.maximum(variance, LEAST_VARIANCE)
         level = shape[:, None] * FACTORS
         prior = np.square(STEP * level)
         prior += level
         total = prior + variance[:, None]
-        np.maximum(total, 1e-12, out=total)
         gap = center[:, None] - level
         prior /= total  # how far the mean goes from the level to the center
         mean = gap * prior
@@ -77,7 +83,7 @@ class Factored:
         log_likelihood /= total
         log_likelihood += np.log(total, out=total)
         log_likelihood *= -0.5
-        fine = (variance > 0) & (variance < FINE_VARIANCE) & (center + 6 * np.sqrt(variance) < WHOLE)
+        fine = (variance < FINE_VARIANCE) & (center + 6 * np.sqrt(variance) < WHOLE)
         if fine.any():
             found = _whole(shape[fine], center[fine], variance[fine])
             log_likelihood[fine], mean[fine], square[fine] = found
@@ -177,9 +183,14 @@ def own_law(table: Cells, common: Floats) -> Floats:
 
 
 def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
-    """The same by sums over whole counts; cells of nearly the same shape share one table of Poisson laws."""
+    """The same by sums over whole counts; cells of nearly the same shape share one table of Poisson laws.
+
+    Sums that doubles cannot hold are those of counts that a factor all but rules out: there the nearest count is all.
+    """
     counts = np.arange(WHOLE, dtype=np.float64)
-    near = np.exp(-0.5 * (center[:, None] - counts) ** 2 / variance[:, None])
+    gaps = (center[:, None] - counts) ** 2 / variance[:, None]
+    nearest, least = gaps.argmin(axis=1), gaps.min(axis=1)
+    near = np.exp(-0.5 * (gaps - least[:, None]))
     bins = np.round(np.log(np.maximum(shape, 1e-9)) / 0.05).astype(np.int64)
     log_likelihood, mean, square = (np.empty((shape.size, FACTORS.size)) for _ in range(3))
     for each in np.unique(bins):
@@ -189,8 +200,10 @@ def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Flo
             log_law = np.where(level > 0, counts * np.log(level) - level - LOG_FACTORIALS, -np.inf)
         log_law[:, 0] = -level[:, 0]
         law = np.exp(log_law)
-        total = np.maximum(near[own] @ law.T, 1e-300)
-        log_likelihood[own] = np.log(total) - 0.5 * np.log(variance[own])[:, None]
-        mean[own] = (near[own] * counts) @ law.T / total
-        square[own] = (near[own] * counts**2) @ law.T / total
-    return log_likelihood, mean, square
+        total = near[own] @ law.T
+        lost = total < LEAST_SUM
+        total[lost] = 1.0
+        log_likelihood[own] = np.where(lost, log_law.T[nearest[own]], np.log(total))
+        mean[own] = np.where(lost, counts[nearest[own], None], (near[own] * counts) @ law.T / total)
+        square[own] = np.where(lost, counts[nearest[own], None] ** 2, (near[own] * counts**2) @ law.T / total)
+    return log_likelihood - 0.5 * (least + np.log(variance))[:, None], mean, square

@@ -10,12 +10,10 @@ import numpy as np
 from dpbayes._checks import Floats
 from dpbayes._normal import quantile
 from dpbayes.inference.cut import Settled
-from dpbayes.inference.intervals import Spread, assisted, ratio, symmetric
+from dpbayes.inference.intervals import ROUNDING, Spread, assisted, half_step, ratio, symmetric, whole
 from dpbayes.inference.law import Bools, LinearLaw
+from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.residuals import Axes, widened, without
-
-ROUNDING = 1e-6
-"""A number so near to a whole one is that one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,6 +23,8 @@ class Estimate:
     values: Floats
     lower: Floats
     upper: Floats
+    note: str = ""
+    """What the intervals allow for, where people have several rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,25 +50,26 @@ class Numbers:
     """The numbers of one table, in the agreed order of axes."""
 
     def __init__(
-        self, law: LinearLaw, settled: Settled, axes: Axes, *, known: bool, level: float, prior_assisted: bool
+        self,
+        law: LinearLaw,
+        settled: Settled,
+        axes: Axes,
+        *,
+        known: bool,
+        level: float,
+        prior_assisted: bool,
+        repeats: Repeats,
     ) -> None:
-        self.law, self.settled, self.known = law, settled, known
+        self.law, self.settled, self.known, self.repeats = law, settled, known, repeats
         self.axes, self.level, self.prior_assisted = axes, level, prior_assisted
         self.total = float(settled.counts[()])
         self.mean, self.variance = self.law.mean(axes), self.law.variance(axes)
         self.impossible = self.law.zeros.get(axes, np.zeros(self.mean.shape, dtype=bool))
 
     def counts(self) -> Estimate:
-        """Counts, with ends rounded to the nearest whole numbers, a half outward.
-
-        A count is whole, so the whole numbers in an interval hold it as often as the interval does. Where noise is
-        whole as well, P[|k| ≤ m] is near to 2Φ((m + ½)/σ) − 1 (continuity correction), which takes m ≥ zσ − ½. The
-        nearest whole numbers outside L + ½ and U − ½ satisfy both.
-        """
-        lower, upper = self._ends(sampled=False)
+        """Counts, with whole ends."""
         values = self.settled.counts[self.axes]
-        lower = np.minimum(np.floor(lower + 0.5 + ROUNDING), np.floor(values + ROUNDING))
-        upper = np.maximum(np.ceil(upper - 0.5 - ROUNDING), np.ceil(values - ROUNDING))
+        lower, upper = whole(values, *self._ends(sampled=False))
         top = math.floor(self.total + ROUNDING) if self.known else math.inf
         return _holding(values, np.maximum(lower, 0.0), np.minimum(upper, top), self.impossible)
 
@@ -92,9 +93,8 @@ class Numbers:
         """Shares of the population."""
         whole = max(self.total, 1e-300)
         lower, upper = self._ends(sampled=True)
-        return _holding(
-            self._shares(self.settled.levels[self.axes], self.axes), lower / whole, upper / whole, self.impossible
-        )
+        values = self._shares(self.settled.levels[self.axes], self.axes)
+        return _holding(values, lower / whole, upper / whole, self.impossible, self.repeats.said)
 
     def conditional(self, rows: Axes, sampled: bool) -> Estimate:
         """Shares within rows, by Fieller's theorem."""
@@ -103,16 +103,23 @@ class Numbers:
         within = without(self.axes, rows)
         shared = widened(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
         values = np.where(seen > 0, tables[self.axes] / np.where(seen > 0, seen, 1.0), shared)
+        covariance = self.law.covariance_with_margin(self.axes, rows)
+        totals = widened(self.law.variance(rows), rows, self.axes)
+        sampling, variance = np.zeros(1), self.variance
+        if sampled:
+            sampling = widened(self.repeats.table(rows) * self.settled.counts[rows], rows, self.axes)
+        else:
+            variance = variance + half_step(variance - 2 * values * covariance + values**2 * totals, self.level)
         lower, upper = ratio(
             self.mean,
             widened(self.law.mean(rows), rows, self.axes),
-            self.variance,
-            self.law.covariance_with_margin(self.axes, rows),
-            widened(self.law.variance(rows), rows, self.axes),
+            variance,
+            covariance,
+            totals,
             self.level,
-            sampled=widened(self.settled.counts[rows], rows, self.axes) if sampled else 0.0,
+            sampled=sampling,
         )
-        return _holding(values, lower, upper, self.impossible)
+        return _holding(values, lower, upper, self.impossible, self.repeats.said if sampled else "")
 
     def swallowed(self) -> Bools:
         """Cells that noise alone could explain."""
@@ -127,12 +134,12 @@ class Numbers:
 
     def _ends(self, sampled: bool) -> tuple[Floats, Floats]:
         """Of counts, or of N times the shares of the population, within what is possible."""
-        slope = self.law.slope(self.axes)
+        slope, rows = self.law.slope(self.axes), self.repeats.most if sampled else 0
         mean = self.mean.ravel()
         spread = Spread(
             constant=self.variance.ravel() - slope * np.maximum(mean, 0.0),
-            linear=slope + (1.0 if sampled else 0.0),
-            square=1 / max(self.total, 1.0) if sampled else 0.0,
+            linear=slope + rows,
+            square=rows / max(self.total, 1.0),
         )
         lower, upper = symmetric(mean, spread, self.level)
         if self.prior_assisted:
@@ -147,7 +154,8 @@ class Numbers:
         return lower.reshape(self.mean.shape), upper.reshape(self.mean.shape)
 
 
-def _holding(values: Floats, lower: Floats, upper: Floats, impossible: Bools) -> Estimate:
+def _holding(values: Floats, lower: Floats, upper: Floats, impossible: Bools, note: str = "") -> Estimate:
     """Intervals that hold the printed estimate; what is impossible is zero."""
     lower, upper = np.minimum(lower, values), np.maximum(upper, values)
-    return Estimate(values=values, lower=np.where(impossible, 0.0, lower), upper=np.where(impossible, 0.0, upper))
+    lower, upper = (np.where(impossible, 0.0, end) for end in (lower, upper))
+    return Estimate(values=values, lower=lower, upper=upper, note=note)

@@ -16,6 +16,7 @@ from dpbayes.inference.cut import Settled, settled
 from dpbayes.inference.law import OWNER, Functional, LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Estimate, Numbers, TableEstimate
+from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.residuals import Axes, Sizes, subsets
 
 
@@ -30,6 +31,7 @@ class Posterior:
         zeros: Combinations that cannot occur: axes and a mask in their shape.
         priors: Public guesses at the distribution of tables, in the order of their axes. A guess at a table is one at
             its margins too, where these have none of their own.
+        repeats: How many rows one person may have; intervals for the population allow for it.
 
     >>> from dpbayes.inference.measurement import GaussianNoise
     >>> noise = GaussianNoise(sigma=3.0)
@@ -48,6 +50,7 @@ class Posterior:
         margins: Sequence[Measurement] = (),
         zeros: Sequence[tuple[Sequence[str], ArrayLike]] = (),
         priors: Mapping[Axes, ArrayLike] | None = None,
+        repeats: Repeats | None = None,
     ) -> None:
         _checks.positive_integer(OWNER, **{f"sizes of {name}": size for name, size in sizes.items()})
         if records is not None:
@@ -55,7 +58,7 @@ class Posterior:
         public = [Measurement(axes=each.axes, values=each.values, noise=Exact()) for each in margins]
         masks = [(tuple(axes), np.asarray(where, dtype=bool)) for axes, where in zeros]
         self.law = LinearLaw([*measurements, *public], sizes, records, zeros=masks)
-        self.sizes = self.law.sizes
+        self.sizes, self.repeats = self.law.sizes, repeats or Repeats()
         self.known = records is not None or self.law.noise.get((), 1.0) == 0
         self._guesses = self._guessed(priors or {})
         self._settled: Settled | None = None
@@ -99,13 +102,21 @@ class Posterior:
         return self._turned(self.law.mean(ordered), axes), self._turned(self.law.variance(ordered), axes)
 
     def doubt(self, axes: Sequence[str]) -> Floats:
-        """Posterior variance of each count over the square of its mean; nothing where the schema says impossible."""
+        """ln(1 + Var[c]/E[ℓ]²): the variance that noise leaves to the logarithm of a cell's level; 0 where impossible
+
+        Of the level ℓ that the count c came from, not of c: where noise vanishes, E[c] of an empty cell does as well.
+
+        Symbols: c count of a cell, ℓ N times its share of the population.
+        Source: docs/explanation/models.md, how far a model trusts itself: the law of ln ℓ if ℓ is log-normal.
+        Adjacency: none, this is post-processing.
+        """
         ordered = self.law.ordered(axes)
         if missing := self.law.missing(ordered):
             raise NotEstimable(missing)
-        mean, variance, _ = self.settled.cells[ordered].moments(self.settled.laws[ordered])
+        _, variance, level = self.settled.cells[ordered].moments(self.settled.laws[ordered])
         table = np.zeros([self.law.sizes[name] for name in ordered])
-        table[~self.law.zeros.get(ordered, np.zeros(table.shape, dtype=bool))] = variance / np.maximum(mean, 1e-9) ** 2
+        relative = variance / np.maximum(level, 1e-9) ** 2
+        table[~self.law.zeros.get(ordered, np.zeros(table.shape, dtype=bool))] = np.log1p(relative)
         return self._turned(table, axes)
 
     def functional(self, *weights: Mapping[Axes, ArrayLike]) -> tuple[Floats, Floats]:
@@ -145,7 +156,15 @@ class Posterior:
         if missing := self.law.missing(ordered):
             raise NotEstimable(missing)
         base = self._settled_for(ordered)
-        found = Numbers(self.law, base, ordered, known=self.known, level=level, prior_assisted=prior_assisted)
+        found = Numbers(
+            self.law,
+            base,
+            ordered,
+            known=self.known,
+            level=level,
+            prior_assisted=prior_assisted,
+            repeats=self.repeats,
+        )
         counts = found.counts()
         if rows or not self.known:
             records, population = found.conditional(rows, sampled=False), found.conditional(rows, sampled=True)
@@ -154,7 +173,8 @@ class Posterior:
         swallowed = found.swallowed_rows(rows) if rows else found.swallowed()
 
         def turned(each: Estimate) -> Estimate:
-            return Estimate(**{part: self._turned(getattr(each, part), names) for part in ("values", "lower", "upper")})
+            parts = (self._turned(part, names) for part in (each.values, each.lower, each.upper))
+            return Estimate(**dict(zip(("values", "lower", "upper"), parts, strict=True)), note=each.note)
 
         return TableEstimate(
             axes=names,

@@ -25,7 +25,7 @@ from dpbayes.jobs.mechanisms import drawn
 from dpbayes.models.base import Model, ModelSpec
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.format import Answer, Paid, Table
+from dpbayes.release.format import Answer, Paid, Release, Table
 from dpbayes.tables.engine import Engine, check_schema
 
 if TYPE_CHECKING:
@@ -107,6 +107,10 @@ class Drawn:
     """The number of records, where it is the same for all neighbours."""
     schema: Schema | None = None
     """The schema of the tables, where the job bought some of it."""
+    job: Record | None = None
+    """What the release says of the job, where that is not all of it."""
+    private: bytes = field(default=b"", repr=False)
+    """What has to outlive the draw and never leaves; the job puts it where it belongs once the draw is kept."""
 
 
 class Job(Protocol):
@@ -172,6 +176,11 @@ def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledge
     if target is None:
         most = ", or a ledger, since accuracies need a limit" if wants else ""
         raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
+    if not hasattr(target, "gap"):
+        raise InvalidArgument(
+            f"Curator: expected a guarantee, got {target!r}. Write PureDP(epsilon=1), or "
+            "ApproxDP(epsilon=1, delta=1e-6)."
+        )
     if target.size > LOOSEST:
         raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
     for name in ("order", "omega"):
@@ -180,6 +189,13 @@ def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledge
     if wants:
         target = cast("Wanting", job).least(schema, target, priced)
     return replace(job.plan(schema, priced(target)), target=target)
+
+
+class Storing(Protocol):
+    """A job with a private side that outlives the draw."""
+
+    def store(self, private: bytes, release: Release) -> None:
+        """Put it where it belongs. The draw is kept, so the same may be stored again, and nothing else."""
 
 
 class Wanting(Protocol):

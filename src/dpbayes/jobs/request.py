@@ -252,5 +252,5 @@ def _with_company(key: str, value: object) -> dict[str, object]:
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.")
+        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{_checks.meant(str(value))}")
     return value

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dpbayes import _checks
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, TargetUnreachable
@@ -27,7 +28,7 @@ DIGITS = 4
 """A least guarantee is rounded up to this many digits."""
 
 _FORM = re.compile(
-    r"\s*(?:(?P<table>.+?)\s*)??(?:±|\+/?-)?\s*(?P<number>\d+(?:\.\d*)?|\.\d+)\s*"
+    r"\s*(?:(?P<table>.+?)\s*)??(?:±|\+/?-)?\s*(?P<number>\.?\d[\d.,]*)\s*"
     r"(?P<unit>records?|(?:percentage\s+)?points?|%)\s*"
 )
 
@@ -94,7 +95,7 @@ def _want(text: str) -> Want:
             f"{OWNER}: cannot read {text!r}. Write a table, ± and a number of records or points, as in "
             "'region ± 50 records' or 'income|sex ± 1 point'."
         )
-    half = float(form["number"])
+    half = _checks.number(OWNER, f"the number in {text!r}", form["number"])
     if not half > 0:
         raise InvalidArgument(f"{OWNER}: expected a number above 0 in {text!r}.")
     unit: Literal["records", "points"] = "records" if form["unit"].startswith("record") else "points"

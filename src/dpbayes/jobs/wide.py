@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import secrets
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 import numpy as np
 
@@ -28,13 +30,23 @@ from dpbayes.mechanisms.randomness import software
 from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
-from dpbayes.release.format import Answer, Paid, Release, Table, now
+from dpbayes.release.format import COMMITMENT, Answer, Paid, Release, Table, now
 from dpbayes.tables.engine import Engine, ListingEngine
 
-FORMAT = "dpbayes-wide-2"
+FORMAT = "dpbayes-wide-3"
+
+EARLIER = "dpbayes-wide-2"
+"""Of 0.2.0, which did not note the key: its answers cannot be tied to their charge."""
 
 LEAST_CONCENTRATION = 2.0**-6
 """Below it, too few values of the sampler share a published share (docs/explanation/lazy.md)."""
+
+
+UNREADABLE = (
+    DpbayesError, ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError,
+    ValueError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What a damaged archive of arrays may raise; a NotImplementedError and a RecursionError are RuntimeErrors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +54,7 @@ class Wide:
     """One draw over all cells of a joint marginal; put the attributes that are asked for most often first.
 
     ``law`` is explained at ``LazyDirichlet``. ``state`` names the new file for the counts and the key of the draw: it
-    is as private as the table, and every answer comes out of it.
+    is as private as the table, and every answer comes out of it. It is written after the draw is kept.
     """
 
     kind: ClassVar[str] = "wide"
@@ -61,6 +73,8 @@ class Wide:
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate the draw, and see that its state can be written."""
         where = Path(self.state).absolute()
+        if not str(where).isprintable():
+            raise InvalidArgument("Wide: expected a name of printable text for the state. Choose another one.")
         if where.exists():
             raise InvalidArgument(f"Wide: {self.state!r} exists already. Choose another name for the state.")
         if not where.parent.is_dir():
@@ -92,21 +106,38 @@ class Wide:
             raise TableError("Wide: this engine cannot list occupied cells. Export the columns to Parquet first.")
 
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
-        """List the occupied cells, choose the key, and keep both: from then on every answer is decided.
+        """List the occupied cells and choose the key, which decide every answer; the hash of the key is published.
 
-        A state that this very charge has left is the draw, since answers may have come out of it: it stays.
+        A state that this very charge has left is the draw, since answers may have come out of it: until 0.2.0 it was
+        written before the draw was kept.
         """
         if Path(self.state).exists():
-            if not plan.lock or WideDistribution.load(self.state).plan.lock != plan.lock:
-                raise ReleaseError(f"Wide: {self.state!r} exists already, and is not of this charge. Move it away.")
-            return Drawn()
-        WideDistribution(
-            plan=plan,
-            counts=table.occupied(plan.schema, self.marginal),  # type: ignore[attr-defined]  # checked before the charge
-            key=secrets.token_bytes(32) if rng is None else rng.bytes(32),
-            seeded=rng is not None,
-        ).save(Path(self.state))
-        return Drawn()
+            made = WideDistribution.load(self.state)
+            if not plan.lock or made.plan.lock != plan.lock:
+                raise _taken(self.state)
+        else:
+            made = WideDistribution(
+                plan=plan,
+                counts=table.occupied(plan.schema, self.marginal),  # type: ignore[attr-defined]  # checked before
+                key=secrets.token_bytes(32) if rng is None else rng.bytes(32),
+                seeded=rng is not None,
+            )
+        return Drawn(job=self._public(), answers=(made.commitment,), private=made.content())
+
+    def store(self, private: bytes, release: Release) -> None:
+        """Write the state, now that its draw is kept: only from here on are there answers."""
+        made = WideDistribution.read(io.BytesIO(private), self.state)
+        if release.answers != (made.commitment,):
+            raise ReleaseError("Wide: what was kept is not the key of this draw. Restore the folder of draws.")
+        where = Path(self.state)
+        if where.exists() and WideDistribution.load(where).plan.lock != made.plan.lock:
+            raise _taken(self.state)
+        opened = {"created": release.created, "software": release.software, "about": release.about}
+        replace(made, opened=opened | {"key": made.commitment.values[0]}).save(where)
+
+    def _public(self) -> Record:
+        """What is published of it."""
+        return {key: value for key, value in self.record().items() if key != "state"}
 
     def record(self) -> Record:
         """JSON form."""
@@ -129,6 +160,13 @@ class WideDistribution:
     counts: SparseCounts = field(repr=False)
     key: bytes = field(repr=False)
     seeded: bool = False
+    opened: Record = field(default_factory=dict)
+    """What the release that opened it says beyond its answers: with it they can be tied to the note of the ledger."""
+
+    @property
+    def commitment(self) -> Answer:
+        """Fixes the key and tells nothing about it, nor about the table."""
+        return Answer(name=COMMITMENT, by=0, values=(codec.digest(b"dpbayes wide key " + self.key),))
 
     @property
     def job(self) -> Wide:
@@ -138,7 +176,7 @@ class WideDistribution:
     def answer(self, names: Sequence[str], where: Mapping[str, str] | None = None) -> Release:
         """A release of the table of some attributes among the records with the levels ``where``, paid for already."""
         shares = np.asarray(self.table(names, where)).ravel()
-        job = {key: value for key, value in self.job.record().items() if key != "state"}
+        job = self.job._public() | ({"opened": self.opened} if self.opened else {})
         tables: tuple[Table, ...] = ()
         answers: tuple[Answer, ...] = ()
         if where or not names:
@@ -179,16 +217,23 @@ class WideDistribution:
     def __repr__(self) -> str:
         return f"WideDistribution({self.job.marginal}: {self.counts.size:,} cells, {self.plan.target})"
 
+    def content(self) -> bytes:
+        """Its file."""
+        about = {
+            "format": FORMAT,
+            "plan": plan_record(self.plan),
+            "key": self.key.hex(),
+            "seeded": self.seeded,
+            "opened": self.opened,
+        }
+        made = io.BytesIO()
+        np.savez(made, about=json.dumps(about), cells=self.counts.cells, counts=self.counts.counts)
+        return made.getvalue()
+
     def save(self, path: Path) -> None:
         """Write it whole to a new file that only its owner can read."""
-        about = {"format": FORMAT, "plan": plan_record(self.plan), "key": self.key.hex(), "seeded": self.seeded}
-
-        def write(to: Path) -> None:
-            with to.open("wb") as file:
-                np.savez(file, about=json.dumps(about), cells=self.counts.cells, counts=self.counts.counts)
-
         try:
-            durable.write(path, write, private=True)
+            durable.write(path, self.content(), private=True)
         except OSError as problem:
             raise ReleaseError(f"Wide: {str(path)!r} cannot be written: {problem.strerror}.") from None
 
@@ -196,19 +241,32 @@ class WideDistribution:
     def load(cls, path: str | Path) -> WideDistribution:
         """Read what ``save`` wrote."""
         try:
-            with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                about = json.loads(str(file["about"]))
-                cells, counts = file["cells"], file["counts"]
-            plan = plan_from_record(about["plan"]) if about["format"] == FORMAT else _first_version(about, path)
-            shape = plan.job.marginal.shape(plan.schema)  # type: ignore[attr-defined]
-            sparse = SparseCounts(shape, cells, counts)
-            return cls(plan=plan, counts=sparse, key=bytes.fromhex(about["key"]), seeded=bool(about["seeded"]))
+            with Path(path).open("rb") as raw:
+                return cls.read(raw, path)
         except OSError:
             raise ReleaseError(f"Wide: {str(path)!r} cannot be read. Check the path and its permissions.") from None
-        except ReleaseError:
+
+    @classmethod
+    def read(cls, raw: IO[bytes], path: str | Path) -> WideDistribution:
+        """Read what is, or will be, the file of this name."""
+        try:
+            with np.load(raw, allow_pickle=False) as file:
+                about = json.loads(str(file["about"]))
+                cells, counts = file["cells"], file["counts"]
+            known = about["format"] in (FORMAT, EARLIER)
+            plan = plan_from_record(about["plan"]) if known else _first_version(about, path)
+            shape = plan.job.marginal.shape(plan.schema)  # type: ignore[attr-defined]
+            sparse = SparseCounts(shape, cells, counts)
+            key, seeded, opened = bytes.fromhex(about["key"]), bool(about["seeded"]), dict(about.get("opened", {}))
+            return cls(plan=plan, counts=sparse, key=key, seeded=seeded, opened=opened)
+        except (OSError, ReleaseError):
             raise
-        except (DpbayesError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+        except UNREADABLE:
             raise ReleaseError(f"Wide: {str(path)!r} is not a wide distribution, or is damaged.") from None
+
+
+def _taken(state: str) -> ReleaseError:
+    return ReleaseError(f"Wide: {state!r} exists already, and is not of this charge. Move it away.")
 
 
 def _first_version(about: Record, path: str | Path) -> Plan:

@@ -189,13 +189,13 @@ def mechanism(record: str) -> Priced:
 MOST_TIMES = 10**9
 
 
-def replay(dataset: str, texts: Iterable[str]) -> Account:
-    """The account that these texts describe: the whole chain of a data set, in order.
+def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> Account:
+    """The account that these texts describe: the whole chain of a data set, in order, or what comes ``after``.
 
     The first entry that is not in its place, or says what no ledger says, is named in the error.
     """
-    state = _State()
-    entries: list[Entry] = []
+    state = _State() if after is None else _State.of(after)
+    entries: list[Entry] = [] if after is None else list(after.entries)
     for text in texts:
         entry = Entry.read(text, dataset=dataset, after=entries[-1] if entries else None)
         try:
@@ -236,6 +236,11 @@ class _State:
     format: int = 0
     _converted: bool = False
     schemas: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, account: Account) -> _State:
+        unit, budget, version = account.unit, account.budget, account.format
+        return cls(unit, budget, dict(account.charges), version, schemas=list(account.schemas))
 
     def apply(self, entry: Entry) -> None:
         match entry.body:

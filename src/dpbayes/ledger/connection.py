@@ -5,13 +5,15 @@ Its faults are told in one sentence with the remedy; the driver's own text, whic
 
 from __future__ import annotations
 
+import errno
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dpbayes.domain import durable
 from dpbayes.errors import LedgerError, MissingExtra
 
 PATIENCE = 60
@@ -24,27 +26,30 @@ ANSWER = 10
 class Connection:
     """Statements with ``?`` where values go. What is not committed when it is closed never was."""
 
-    def __init__(self, raw: Any, *, server: bool) -> None:
+    def __init__(self, raw: Any, *, folder: Path | None = None) -> None:
         self._raw = raw
-        self.server = server
+        self._folder = folder
+        self.server = folder is None
         """Whether it is PostgreSQL, which has row locks."""
 
     @classmethod
     def to_file(cls, path: Path) -> Connection:
         """Autocommit, so that transactions begin where ``store`` says; ``mode=rw`` never creates a file."""
-        raw = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
-        raw.execute("PRAGMA synchronous=EXTRA")
-        raw.execute("PRAGMA fullfsync=ON")
-        return cls(raw, server=False)
+        raw = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None)
+        made = cls(raw, folder=path.parent)
+        made.execute("PRAGMA synchronous=EXTRA")  # it looks at the file, and so may have to wait
+        made.execute("PRAGMA fullfsync=ON")
+        return made
 
     @classmethod
     def to_server(cls, address: str) -> Connection:
         """The first statement begins a transaction."""
-        return cls(_psycopg().connect(address, connect_timeout=ANSWER), server=True)
+        return cls(_psycopg().connect(address, connect_timeout=ANSWER))
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> Any:
         """Run a statement; what it returns can be iterated."""
-        return self._raw.execute(statement.replace("?", "%s") if self.server else statement, tuple(values))
+        text = statement.replace("?", "%s") if self.server else statement
+        return self._patiently(lambda: self._raw.execute(text, tuple(values)))
 
     def scalar(self, statement: str, values: Sequence[object] = ()) -> Any:
         """The first value of the first row, or None."""
@@ -53,7 +58,19 @@ class Connection:
 
     def commit(self) -> None:
         """Keep what was written; it is on disk when this returns."""
-        self._raw.commit()
+        self._patiently(self._raw.commit)
+
+    def _patiently(self, work: Callable[[], Any]) -> Any:
+        """Wait for other writers, but not where there are no locks, which SQLite takes for locks that others hold."""
+        try:
+            return work()
+        except sqlite3.OperationalError as problem:
+            if self._folder is None or problem.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            if durable.lacks_locks(self._folder):
+                raise OSError(errno.ENOLCK, durable.NO_LOCKS) from None
+        self._raw.execute(f"PRAGMA busy_timeout={PATIENCE * 1000}")
+        return work()
 
     def close(self) -> None:
         """Forget what was not committed."""
@@ -108,6 +125,7 @@ POSTGRESQL = {
     "42P01": NO_LEDGER,  # no such table
     "3D000": NO_LEDGER,  # no such database
     "42501": REFUSED,
+    "DP001": "refuses this charge: by its own sum it is above the limit. Ask the data owner to raise it.",
     "28": REFUSED,
 }
 """SQLSTATE codes or classes; anything else is a server that went away."""
@@ -119,7 +137,10 @@ def told(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise LedgerError(f"Ledger: {name} {CLOSED}") from problem
+        reason = f"cannot be used: {problem.strerror}." if problem.errno == errno.ENOLCK else CLOSED
+        raise LedgerError(f"Ledger: {name} {reason}") from problem
+    except UnicodeError as problem:  # of a damaged text
+        raise LedgerError(f"Ledger: {name} {DAMAGED}") from problem
     except Exception as problem:
         if not isinstance(problem, sqlite3.Error) and type(problem).__module__.partition(".")[0] != "psycopg":
             raise

@@ -5,6 +5,9 @@ before anything else can see it, the draw is on disk too. So whatever happens in
 the release: from the draw that was kept, or by drawing again under the same charge. Drawing again is sound, since
 nothing of a draw that was not kept has left the process: what is published is one draw, as if there had been no other.
 The draws stay as the archive of the data set; they are public.
+
+The name of each file begins with the id of its ledger, so that no other ledger takes it for its own. A draft whose
+charge is not found is never removed, since the ledger may be an older copy that was put back: it is set aside.
 """
 
 from __future__ import annotations
@@ -21,18 +24,64 @@ from dpbayes.domain import durable
 from dpbayes.domain.codec import Record, digest
 from dpbayes.errors import LedgerError
 
-DRAFT, READING, DRAW = ".draft", ".reading", ".draw.json"
+DRAFT, READING, ASIDE, DRAW, PRIVATE = ".draft", ".reading", ".aside", ".draw.json", ".private"
 
 STATE = "DPBAYES_STATE"
 """Environment variable: where the folder of a ledger that is no file is kept."""
 
+UNKNOWN = ""
+"""The ledger of a file that does not say: until 0.2.0 none did."""
 
-class Slot:
+
+class _Named:
+    """A draft or a draw, by the name of its file: that of its ledger, a dash, its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def ledger(self) -> str:
+        """The id of the ledger that it was made for, as far as its name says."""
+        first, dash, _ = self._path.name.partition("-")
+        return first if dash else UNKNOWN
+
+    @property
+    def name(self) -> str:
+        """By which people tell it from others."""
+        return self._path.name.partition(".")[0].rpartition("-")[2][:12]
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._path
+
+
+class Draw(_Named):
+    """A draw that was kept: the text of a release."""
+
+    def text(self) -> str:
+        """The release, without its estimates."""
+        with _told(self._path.parent):
+            return self._path.read_text(encoding="utf-8")
+
+
+class Slot(_Named):
     """One release under way. Whoever holds it holds its lock."""
 
-    def __init__(self, path: Path, draft: Record) -> None:
-        self._path = path
-        self.draft = draft
+    def __init__(self, path: Path, draft: Record | None = None, *, held: bool = True) -> None:
+        super().__init__(path)
+        self._draft = draft
+        self.held = held
+        """Whether it is ours to work on: no living process does."""
+        self.over = False
+        """Whether nothing is left to do."""
+
+    @property
+    def draft(self) -> Record:
+        """What will be drawn, and the key."""
+        if self._draft is None:
+            self._draft = _draft(self._path)
+        return self._draft
 
     @property
     def key(self) -> str:
@@ -46,24 +95,55 @@ class Slot:
 
     def reading(self) -> None:
         """Note durably that rows are about to be read: from here on the charge stays, whatever happens."""
+        self._become(READING)
+
+    def aside(self) -> None:
+        """Set it aside: its charge is not in the ledger. It is looked at again whenever releases are finished."""
+        self._become(ASIDE)
+
+    def _become(self, suffix: str) -> None:
         with _told(self._path.parent):
-            self._path = self._path.rename(self._path.with_suffix(READING))
+            self._path = self._path.rename(self._path.with_suffix(suffix))
             durable.flush(self._path.parent)
 
-    def keep(self, text: str) -> None:
-        """Keep the draw."""
+    def keep(self, text: str, private: bytes = b"") -> None:
+        """Keep the draw. What is private about it is kept with it, at once or not at all, until the release is done."""
         with _told(self._path.parent):
+            if private:
+                public = text.encode()
+                whole = b"%d\n" % len(public) + public + private
+                durable.write(self._path.with_suffix(PRIVATE), whole, private=True)
             durable.write(self._draw, text)
 
     def kept(self) -> str | None:
         """The draw, if it was kept."""
         with _told(self._path.parent):
-            return self._draw.read_text(encoding="utf-8") if self._draw.is_file() else None
+            if self._draw.is_file():
+                return self._draw.read_text(encoding="utf-8")
+            if (both := self._both()) is None:
+                return None
+            durable.write(self._draw, both[0])
+            return both[0]
+
+    def private(self) -> bytes:
+        """What was kept with the draw; nothing if there was nothing, or once it is where it belongs."""
+        with _told(self._path.parent):
+            both = self._both()
+            return b"" if both is None else both[1]
+
+    def _both(self) -> tuple[str, bytes] | None:
+        path = self._path.with_suffix(PRIVATE)
+        if not path.is_file():
+            return None
+        length, _, rest = path.read_bytes().partition(b"\n")
+        return rest[: int(length)].decode(), rest[int(length) :]
 
     def done(self) -> None:
         """The release is finished, or was never charged: nothing is left to do."""
         with _told(self._path.parent):
+            self._path.with_suffix(PRIVATE).unlink(missing_ok=True)
             self._path.unlink(missing_ok=True)
+        self.over = True
 
     @property
     def _draw(self) -> Path:
@@ -71,18 +151,30 @@ class Slot:
 
 
 class Kept:
-    """The folder of drafts and draws of one ledger."""
+    """The folder of drafts and draws of one ledger.
 
-    def __init__(self, folder: Path) -> None:
+    ``earlier`` are folders where versions up to 0.2.0 kept those of the same ledger, and perhaps of others.
+    """
+
+    def __init__(self, folder: Path, ledger: str = UNKNOWN, earlier: tuple[Path, ...] = ()) -> None:
         self.folder = folder
+        self.ledger = ledger
+        self._folders = (folder, *earlier)
 
     @classmethod
-    def of(cls, path: Path | None, name: str) -> Kept:
-        """Beside a ledger that is a file; else under the user's state folder, by the name of the database."""
+    def of(cls, path: Path | None, ledger: str, *, earlier: Path | None = None, name: str = "") -> Kept:
+        """Beside a ledger that is a file; else under the user's state folder, by the id of the ledger.
+
+        Until 0.2.0 it was beside the path as given, which may be a link, or went by the ``name`` of the database.
+        """
         if path is not None:
-            return cls(path.with_name(path.name + ".draws"))
-        state = os.environ.get(STATE) or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-        return cls(Path(state).expanduser() / "dpbayes" / digest(name)[:32])
+            here = beside(path)
+            before = here if earlier is None else beside(earlier)
+        else:
+            state = os.environ.get(STATE) or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+            here = Path(state).expanduser() / "dpbayes" / ledger
+            before = here.with_name(digest(name)[:32])
+        return cls(here, ledger, () if before == here else (before,))
 
     @contextmanager
     def begin(self, draft: Record) -> Iterator[Slot]:
@@ -90,36 +182,45 @@ class Kept:
         made = {**draft, "key": secrets.token_hex(32)}
         with ExitStack() as held:
             with _told(self.folder):
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                durable.make_folder(self.folder, 0o700)
                 durable.sweep(self.folder)
-                path = self.folder / f"{secrets.token_hex(16)}{DRAFT}"
+                path = self.folder / f"{self.ledger}-{secrets.token_hex(16)}{DRAFT}"
                 durable.write(path, json.dumps(made), private=True, held=held)  # locked before it has its name
             yield Slot(path, made)
 
     @contextmanager
     def unfinished(self) -> Iterator[list[Slot]]:
-        """All releases that no living process works on, locked until the block ends. Half-written files go."""
+        """All drafts, in any state; those that no living process works on are locked until the block ends.
+
+        Half-written files go.
+        """
         slots: list[Slot] = []
-        with ExitStack() as held:
-            with _told(self.folder):
-                durable.sweep(self.folder)
-                for path in sorted([*self.folder.glob(f"*{DRAFT}"), *self.folder.glob(f"*{READING}")]):
-                    handle = durable.locked(path)
-                    if handle is not None:
-                        held.callback(os.close, handle)
-                        slots.append(Slot(path, _draft(path)))
+        with ExitStack() as until:
+            for folder in self._folders:
+                with _told(folder):
+                    durable.sweep(folder)
+                    for path in sorted(each for end in (DRAFT, READING, ASIDE) for each in folder.glob(f"*{end}")):
+                        handle = durable.locked(path)
+                        if handle is not None:
+                            until.callback(os.close, handle)
+                        if path.exists():  # else it was finished meanwhile
+                            slots.append(Slot(path, held=handle is not None))
             yield slots
 
-    def draws(self) -> list[str]:
-        """Every draw that was kept, as the text of a release."""
-        with _told(self.folder):
-            return [path.read_text(encoding="utf-8") for path in sorted(self.folder.glob(f"*{DRAW}"))]
+    def draws(self) -> list[Draw]:
+        """Every draw that was kept."""
+        return [Draw(path) for folder in self._folders for path in sorted(folder.glob(f"*{DRAW}"))]
+
+
+def beside(ledger: Path) -> Path:
+    """The folder of a ledger that is a file."""
+    return ledger.with_name(ledger.name + ".draws")
 
 
 def _draft(path: Path) -> Record:
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("key"), str):
         raise LedgerError(f"Ledger: {path.name} in {str(path.parent)!r} is not a draft of dpbayes. Move it away.")
@@ -134,3 +235,5 @@ def _told(folder: Path) -> Iterator[None]:
         raise LedgerError(
             f"Ledger: the folder {str(folder)!r}, which keeps what is drawn, cannot be used: {problem.strerror}."
         ) from None
+    except UnicodeError:
+        raise LedgerError(f"Ledger: a file in {str(folder)!r} is damaged: it is not text. Move it away.") from None

@@ -12,13 +12,14 @@ from dpbayes.domain import display
 from dpbayes.domain.codec import digest
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
+from dpbayes.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.ledger import export, tables
-from dpbayes.ledger.account import Account, Spending, mechanism, release
+from dpbayes.ledger.account import Account, Charge, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
 from dpbayes.ledger.store import Store
+from dpbayes.ledger.witness import Witness
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.randomness import software
 from dpbayes.privacy.adaptive import AdaptiveDP, Rule
@@ -69,6 +70,7 @@ class Ledger:
 
     def __init__(self, where: str | Path) -> None:
         self._store = Store(where)
+        self._known: dict[str, Account] = {}
 
     @property
     def name(self) -> str:
@@ -78,7 +80,8 @@ class Ledger:
     @property
     def kept(self) -> Kept:
         """The releases under way, and the draws that were paid for."""
-        return Kept.of(self._store.path, self._store.name)
+        store = self._store
+        return Kept.of(store.path, store.identity(), earlier=store.given, name=store.name)
 
     def __repr__(self) -> str:
         return f"Ledger({self.name!r})"
@@ -96,12 +99,14 @@ class Ledger:
         rule: Rule = "gaussian",
         slack: float | None = None,
         about: str = "",
+        witness: str = "",
     ) -> None:
         """Add a data set with its budget; the ledger itself is created where there is none.
 
         An (ε, δ) budget is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
         A ``Schema`` gives id, unit and digest of the data set; without it, ``schema`` is the digest of the schema that
-        releases must use, or else the first that is charged is taken.
+        releases must use, or else the first that is charged is taken. A ``witness``, a second file or address, receives
+        the last entry of every chain, and a ledger that is behind it is refused.
         """
         if isinstance(dataset, Schema):
             declared = dataset
@@ -111,7 +116,10 @@ class Ledger:
         limit = _lasting(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
+        watcher = Witness.made(witness) if witness else None
         with self._store.writing(create=True) as connection:
+            if watcher is not None:
+                watcher.keep(connection)
             if tables.exists(connection, dataset):
                 raise LedgerError(
                     f"Ledger: the data set {dataset!r} is already in it. Change its limit with `dpbayes ledger budget`."
@@ -126,7 +134,7 @@ class Ledger:
         For an (ε, δ) limit of format 1 see ``convert``.
         """
         with self._store.writing() as connection:
-            account = tables.account(connection, dataset, lock=True)
+            account = self._account(connection, dataset, lock=True)
             _refuse_old(account)
             kept: Rule = account.budget.rule if isinstance(account.budget, AdaptiveDP) else "gaussian"
             limit = _lasting(budget, kept if rule is None else rule, slack)
@@ -147,7 +155,7 @@ class Ledger:
         by which all earlier releases held people to their rows, if they did: format 1 did not say.
         """
         with self._store.writing() as connection:
-            account = tables.account(connection, dataset, lock=True)
+            account = self._account(connection, dataset, lock=True)
             if account.format >= FORMAT:
                 raise LedgerError(f"Ledger: {dataset!r} needs no conversion; its limit holds as it is.")
             unit = account.unit if person is None else replace(account.unit, person=person)
@@ -158,7 +166,7 @@ class Ledger:
         if not schema or not about.strip():
             raise InvalidArgument("Ledger: expected the digest of a schema, and the reason why it is accepted.")
         with self._store.writing() as connection:
-            account = tables.account(connection, dataset, lock=True)
+            account = self._account(connection, dataset, lock=True)
             if schema in account.schemas:
                 raise LedgerError(f"Ledger: {dataset!r} accepts this schema already.")
             _refuse_old(account)
@@ -180,7 +188,13 @@ class Ledger:
     def account(self, dataset: str) -> Account:
         """What the ledger says of a data set, with its whole chain checked."""
         with self._store.reading() as connection:
-            return tables.account(connection, dataset)
+            return self._account(connection, dataset)
+
+    def _account(self, connection: Connection, dataset: str, *, lock: bool = False) -> Account:
+        """Read the chain once: later readings compare it with what was read before, and replay only what is new."""
+        found = tables.account(connection, dataset, lock=lock, known=self._known.get(dataset))
+        self._known[dataset] = found
+        return found
 
     def charge(self, dataset: str, cost: Cost, *, about: str = "", schema: str = "", key: str = "") -> Receipt:
         """Charge a cost durably, or refuse it with BudgetExceeded and leave the ledger unchanged.
@@ -197,7 +211,7 @@ class Ledger:
         entry: Entry | None = None
         if account.affords(cost):  # priced before the lock is taken: under it only charges that came between are
             with self._store.writing() as connection:
-                account = tables.account(connection, dataset, lock=True, known=account)
+                account = self._account(connection, dataset, lock=True)
                 self._check(account, cost, schema)
                 if account.affords(cost):
                     details = {"releases": releases, "lock": digest(key), "schema": schema, "software": software()}
@@ -220,11 +234,16 @@ class Ledger:
         lock = digest(key)
         for dataset in self.datasets():
             account = self.account(dataset)
-            for serial, charge in account.charges.items():
+            for charge in account.charges.values():
                 if charge.lock == lock and charge.state != "void":
-                    placed = account.spending(serial)
-                    return Receipt(dataset=dataset, serial=serial, hash=charge.entry.hash, key=key, spending=placed)
+                    return self.receipt_of(account, charge, key=key)
         return None
+
+    def receipt_of(self, account: Account, charge: Charge, *, key: str = "") -> Receipt:
+        """The receipt of a charge; without its key, what was drawn can be noted still, and nothing be taken back."""
+        serial = charge.entry.serial
+        placed = account.spending(serial)
+        return Receipt(dataset=account.dataset, serial=serial, hash=charge.entry.hash, key=key, spending=placed)
 
     def _check(self, account: Account, cost: Cost, schema: str) -> None:
         """Refuse what is not about the price."""
@@ -248,7 +267,7 @@ class Ledger:
     def confirm(self, receipt: Receipt, *, digest: str = "") -> None:
         """Note that the release was drawn, with a digest of its values, which ties a published file to the charge.
 
-        A charge without this note may have been drawn, and counts as well.
+        A charge without this note may have been drawn, and counts as well. To note the same again changes nothing.
         """
         self._settle(receipt, "drawn", "", digest=digest)
 
@@ -261,10 +280,16 @@ class Ledger:
 
     def _settle(self, receipt: Receipt, kind: str, about: str, **proof: str) -> None:
         with self._store.writing() as connection:
-            account = tables.account(connection, receipt.dataset, lock=True)
+            account = self._account(connection, receipt.dataset, lock=True)
             charge = account.charges.get(receipt.serial)
-            if charge is None or charge.entry.hash != receipt.hash or charge.lock != digest(receipt.key):
+            opens = charge is not None and (charge.lock == digest(receipt.key) or (kind == "drawn" and not receipt.key))
+            if charge is None or charge.entry.hash != receipt.hash or not opens:
                 raise LedgerError("Ledger: this receipt belongs to another ledger. Use the one that made the charge.")
+            if kind == charge.state == "drawn" and charge.digest == proof["digest"]:
+                return
+            if kind == "drawn" and charge.state != "charged":
+                how = "is void" if charge.state == "void" else "notes that something else was drawn for it"
+                raise ReleaseError(f"Ledger: charge {receipt.serial} {how}, so this draw must not be published.")
             if charge.state != "charged":
                 raise LedgerError(f"Ledger: charge {receipt.serial} is {charge.state} already, and stays so.")
             _append(connection, account, kind, about, charge=receipt.serial, **proof)
@@ -277,7 +302,7 @@ class Ledger:
         chain under a secret key of the data set, and never exported.
         """
         with self._store.writing() as connection:
-            tables.account(connection, dataset, lock=True)
+            self._account(connection, dataset, lock=True)
             return tables.fingerprint_changed(connection, dataset, of, value)
 
     def export(self, dataset: str) -> list[str]:

@@ -21,9 +21,10 @@ from dpbayes.ledger import tables
 from dpbayes.ledger.account import too_new
 from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, check_driver, told
 from dpbayes.ledger.entry import FORMAT
+from dpbayes.ledger.witness import Witness, heads
 
 CREATION = 0x64706C67
-"""Two creators at once would collide in PostgreSQL's catalogue: they queue at this advisory lock."""
+"""Two that change the tables at once would collide in PostgreSQL's catalogue: they queue at this advisory lock."""
 
 
 class Store:
@@ -31,7 +32,9 @@ class Store:
 
     def __init__(self, where: str | Path) -> None:
         self._address, self.name = _server(where)
-        self.path = None if self._address else Path(where).absolute()
+        self.given = None if self._address else Path(where).absolute()
+        self.path = None if self.given is None else Path(os.path.realpath(self.given))
+        """The file itself, however it was named: what belongs to it lies beside it."""
 
     def connect(self) -> Connection:
         """A new connection, for one transaction."""
@@ -61,6 +64,19 @@ class Store:
             yield connection
             connection.commit()
 
+    def identity(self) -> str:
+        """The id of the ledger. One that an earlier version made gets its id now: random, once, whoever asks first."""
+        with self.reading() as connection:
+            found = tables.identity(connection)
+        if found is None:
+            with self._transaction(*self._begin_writing()) as connection:
+                self._one_at_a_time(connection)  # before the table is looked at: a look would stand in the way
+                self._check_format(connection)
+                tables.identify(connection)
+                found = tables.identity(connection)
+                connection.commit()
+        return str(found)
+
     def _begin_writing(self) -> tuple[str, ...]:
         if self.path:
             return ("BEGIN IMMEDIATE",)
@@ -76,14 +92,24 @@ class Store:
             if self.path and not self.path.is_file():
                 raise LedgerError(f"Ledger: {self.name} is not there. Create it with `dpbayes ledger init`.")
             with closing(self.connect()) as connection:
+                witness = Witness.of(connection)
+                seen = None if witness is None else witness.last()  # before the ledger is read
                 for statement in begin:
                     connection.execute(statement)
+                if witness is not None and seen is not None:
+                    witness.compare(connection, seen, self.name)
+                before = heads(connection) if witness is not None else {}
                 yield connection
+                if witness is not None and (after := heads(connection)) != before:
+                    witness.note(after, self.name)
 
     def _create(self, connection: Connection) -> None:
+        self._one_at_a_time(connection)
+        tables.create(connection, FORMAT)
+
+    def _one_at_a_time(self, connection: Connection) -> None:
         if not self.path:
             connection.execute("SELECT pg_advisory_xact_lock(?)", [CREATION])
-        tables.create(connection, FORMAT)
 
     def _check_format(self, connection: Connection) -> int:
         versions = [version for (version,) in connection.execute("SELECT format FROM dpbayes_ledger")]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Iterator
 
 from dpbayes.domain.codec import digest
 from dpbayes.errors import LedgerError
+from dpbayes.ledger import roles
 from dpbayes.ledger.account import Account, replay
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import Entry, broken
@@ -15,7 +17,8 @@ from dpbayes.ledger.entry import Entry, broken
 KEY = "key"
 
 TABLES = (
-    "CREATE TABLE dpbayes_ledger (format INTEGER NOT NULL PRIMARY KEY)",
+    # id: random, tells the ledger from all others and stays with its copies; ledgers up to 0.2.0 have no such column
+    "CREATE TABLE dpbayes_ledger (format INTEGER NOT NULL PRIMARY KEY, id VARCHAR)",
     # head: hash of the last entry, which shows when entries at the end are missing
     # fingerprint: a secret key, and lines of part and keyed digest of the table; never exported
     "CREATE TABLE dpbayes_datasets (dataset VARCHAR NOT NULL PRIMARY KEY, head VARCHAR NOT NULL, fingerprint VARCHAR)",
@@ -32,7 +35,26 @@ def create(connection: Connection, version: int) -> None:
     if connection.scalar(there) is None:
         for table in TABLES:
             connection.execute(table)
-        connection.execute("INSERT INTO dpbayes_ledger (format) VALUES (?)", [version])
+        connection.execute("INSERT INTO dpbayes_ledger (format, id) VALUES (?, ?)", [version, secrets.token_hex(16)])
+        if connection.server:
+            roles.install(connection)
+
+
+def identity(connection: Connection) -> str | None:
+    """The id of the ledger, if it has one."""
+    found = connection.execute("SELECT * FROM dpbayes_ledger")
+    values = dict(zip((column[0] for column in found.description), found.fetchone() or (), strict=False))
+    if (identity := values.get("id")) is not None and not re.fullmatch("[0-9a-f]{32}", str(identity)):
+        raise LedgerError("Ledger: its id is damaged. Restore the last good copy.")  # it becomes the name of a folder
+    return identity
+
+
+def identify(connection: Connection) -> None:
+    """Give an id to a ledger of a version that gave none."""
+    columns = [column[0] for column in connection.execute("SELECT * FROM dpbayes_ledger").description]
+    if "id" not in columns:
+        connection.execute("ALTER TABLE dpbayes_ledger ADD COLUMN id VARCHAR")
+    connection.execute("UPDATE dpbayes_ledger SET id = ? WHERE id IS NULL", [secrets.token_hex(16)])
 
 
 def datasets(connection: Connection) -> list[str]:
@@ -48,8 +70,8 @@ def exists(connection: Connection, dataset: str) -> bool:
 def account(connection: Connection, dataset: str, *, lock: bool = False, known: Account | None = None) -> Account:
     """The account of a data set, with its whole chain checked; ``lock`` waits for and keeps out other writers.
 
-    An account ``known`` from before is returned as it is while its last hash, which fixes all that came before it,
-    is still the last one. SQLite has no row locks and needs none: its write transactions exclude each other.
+    An account ``known`` from before is a checkpoint: every stored entry is compared with those that it holds, and only
+    what came after it is read anew. SQLite has no row locks and needs none: its write transactions exclude each other.
     """
     query = "SELECT head FROM dpbayes_datasets WHERE dataset = ?"
     head = connection.scalar(_locking(connection, query) if lock else query, [dataset])
@@ -57,19 +79,23 @@ def account(connection: Connection, dataset: str, *, lock: bool = False, known: 
         raise LedgerError(
             f"Ledger: there is no data set {dataset!r} in it. Check the name, or add it with `dpbayes ledger init`."
         )
-    if known is not None and known.head.hash == head:
-        return known
-    found = replay(dataset, _texts(connection, dataset))
+    rows = connection.execute(
+        "SELECT serial, text, hash FROM dpbayes_entries WHERE dataset = ? ORDER BY serial", [dataset]
+    ).fetchall()
+    if (
+        known is not None
+        and [(each.serial, each.text, each.hash) for each in known.entries] != rows[: len(known.entries)]
+    ):
+        known = None
+    start = 0 if known is None else len(known.entries)
+    found = known if known is not None and start == len(rows) else replay(dataset, _texts(dataset, rows, start), known)
     if found.head.hash != head:
         raise broken(dataset, found.head.serial + 1, "and perhaps later ones are missing")
     return found
 
 
-def _texts(connection: Connection, dataset: str) -> Iterator[str]:
-    rows = connection.execute(
-        "SELECT serial, text, hash FROM dpbayes_entries WHERE dataset = ? ORDER BY serial", [dataset]
-    )
-    for place, (serial, text, stored) in enumerate(rows):
+def _texts(dataset: str, rows: list[tuple[object, object, object]], start: int) -> Iterator[str]:
+    for place, (serial, text, stored) in enumerate(rows[start:], start=start):
         if serial != place or not isinstance(text, str) or digest(text) != stored:
             raise broken(dataset, place, "does not match its hash")
         yield text
@@ -83,6 +109,9 @@ def entries(connection: Connection) -> Iterator[tuple[str, str]]:
 def append(connection: Connection, entry: Entry) -> None:
     """Add an entry at the end of the chain of its data set."""
     dataset = str(entry.body["dataset"])
+    if connection.server and not roles.owns(connection):
+        connection.execute("SELECT dpbayes_append(?, ?)", [dataset, entry.text])
+        return
     connection.execute(
         "INSERT INTO dpbayes_entries (dataset, serial, text, hash) VALUES (?, ?, ?, ?)",
         [dataset, entry.serial, entry.text, entry.hash],
@@ -113,4 +142,6 @@ def fingerprint_changed(connection: Connection, dataset: str, of: str, value: st
 
 
 def _locking(connection: Connection, query: str) -> str:
+    if connection.server and not roles.owns(connection):
+        return "SELECT dpbayes_lock(?)"
     return f"{query} FOR UPDATE" if connection.server else query

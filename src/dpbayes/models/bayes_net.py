@@ -73,7 +73,7 @@ class BayesNet:
         if isinstance(graph, str):
             try:
                 graph = json.loads(graph)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise InvalidArgument("BayesNet: expected JSON such as [[parent, child], …].") from None
         if isinstance(graph, Mapping):
             nodes, edges = graph.get("nodes", ()), graph.get("edges", ())
@@ -200,9 +200,8 @@ class BayesNetModel(Built):
             raise InvalidArgument("BayesNet: tables of a learned graph have no intervals of their own. Name the edges.")
         found = self.published.posterior.table(Marginal((node,), self.network.parents[node]), level=level).population
         shape = self.network.tables[node].shape
-        return Intervals(
-            values=found.values.reshape(shape), lower=found.lower.reshape(shape), upper=found.upper.reshape(shape)
-        )
+        values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
+        return Intervals(values=values, lower=lower, upper=upper, note=found.note)
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""

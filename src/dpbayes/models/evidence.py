@@ -44,8 +44,8 @@ def trust(published: Published, target: str, names: Sequence[str], prior: Floats
 def doubt(published: Published, target: str, names: Sequence[str], prior: Floats, rows: Sequence[Floats]) -> float:
     """V = 2·Σ_t Σ_cv p_c·θ_tcv·s_tcv: the variance that noise leaves to the logarithm of the odds of two classes
 
-    Symbols: p class shares, θ_t rows of attribute t, s posterior variance of a cell over the square of its mean.
-    Source: docs/explanation/models.md: Var ln x ≈ Var x/(E x)², cells as if independent, two classes.
+    Symbols: p class shares, θ_t rows of attribute t, s what noise leaves to the logarithm of a cell.
+    Source: docs/explanation/models.md: Var ln x = ln(1 + Var x/(E x)²), cells as if independent, two classes.
     Adjacency: none; published numbers only.
     """
     joint = published.posterior.joint

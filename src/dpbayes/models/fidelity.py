@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.domain.attribute import MISSING, OTHER, Attribute
 from dpbayes.domain.coding import codes
 from dpbayes.models.base import Published
 
@@ -35,6 +36,7 @@ def fidelity(
                     continue
                 axes = tuple(axis for axis, name in enumerate(names) if name not in chosen)
                 released, noise = table.counts.sum(axis=axes), np.sqrt(table.variance.sum(axis=axes))
+                released = _as_written(released, [schema[name] for name in chosen])
                 total = float(published.records or max(released.sum(), 1.0))
                 entry = {
                     "distance": _distance(_shares([coded[name] for name in chosen], released.shape), released / total),
@@ -90,6 +92,18 @@ def shortfall(model: Any) -> list[str]:
             f"almost nothing. Ask for about {int(np.ceil(4 * np.mean(noise)))} times the ε, or for fewer attributes."
         )
     return found
+
+
+def _as_written(released: Floats, attributes: Sequence[Attribute]) -> Floats:
+    """A number outside all bins is written as missing, so the two are one level to whoever reads the records."""
+    for axis, attribute in enumerate(attributes):
+        if attribute.edges and {MISSING, OTHER} <= set(attribute.levels):
+            released = np.moveaxis(released.copy(), axis, 0)
+            missing, other = (attribute.levels.index(level) for level in (MISSING, OTHER))
+            released[missing] += released[other]
+            released[other] = 0.0
+            released = np.moveaxis(released, 0, axis)
+    return released
 
 
 def _against_model(model: Any, coded: Mapping[str, Ints]) -> dict[str, float]:

@@ -104,7 +104,7 @@ class NaiveBayes:
         own = min(
             max((needed - carried) / (1.0 - carried) if carried < 1 else 0.0, classes / sum(sizes)), MOST_FOR_CLASSES
         )
-        precisions = [part * (1.0 - own) / sum(sizes) / sigma**2 for part in sizes]
+        precisions = [part * (1.0 - own) / sum(sizes) / max(sigma, 1e-9) ** 2 for part in sizes]
         if not detectable([(classes, size // classes) for size in tables], precisions, records):
             own = ALMOST_ALL
         return (own, *(part * (1.0 - own) / sum(sizes) for part in sizes))

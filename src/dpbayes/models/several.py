@@ -127,7 +127,8 @@ def combine(
     Adjacency: none, this is post-processing.
 
     With ``variances`` the interval is about the private table. Without, sampling of the sets stays part of the error:
-    if each set has as many records as the private table, the interval is about the population behind it.
+    if each set has as many records as the private table, the interval is about the population behind it. Where a person
+    may have m rows in the private table, draw sets of one m-th of its size: the rows of a person may be alike.
 
     >>> found = combine([0.31, 0.29, 0.30, 0.32, 0.28])
     >>> print(f"{found.values:.2f} from {found.lower:.2f} to {found.upper:.2f}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Ints
+from dpbayes.domain import durable
 from dpbayes.domain.attribute import DROPPED, MISSING, Attribute
 from dpbayes.domain.values import number_in
 from dpbayes.errors import InvalidArgument
@@ -42,19 +43,20 @@ def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None 
 def write_table(table: pa.Table, path: str | Path) -> None:
     """Write CSV or Parquet, as the name says; whole, or not at all."""
     target = writable(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
+
+    def write(under_way: Path) -> None:
         if target.suffix.lower() == ".csv":
             from pyarrow import csv
 
-            csv.write_csv(_plain_text(table), partial)
+            csv.write_csv(_plain_text(table), under_way)
         else:
             from pyarrow import parquet
 
-            parquet.write_table(table, partial)
-        partial.replace(target)
+            parquet.write_table(table, under_way)
+
+    try:
+        durable.write(target, write)
     except OSError as problem:
-        partial.unlink(missing_ok=True)
         raise InvalidArgument(f"synthetic: cannot write {str(path)!r}: {problem.strerror}.") from None
 
 
@@ -128,6 +130,8 @@ def _numbers(attribute: Attribute, codes: Ints, null: np.ndarray, rng: np.random
     outside = codes >= len(low)
     position = np.where(outside, 0, codes)
     values = low[position] + rng.random(len(codes)) * (high - low)[position]
+    below = np.nextafter(high, -np.inf)[position]  # rounding never leaves the bin
+    values = np.where((low < high)[position], np.minimum(values, below), values)
     if all(float(edge).is_integer() for edge in attribute.edges if math.isfinite(edge)):
         values = np.floor(values).astype(np.int64)
     return pa.array(values, mask=null | outside)
@@ -136,6 +140,12 @@ def _numbers(attribute: Attribute, codes: Ints, null: np.ndarray, rng: np.random
 def _is_integer(word: str) -> bool:
     number = number_in(word)
     return number is not None and number.is_integer() and str(int(number)) == word and abs(number) < 2**53
+
+
+def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
+    """Columns of records as arrays. Dictionaries become text first: of their nulls NumPy would make the last word."""
+    plain = _plain_text(table)
+    return {name: plain.column(name).to_numpy(zero_copy_only=False) for name in plain.column_names}
 
 
 def _plain_text(table: pa.Table) -> pa.Table:

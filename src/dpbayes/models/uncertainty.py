@@ -3,8 +3,9 @@
 An interval here joins three errors. One is the spread of fits to the tables with their noise drawn once more. Another
 is what the fits of the folds missed in the copies they had not seen, beyond the noise of these copies, for cells of
 about that size. The third is chance: a table that no measured one determines holds dependences that these very records
-have by accident, about √count in a cell. None is a theorem. On four public data sets they covered the truth more often
-than stated (docs/explanation/synthetic.md has the figures); they are estimates, and labelled so.
+have by accident, about √count in a cell, or √(m·count) where a person may have m rows. None is a theorem. On four
+public data sets they covered the truth more often than stated (docs/explanation/synthetic.md has the figures); they are
+estimates, and labelled so.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Uncertainty:
         spread = tables.reshape(len(tables), *centre.shape).var(axis=0, ddof=1)
         missed = np.interp(np.log(np.maximum(centre, 1e-12)), np.log(self.sizes), self.misses)
         joint = self.model.published.posterior.joint
-        chance = 0.0 if joint.estimable(names) else centre * (1.0 - centre) / total
+        chance = 0.0 if joint.estimable(names) else joint.repeats.most * centre * (1.0 - centre) / total
         half = quantile(0.5 + level / 2) * np.sqrt(spread + missed + chance)
         return Estimate(
             values=centre * total,

@@ -140,7 +140,7 @@ class _Limit(ABC):
         return {"notion": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PureDP(_Limit):
     """ε-differential privacy: no probability moves by more than a factor e^ε."""
 
@@ -167,7 +167,7 @@ class PureDP(_Limit):
         return f"ε={rounded_up(self.epsilon)} (pure)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ApproxDP(_Limit):
     """(ε, δ)-differential privacy."""
 
@@ -259,7 +259,7 @@ class TCDP(_Limit):
         return f"tCDP ρ={rounded_up(self.rho)} up to ω={rounded_down(self.omega)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ZCDP(_Limit):
     """Zero-concentrated privacy: Rényi divergence at most ρ·λ for all orders."""
 

@@ -46,6 +46,9 @@ VERSION = 2
 
 TableKind = Literal["gammas", "noisy-counts", "pseudo-records", "shares", "derived"]
 
+COMMITMENT = "SHA-256 of the key"
+"""The answer that is published when a wide distribution is opened: it fixes all that are given later."""
+
 WHOLE = ("noisy-counts", "pseudo-records")
 """Kinds of tables whose values are whole numbers."""
 
@@ -71,6 +74,8 @@ class Product:
     """Lower ends of the intervals."""
     upper: Floats | None = None
     """Upper ends of the intervals."""
+    note: str = ""
+    """What the intervals allow for, where that has to be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,14 +274,15 @@ class Release:
         return statement(self.promise, self.unit, tables=len(self.tables), seeded=self.seeded)
 
     def __getitem__(self, marginal: str | Marginal) -> TableView:
-        """A table with its estimates, by its name: ``release["income|sex"]``."""
-        from dpbayes.release.table import TableView
+        """A table with its estimates, by its name: ``release["income|sex"]``; or a released posterior with its mean."""
+        from dpbayes.release.table import TableView, posteriors
 
         asked = Marginal.of_text(marginal)
-        for table in self.tables:
+        tables = (*self.tables, *posteriors(self))
+        for table in tables:
             if table.marginal == asked:
                 return TableView(release=self, table=table)
-        known = ", ".join(str(table.marginal) for table in self.tables) or "none"
+        known = ", ".join(str(table.marginal) for table in tables) or "none"
         raise ReleaseError(f"Release: it has no table {asked}. It has {known}.")
 
     def axes(self, table: Table) -> tuple[Attribute, ...]:

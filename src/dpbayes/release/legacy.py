@@ -76,7 +76,7 @@ def _tables(record: Record, schema: Schema | None = None) -> Release:
 def _table(entry: Record, by: int) -> Table:
     products = {
         str(name): Product(
-            **{part: np.asarray(values, dtype=np.float64) for part, values in made.items() if values is not None}
+            **{part: np.asarray(held, dtype=np.float64) for part, held in made.items() if held is not None}  # type: ignore[arg-type]
         )
         for name, made in entry["products"].items()
     }

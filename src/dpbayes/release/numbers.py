@@ -40,6 +40,7 @@ def with_products(table: Record, products: Mapping[str, Any]) -> Record:
         return table
     listed = {
         name: {part: held for part in PARTS if (held := getattr(product, part)) is not None}
+        | ({"note": product.note} if product.note else {})
         for name, product in products.items()
     }
     return {**table, "products": listed}
@@ -110,7 +111,7 @@ def _columns(file: Path, wanted: set[str]) -> dict[str, np.ndarray]:
                 numbers.flags.writeable = False
                 if (hashed := named(numbers)["sha256"]) in wanted:
                     kept[hashed] = numbers
-    except (OSError, pyarrow.ArrowException, BufferError, InvalidArgument):
+    except (OSError, pyarrow.ArrowException, BufferError, InvalidArgument, ValueError):  # names that are not UTF-8
         return kept
     return kept
 

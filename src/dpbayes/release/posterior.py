@@ -19,6 +19,7 @@ from dpbayes.inference.ask import Answer
 from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement, Noise
 from dpbayes.inference.numbers import TableEstimate
 from dpbayes.inference.posterior import Posterior as Joint
+from dpbayes.inference.repeats import Repeats
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -70,6 +71,7 @@ class Posterior:
                 if set(each.names) <= names and (zeros := schema.zeros(each.names)) is not None
             ],
             priors={prior.of: _shaped(prior.shares, prior.of, schema) for prior in self._priors(names)},
+            repeats=repeats(schema),
         )
 
     def _priors(self, names: set[str]) -> list[Prior]:
@@ -104,6 +106,13 @@ class Posterior:
     def __repr__(self) -> str:
         tables = sum(table.kind in NOISY for release in self.releases for table in release.tables)
         return f"Posterior({self.schema.id!r}: {tables} tables of {len(self.releases)} releases)"
+
+
+def repeats(schema: Schema) -> Repeats:
+    """How many rows one person may have, in all and within the attributes that declare fewer."""
+    most = schema.unit.max_rows
+    declared = [each for each in schema.attributes if (each.max_rows or most) < most]
+    return Repeats(most=most, within={each.name: np.array(each.rows_at_levels(most)) for each in declared})
 
 
 def _check_together(releases: tuple[Release, ...]) -> None:

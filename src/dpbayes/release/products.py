@@ -9,7 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpbayes.domain.marginal import Marginal
 from dpbayes.inference.measurement import GammaNoise, Noise
+from dpbayes.release.cautions import cautions
 from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.release.posterior import NOISY, Posterior, measured_noise
 
@@ -32,7 +34,21 @@ def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
     noise = measured_noise(release.paid[table.by].mechanism, table.marginal.shape(release.schema))
     made = _drawn(release, table, noise) | _estimates(release, table, posterior)
     groups = _groups(release, table, made["counts"], noise, posterior)
-    return replace(table, products=made, groups=groups, notes=_misfits(release, table, noise))
+    notes = (*_misfits(release, table, noise), *_cautions(release, table, posterior))
+    return replace(table, products=made, groups=groups, notes=notes)
+
+
+def _cautions(release: Release, table: Table, posterior: Posterior) -> tuple[str, ...]:
+    """Those about the attributes that this table is the first to hold, unless the schema declares their totals."""
+    asked = [each for each in release.tables if each.asked and each.kind in NOISY]
+    earlier = {name for each in asked[: asked.index(table)] for name in each.marginal.names}
+    earlier |= {name for margin in release.schema.margins for name in margin.of}
+    return tuple(
+        said
+        for name in table.marginal.names
+        if name not in earlier
+        for said in cautions(release.schema[name], posterior.table(Marginal((name,)), level=release.level))
+    )
 
 
 def _drawn(release: Release, table: Table, noise: Noise) -> dict[str, Product]:
@@ -52,7 +68,7 @@ def _estimates(release: Release, table: Table, posterior: Posterior) -> dict[str
     found = posterior.table(table.marginal, level=release.level)
     named = (("counts", found.counts), ("empirical", found.records), ("population", found.population))
     return {
-        name: Product(values=part.values.ravel(), lower=part.lower.ravel(), upper=part.upper.ravel())
+        name: Product(values=part.values.ravel(), lower=part.lower.ravel(), upper=part.upper.ravel(), note=part.note)
         for name, part in named
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -14,7 +14,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import embedded
 from dpbayes.errors import MissingExtra
 from dpbayes.release import arrow
-from dpbayes.release.format import Release, Table
+from dpbayes.release.format import Product, Release, Table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -113,6 +113,20 @@ class TableView:
         from dpbayes.report.tables import section
 
         return embedded(section(1, self.release, self.table))
+
+
+def posteriors(release: Release) -> Iterator[Table]:
+    """Released posteriors seen as tables: their parameters, and their mean as shares.
+
+    They have no intervals: the noise of the mechanism is not in the posterior that it released.
+    """
+    for answer in release.answers:
+        kind, _, name = answer.name.partition(" of ")
+        if kind == "posterior":
+            drawn = np.asarray(answer.values, dtype=np.float64)
+            above = np.maximum(drawn, 0.0)  # Laplace noise may go below
+            shares = {"empirical": Product(values=above / max(float(above.sum()), 1e-300))}
+            yield Table(marginal=Marginal.of_text(name), by=answer.by, kind="gammas", values=drawn, products=shares)
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

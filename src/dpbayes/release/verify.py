@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +20,18 @@ from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.rounding import float_leak, rounded
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
-from dpbayes.release.format import Product, Release, Table, TableKind
+from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table, TableKind
 from dpbayes.release.products import completed
+from dpbayes.release.signature import SUFFIX
 from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
 
 TOLERANCE = 1e-6
-"""Recomputed numbers may differ by this share of the largest one: other processors round otherwise."""
+"""Recomputed numbers may differ by this share of themselves: other processors round otherwise."""
+SMALL = 1e-3
+"""Numbers below this share of the largest one may differ as much as one of that size."""
 
 MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "gammas": (Dirichlet,),
@@ -260,7 +263,8 @@ def _products(release: Release) -> str:
             raise _Failed(f"{name}: expected the products {', '.join(again.products) or 'none'}")
         if [group.levels for group in again.groups] != [group.levels for group in table.groups]:
             raise _Failed(f"{name}: the groups are not those of the table")
-        if again.notes != table.notes:
+        notes = ([each.notes, *(held.note for held in each.products.values())] for each in (table, again))
+        if next(notes) != next(notes):
             raise _Failed(f"{name}: the remarks are not those that follow from the values")
         for product, numbers in table.products.items():
             worst = max(worst, _distance(f"{name}, {product}", numbers, again.products[product]))
@@ -276,15 +280,16 @@ def _products(release: Release) -> str:
 
 
 def _distance(name: str, written: Product, recomputed: Product) -> float:
-    """The largest difference, as a share of the largest number."""
+    """The largest difference, as a share of the number itself, or of a small one if it is smaller still."""
     worst = 0.0
     for part in ("values", "lower", "upper"):
         one, other = getattr(written, part), getattr(recomputed, part)
         if (one is None) != (other is None):
             raise _Failed(f"{name}: an end of the intervals is missing, or should not be there")
         if one is not None:
-            size = max(float(np.abs(other).max()), 1e-300)
-            worst = max(worst, float(np.abs(np.subtract(one, other)).max()) / size)
+            sizes = np.abs(other)
+            least = max(SMALL * float(sizes.max()), 1e-300)
+            worst = max(worst, float((np.abs(np.subtract(one, other)) / np.maximum(sizes, least)).max()))
     return worst
 
 
@@ -298,6 +303,12 @@ def _files(release: Release, folder: Path) -> str:
             raise _Failed(f"{name} is missing, or cannot be read") from None
         if found != expected:
             raise _Failed(f"{name} was changed after it was written")
+    ours = {*release.files, "release.json", f"release.json{SUFFIX}"}
+    strangers = sorted(path.name for path in folder.iterdir() if path.name not in ours) if release.files else []
+    if strangers:
+        raise _Failed(
+            f"{strangers[0]} does not belong to the release. Move it out of the folder, and do not rely on it"
+        )
     return f"{plural(len(release.files), 'file')} beside it, as written"
 
 
@@ -334,12 +345,29 @@ def _ledger(release: Release, where: Ledger | str | Path) -> str:
         paid[canonical(each.mechanism.record())] += each.times
     if charge.mechanisms != paid:
         raise _Failed("the charge is for other mechanisms, or for another number of draws")
-    if charge.digest and release.kind != "wide" and charge.digest != release.digest():
+    if not charge.digest:
+        raise _Failed(
+            f"the ledger does not note what was drawn for entry {charge.entry.serial}, so that these numbers could be "
+            "any. Ask for `dpbayes finish LEDGER`, which notes it from the draw that was kept"
+        )
+    if charge.digest != _opening(release).digest():
         raise _Failed("the ledger notes that something else was drawn for this charge")
     _check_spending(release, account.spending(charge.entry.serial))
-    same = " for exactly this draw" if charge.digest and release.kind != "wide" else ""
     chain = f"the chain of {plural(len(account.entries), 'entry')} is sound"
-    return f"charged in full as entry {charge.entry.serial}{same}; {chain}"
+    return f"charged in full as entry {charge.entry.serial} for exactly this draw; {chain}"
+
+
+def _opening(release: Release) -> Release:
+    """The draw that was noted: of a wide distribution that is its opening, which says by which key it answers."""
+    if release.kind != "wide" or "opened" not in release.job:
+        return release
+    match release.job["opened"]:
+        case {"key": str(key), "created": str(created), "software": dict(software), "about": dict(about)}:
+            job = {name: value for name, value in release.job.items() if name != "opened"}
+            answers = (Answer(name=COMMITMENT, by=0, values=(key,)),)
+            opening = replace(release, job=job, tables=(), answers=answers)
+            return replace(opening, created=created, software=software, about=about)
+    raise _Failed("it does not say how the wide distribution was opened")
 
 
 def _check_spending(release: Release, now: Any) -> None:

@@ -76,7 +76,7 @@ def columns(release: Release, table: Table) -> list[Column]:
         add("released", table.values, DESCRIPTIONS["released"], whole=table.kind in WHOLE)
     for name, product in table.products.items():
         values, lower, upper = for_files(product.values, product.lower, product.upper)
-        said = DESCRIPTIONS.get(name, name)
+        said = " ".join(filter(None, (DESCRIPTIONS.get(name, name), product.note)))
         add(name, values, said)
         if lower is not None and upper is not None:
             add(f"{name}_lower", lower, f"Lower end of the {level} of {name}.")

@@ -69,6 +69,7 @@ def save(
             files = {name: digest((beside / name).read_bytes()) for name in writers}
             (beside / "release.json").write_text(replace(release, files=files).to_json(beside=True), encoding="utf-8")
             durable.flush(beside / "release.json")
+            durable.flush(beside)  # the names of the files, which are the folder's own content
             beside.rename(where)
             durable.flush(where.absolute().parent)
     except OSError as problem:

@@ -6,9 +6,11 @@ Results come first, for readers who decide; the promise follows in short, and an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from dpbayes.domain.display import plural
 from dpbayes.domain.labels import labels
+from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import Html, embedded, joined, style, table, tag
 from dpbayes.release.format import Answer, Release
 from dpbayes.report import appendix, tables, words
@@ -145,9 +147,10 @@ def _answer(release: Release, number: int) -> Html:
 def _levels(release: Release, answer: Answer) -> list[str]:
     """What the parameters of a posterior are about; none if there is not one for each level."""
     kind, _, name = answer.name.partition(" of ")
-    if kind != "posterior" or name not in release.schema.names:
+    if kind != "posterior":
         return []
-    found = list(labels(release.schema[name]))
+    cells = product(*(labels(axis) for axis in Marginal.of_text(name).axes(release.schema)))
+    found = [" · ".join(cell) for cell in cells]
     return found if len(found) == len(answer.values) else []
 
 

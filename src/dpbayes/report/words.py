@@ -13,6 +13,7 @@ from dpbayes.ledger.account import Spending
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_down, rounded_up
 from dpbayes.release.format import Release, Table
+from dpbayes.release.posterior import repeats
 from dpbayes.release.words import chance
 from dpbayes.report.rounding import step_of, text_of
 from dpbayes.report.view import View
@@ -205,7 +206,7 @@ def reading(release: Release) -> list[str]:
         f"An interval holds the true number in about {level} of 100 such releases, whatever that number is. This is "
         "about one cell at a time, not about all cells at once.",
         "Percentages describe the people in the data. The files of numbers also have shares in the population that "
-        "these people come from; their intervals allow for sampling too.",
+        f"these people come from; their intervals allow for sampling too. {repeats(release.schema).said}".rstrip(),
         "All tables were estimated together, so they agree wherever they overlap. A sum or a difference of cells has "
         "its own estimate (dpbayes estimate --ask), which may differ from the sum of printed cells.",
         "± is the longer side of an interval; lopsided ones are printed as such. Numbers are rounded to what their "

@@ -8,7 +8,7 @@ except ImportError:
     raise MissingExtra("dpbayes.sklearn: scikit-learn is not installed; install dpbayes[sklearn].") from None
 
 from dpbayes.sklearn.declared import STANDARDISED, AssumedPublic
-from dpbayes.sklearn.estimator import PrivateCategoricalNB
+from dpbayes.sklearn.estimator import ONE_ROW, PrivateCategoricalNB
 from dpbayes.sklearn.session import SecondRelease, forget
 
-__all__ = ["STANDARDISED", "AssumedPublic", "PrivateCategoricalNB", "SecondRelease", "forget"]
+__all__ = ["ONE_ROW", "STANDARDISED", "AssumedPublic", "PrivateCategoricalNB", "SecondRelease", "forget"]

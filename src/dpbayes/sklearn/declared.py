@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.values import text_of
+from dpbayes.domain.values import plain, text_of
 from dpbayes.errors import SchemaError
 from dpbayes.jobs.edges import Quantiles
 
@@ -58,17 +59,15 @@ class Declarations:
         if declared is None and cut is None:
             declared = _levels_of(kind, name)
         if declared is not None:
-            texts = tuple(text_of(value) for value in np.asarray(declared).tolist())
+            texts = tuple(text_of(plain(value)) for value in declared)
             return Attribute(name=name, categories=texts, missing=self.missing)
-        return Attribute(
-            name=name, edges=_cut(cut, self.edges, name, column, framed=kind is not None), missing=self.missing
-        )
+        return Attribute(name=name, edges=_cut(cut, self.edges, name, column, kind), missing=self.missing)
 
     def _edges(self, position: int, name: str) -> Any:
         return None if isinstance(self.edges, str) else _entry(self.edges, position, name)
 
 
-def _cut(cut: Any, edges: Declared | str, name: str, column: np.ndarray, *, framed: bool) -> tuple[float, ...]:
+def _cut(cut: Any, edges: Declared | str, name: str, column: np.ndarray, typed: Any) -> tuple[float, ...]:
     """The edges of a column. Decided by its type alone: a refusal that depended on one value would tell it."""
     kind = column.dtype.kind
     if kind in "Mm":
@@ -80,7 +79,8 @@ def _cut(cut: Any, edges: Declared | str, name: str, column: np.ndarray, *, fram
         return (cut.lower, cut.upper)
     if cut is not None:
         return tuple(cut)
-    if kind in "US" or (kind == "O" and framed):
+    numeric = re.search("int|float|double|decimal", str(typed).lower())  # with nulls, its values are objects
+    if kind in "US" or (kind == "O" and typed is not None and not numeric):
         raise SchemaError(
             f"{OWNER}: column {name!r} holds texts and declares no categories. Reading them off the rows would "
             "publish them: pass categories=."
@@ -95,7 +95,7 @@ def _cut(cut: Any, edges: Declared | str, name: str, column: np.ndarray, *, fram
 
 def _levels_of(kind: Any, name: str) -> list[Any] | None:
     """The categories that a type names: pandas' categoricals, polars' enums, booleans."""
-    if getattr(kind, "kind", None) == "b" or str(kind) in {"Boolean", "boolean"}:
+    if getattr(kind, "kind", None) == "b" or str(kind) in {"Boolean", "boolean", "bool"}:
         return [False, True]
     named = getattr(kind, "categories", None)
     if named is None or type(kind).__name__ == "Categorical":  # of polars: whatever was read so far

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,17 +10,17 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpbayes.curator import Curator
 from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.coding import codes
+from dpbayes.domain.coding import codes, values_of
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.domain.values import text_of
+from dpbayes.domain.values import plain, text_of
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.base import LOOSEST
 from dpbayes.jobs.mechanisms import Wish
@@ -31,10 +30,14 @@ from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
 from dpbayes.sklearn.declared import AssumedPublic, Declarations
+from dpbayes.sklearn.reading import checked, columns_of, equal_positions, labels_of, matrix, types
 from dpbayes.sklearn.session import learned_before, remember
 from dpbayes.tables.coded import CodedTable
 
 CLASS = "class"
+
+ONE_ROW = "one row per person"
+"""As ``unit``: nobody has two rows, and the number of rows is public (replace-one)."""
 
 WITHOUT_NOISE = PureDP(epsilon=LOOSEST)
 """What a model that is not private asks for. With a thousand tables, a cell is off by one with a chance below e⁻⁴⁰⁰."""
@@ -70,7 +73,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         schema: a ``Schema``, or its file, that declares all columns and the class ``target``, instead of the four
             arguments above.
         target: name of the class in ``schema``.
-        adjacency: "replace-one" or "add-remove".
+        unit: how many rows a person has, which nobody but you can know: "one row per person", or a ``PrivacyUnit``. One
+            that names a ``person`` needs ``fit(X, y, groups=ids)``, and uses at most ``max_rows`` rows of everyone.
+            A ``schema`` declares it already.
         missing: where missing values go: "category" gives them a level of their own, "other" the level of unknown ones.
         mechanism: "auto", "gaussian", "laplace" or "dirichlet".
         accounting: "exact", or "published" for the papers' parameters (Dirichlet).
@@ -88,7 +93,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     >>> import numpy as np
     >>> X, y = np.array([["a"], ["b"]] * 500), np.array([0, 1] * 500)
-    >>> nb = PrivateCategoricalNB(epsilon=1.0, delta=1e-6, categories=[["a", "b"]], classes=[0, 1])
+    >>> nb = PrivateCategoricalNB(categories=[["a", "b"]], classes=[0, 1], unit="one row per person")
     >>> nb.fit(X, y).predict([["a"], ["b"], ["never seen"]]).shape
     (3,)
     """
@@ -104,7 +109,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         classes: Sequence[Any] | None = None,
         schema: Schema | str | Path | None = None,
         target: str = CLASS,
-        adjacency: str = "replace-one",
+        unit: PrivacyUnit | str | None = None,
         missing: str = "category",
         mechanism: Wish = "auto",
         accounting: Accounting = "exact",
@@ -124,7 +129,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.classes = classes
         self.schema = schema
         self.target = target
-        self.adjacency = adjacency
+        self.unit = unit
         self.missing = missing
         self.mechanism = mechanism
         self.accounting = accounting
@@ -136,20 +141,23 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.private = private
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, **refused: Any) -> PrivateCategoricalNB:
-        """Release what the model needs from ``X`` and ``y``, once, and build it."""
+    def fit(self, X: Any, y: Any, groups: Any = None, **refused: Any) -> PrivateCategoricalNB:
+        """Release what the model needs from ``X`` and ``y``, once, and build it; ``groups`` says whose each row is."""
         if refused:
             raise InvalidArgument(
                 f"{type(self).__name__}: {', '.join(refused)} is refused: a weight would let one person count for "
                 "many, which the guarantee does not cover. Repeat no rows and weigh none."
             )
         goal = self._goal()
-        columns = self._columns(X, reset=True)
-        y = self._one_column(y, rows=len(next(iter(columns.values()))))
         declared = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
-        labels = self._labels(y, declared)
+        unit = self._declared_unit(declared)
+        columns = self._columns(X, reset=True, least=1 if unit.fixed_size else 0)
+        rows = len(next(iter(columns.values())))
+        people = self._people(groups, unit, rows)
+        y = self._one_column(y, rows=rows, declared=self.classes is not None or declared is not None)
+        labels, texts = self._labels(y, declared)
         wishes = {} if declared is not None else self._declarations.wishes(tuple(columns))
-        schema = declared or self._schema(columns, labels, typed=_types(X))
+        schema = declared or self._schema(columns, texts, unit, typed=types(X))
         target = self.target if declared is not None else schema.names[-1]
         spec = NaiveBayes(target=target, features=tuple(columns), estimate=self.estimate)
         plain = spec.draws or self.mechanism == "dirichlet" or self.accounting != "exact"
@@ -163,7 +171,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             tempered=tempered,
             edges=wishes,
         )
-        table = CodedTable({**columns, target: lambda: self._positions(y, labels, declared)})
+        table = CodedTable({**columns, **people, target: lambda: self._positions(y, labels, texts, declared)})
         ledger, seed = (self.ledger, _seed(self.random_state)) if self.private else (None, 0)
         release = Curator(table, schema, ledger=ledger, seed=seed).release(job, goal, estimates=False)
         self.classes_ = labels
@@ -250,29 +258,64 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return RDP(order=self.order, epsilon=self.epsilon)
         return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
 
-    def _columns(self, X: Any, *, reset: bool) -> dict[str, np.ndarray]:
-        checked = _checked(validate_data, self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return {f"x{position}": checked[:, position] for position in range(checked.shape[1])}
-        if hasattr(X, "columns"):  # a frame keeps the type of every column
-            return {str(name): np.asarray(X[name]) for name in names}
-        return {str(name): checked[:, position] for position, name in enumerate(names)}
+    def _declared_unit(self, schema: Schema | None) -> PrivacyUnit:
+        """Whom the promise protects. A wrong guess would break it in silence, so nothing is guessed."""
+        if schema is not None and self.unit is None:
+            return schema.unit
+        if schema is None and self.unit == ONE_ROW:
+            return PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+        if schema is None and isinstance(self.unit, PrivacyUnit):
+            return self.unit
+        came = "a schema, which declares it already" if schema is not None else repr(self.unit)
+        raise InvalidArgument(
+            f"{type(self).__name__}: expected unit= to say once how many rows a person has, got {came}. Write "
+            f"unit={ONE_ROW!r}, or unit=PrivacyUnit(adjacency='add-remove', max_rows=…, person='id') and "
+            "fit(X, y, groups=ids)."
+        )
 
-    def _one_column(self, y: Any, *, rows: int) -> np.ndarray:
-        """The classes as one column, as long as X; its values are not looked at."""
+    def _people(self, groups: Any, unit: PrivacyUnit, rows: int) -> dict[str, Callable[[], np.ndarray]]:
+        """The column that names people, where the unit has one."""
+        if (groups is None) != (unit.person is None):
+            raise InvalidArgument(
+                f"{type(self).__name__}: expected fit(X, y, groups=…) exactly where the unit names a person column. "
+                "Pass the person of every row, and name the column in PrivacyUnit(person=…)."
+            )
+        if groups is None or unit.person is None:
+            return {}
+        people = values_of(groups)
+        if len(people) != rows:
+            raise InvalidArgument(f"{type(self).__name__}: expected groups to be as long as X.")
+        return {unit.person: lambda: people}
+
+    def _columns(self, X: Any, *, reset: bool, least: int = 1) -> dict[str, np.ndarray]:
+        """The columns, each value as it is; ``least`` is how many rows there must be."""
+        if hasattr(X, "columns"):  # a frame keeps the type of every column
+            checked(validate_data, self, X, reset=reset, skip_check_array=True)
+            columns = {name: values_of(column) for name, column in columns_of(X).items()}
+            checked(check_array, np.broadcast_to(np.int8(0), X.shape), ensure_min_samples=least)
+            return columns
+        X = matrix(X, (self.categories, self.edges)) if isinstance(X, (list, tuple)) else X
+        options = {"dtype": None, "ensure_all_finite": False, "ensure_min_samples": least}
+        array = checked(validate_data, self, X, reset=reset, **options)
+        names = getattr(self, "feature_names_in_", None)
+        named = (f"x{position}" for position in range(array.shape[1])) if names is None else map(str, names)
+        return {name: array[:, position] for position, name in enumerate(named)}
+
+    def _one_column(self, y: Any, *, rows: int, declared: bool) -> np.ndarray:
+        """The classes as one column, as long as X; where they are declared, no value decides how others are read."""
         if y is None:
             raise InvalidArgument(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        column = np.asarray(_checked(column_or_1d, y, warn=True))
+        column = np.asarray(checked(column_or_1d, labels_of(y) if declared else y, warn=True))
         if len(column) != rows:
             raise InvalidArgument(f"{type(self).__name__}: expected y to be as long as X.")
         return column
 
-    def _labels(self, y: np.ndarray, schema: Schema | None) -> np.ndarray:
-        """The classes that are declared; only where none are, those in ``y``."""
+    def _labels(self, y: np.ndarray, schema: Schema | None) -> tuple[np.ndarray, list[str]]:
+        """The classes that are declared, and their texts; only where none are, those in ``y``."""
         if schema is not None:
             attribute = schema[self.target]
-            return np.array(attribute.levels[: len(attribute.levels) - attribute.drops])
+            levels = list(attribute.levels[: len(attribute.levels) - attribute.drops])
+            return np.array(levels), levels
         if self.classes is None:
             warnings.warn(
                 f"{type(self).__name__}: the set of classes was taken from y and is not protected. Declare classes=.",
@@ -280,84 +323,45 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 stacklevel=3,
             )
             _check_classes(y)
-        known = np.asarray(_checked(np.unique, y if self.classes is None else np.asarray(self.classes)))
+        listed = list(y if self.classes is None else self.classes)
+        known, first = checked(np.unique, np.asarray(listed), return_index=True)
         if len(known) < 2:
             raise InvalidArgument(f"{type(self).__name__}: expected two classes or more, got one class only.")
-        return known
+        return known, [text_of(plain(listed[place])) for place in first]
 
-    def _positions(self, y: np.ndarray, labels: np.ndarray, schema: Schema | None) -> np.ndarray:
+    def _positions(self, y: np.ndarray, labels: np.ndarray, texts: Sequence[str], schema: Schema | None) -> np.ndarray:
         """The position of every class among those declared; others are dropped, and nobody is told."""
-        if schema is not None:  # it says where missing and unknown classes go
-            return codes(schema[self.target], y)
-        _check_classes(y)
-        attribute = _class_attribute(CLASS, labels)
-        return codes(attribute, y) if attribute is not None else _equal_positions(y, labels)
+        attribute = schema[self.target] if schema is not None else _class_attribute(CLASS, texts)
+        return codes(attribute, y) if attribute is not None else equal_positions(y, labels)
 
-    def _schema(self, columns: Mapping[str, np.ndarray], labels: np.ndarray, *, typed: Mapping[str, Any]) -> Schema:
+    def _schema(
+        self, columns: Mapping[str, np.ndarray], texts: Sequence[str], unit: PrivacyUnit, *, typed: Mapping[str, Any]
+    ) -> Schema:
         attributes = self._declarations.attributes(columns, typed)
-        name = _free_name(columns)
-        numbered = tuple(f"class {position}" for position in range(len(labels)))
-        target = _class_attribute(name, labels) or _class_attribute(name, numbered)
+        name = _free_name([*columns, *([unit.person] if unit.person else [])])
+        numbered = [f"class {place}" for place in range(len(texts))]
+        target = _class_attribute(name, texts) or _class_attribute(name, numbered)
         assert target is not None
-        unit = PrivacyUnit(adjacency=Adjacency(self.adjacency))
         return Schema(id=self.dataset, unit=unit, attributes=(*attributes, target))
-
-
-_HARMLESS = re.compile(
-    r"(The feature names should match|X has \d+ features|Found array with|Sparse data was passed).*"
-    r"|Expected 2D array, got \w+ array instead|Complex data not supported"
-    r"|Input y contains (NaN|infinity)|Unknown label type: [\w-]+",
-    re.DOTALL,
-)
-"""What scikit-learn says without quoting a row; of messages that go on with rows, the beginning."""
-
-
-def _checked(check: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """The result of a check by scikit-learn or NumPy. Of what it says, only what quotes no row is passed on."""
-    try:
-        return check(*arguments, **options)
-    except Exception as problem:
-        said = _HARMLESS.match(str(problem))
-    if said is None:
-        raise InvalidArgument("PrivateCategoricalNB: expected X as a table of records, and y as one column of classes.")
-    shape = " Reshape your data: one row for each record, one column for each value."
-    raise InvalidArgument(said[0].rstrip(".") + "." + (shape if said[0].startswith("Expected") else ""))
 
 
 def _check_classes(y: np.ndarray) -> None:
     """Refuse what is no set of classes, such as NaN and fractions."""
-    _checked(assert_all_finite, y, input_name="y")
-    _checked(check_classification_targets, y)
+    checked(assert_all_finite, y, input_name="y")
+    checked(check_classification_targets, y)
 
 
-def _class_attribute(name: str, labels: Iterable[object]) -> Attribute | None:
+def _class_attribute(name: str, texts: Iterable[str]) -> Attribute | None:
     """The classes as texts, so that 1 and "1" are one class; None where two have the same text, or one has none."""
     with suppress(SchemaError):
-        return Attribute(name=name, categories=tuple(map(text_of, labels)), unknown="drop", missing="drop")
+        return Attribute(name=name, categories=tuple(texts), unknown="drop", missing="drop")
     return None
 
 
-def _equal_positions(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The position of the class that equals each value; past the last for a value that equals none."""
-    place = {label: position for position, label in enumerate(labels.tolist())}
-
-    def position(value: object) -> int:
-        with suppress(Exception):  # a value that cannot be compared is none of the classes
-            return place.get(value, len(labels))
-        return len(labels)
-
-    return np.fromiter(map(position, y.tolist()), dtype=np.int64, count=len(y))
-
-
-def _types(X: Any) -> dict[str, Any]:
-    """The types of the columns of a frame, by name; empty for an array."""
-    return {str(name): X[name].dtype for name in X.columns} if hasattr(X, "columns") else {}
-
-
-def _free_name(columns: Mapping[str, object]) -> str:
-    taken = {name.casefold() for name in columns}
+def _free_name(taken: Iterable[str]) -> str:
+    folded = {name.casefold() for name in taken}
     name = CLASS
-    while name.casefold() in taken:
+    while name.casefold() in folded:
         name += "_"
     return name
 

@@ -72,6 +72,9 @@ class Form:
         """The last value of a field."""
         return self._values.get(name, [default])[-1].strip()
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
     def texts(self, name: str) -> list[str]:
         """All values of a field."""
         return [value.strip() for value in self._values.get(name, []) if value.strip()]

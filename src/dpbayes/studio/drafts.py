@@ -19,6 +19,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.studio.folder import Folder
+from dpbayes.tables.declaring import cuts
 from dpbayes.tables.engine import Column, Kind
 
 OURS = "# Written by dpbayes studio: what is public about this table. Nothing here was learned from its rows.\n"
@@ -42,7 +43,7 @@ class Declared:
     source: str = ""
     """Where the list comes from."""
     unknown: str = "other"
-    missing: str = "other"
+    missing: str = "category"
     full: dict[str, Any] = field(default_factory=dict)
     """The whole declaration where it came from a file or a known list: with recodes, labels or dates."""
 
@@ -87,9 +88,9 @@ class Declared:
         if not self.listed:
             what = "its edges" if self.values == "edges" else "its categories"
             raise SchemaError(f"Schema: {self.name!r} is to be used, and {what} are not listed yet.")
-        key = "edges" if self.values == "edges" else "categories"
-        rules = {"unknown": self.unknown, "missing": self.missing, "source": self.source}
-        return Attribute(name=self.name, **rules, **{key: self.listed})  # type: ignore[arg-type]
+        rules = {"name": self.name, "unknown": self.unknown, "missing": self.missing, "source": self.source}
+        made = {"edges": cuts(self.name, self.text)} if self.values == "edges" else {"categories": self.listed}
+        return Attribute(**rules, **made)  # type: ignore[arg-type]  # by name
 
 
 _NOBODY: dict[str, object] = {"id": "alone", "adjacency": "add-remove"}

@@ -17,13 +17,19 @@ from dpbayes.jobs.forecast import expected as records
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.history import already
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, rounded_down
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
 
 MOST_SAID = 6
 """Sentences about tables that are published already; more are no help."""
+
+LEAST, MOST = 1e-4, 100.0
+"""The ε that are looked at for an accuracy; a ledger allows fewer."""
+
+STEPS = 12
+"""Plans that are made for an accuracy."""
 
 GOOD, FAIR = 0.1, 0.5
 """A table reads well if its cells are off by at most a tenth of an average cell, and is rough up to half of it."""
@@ -150,24 +156,26 @@ def verdict(table: TableForecast, known: int | None) -> str:
 
 
 def solved(request: Request, schema: Schema, account: Account | None, within: float) -> Request:
-    """The request with the smallest ε at which no cell is off by more, at 95 %.
+    """The request with the smallest ε, up to what is left, at which no cell is off by more, at 95 %.
 
-    Noise falls about as 1/ε, so a few steps of that rule, each rounded up, are enough.
+    Noise falls about as 1/ε. So a few steps of that rule are enough, kept between an ε that is too small and one that
+    is large enough; they are counted, so that the search ends.
     """
     if not (math.isfinite(within) and within > 0):
         raise InvalidArgument("studio: expected a number of records above 0.")
-    epsilon = getattr(request.guarantee(), "epsilon", 1.0)
-    for _ in range(12):
+    low, high = LEAST, MOST if account is None else float(rounded_down(account.left(), 3))
+    if high <= low or planned(with_epsilon(request, high), schema, account).worst > within:
+        left = f"ε = {high:.3g}" + (", all that still fits the budget" if account is not None else "")
+        raise InvalidArgument(f"studio: every count within ± {within:g} would take more than {left}. Ask for less.")
+    epsilon = min(max(getattr(request.guarantee(), "epsilon", 1.0), low), high)
+    for _ in range(STEPS):
         found = planned(with_epsilon(request, epsilon), schema, account).worst
-        if 0.97 * within <= found <= within:
+        low, high = (epsilon, high) if found > within else (low, epsilon)
+        by_rule, between = (float(f"{each:.3g}") for each in (epsilon * found / (0.985 * within), (low * high) ** 0.5))
+        epsilon = by_rule if low < by_rule < high else between
+        if 0.97 * within <= found <= within or not low < epsilon < high:
             break
-        epsilon = min(max(epsilon * found / (0.985 * within), 1e-4), 1e4)
-    rounded = float(f"{epsilon:.3g}")
-    while planned(with_epsilon(request, rounded), schema, account).worst > within:
-        rounded = float(f"{rounded * 1.01:.3g}")
-        if rounded > 1e4:
-            raise InvalidArgument("studio: no budget makes these tables that exact. Ask for less.")
-    return with_epsilon(request, rounded)
+    return with_epsilon(request, high)
 
 
 def with_epsilon(request: Request, epsilon: float) -> Request:

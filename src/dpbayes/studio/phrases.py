@@ -107,12 +107,9 @@ def listed(items: Iterable[str], most: int = 6) -> str:
     return few(items, most)
 
 
-def target(options: Guarantee) -> list[str]:
-    """The options that name a guarantee on the command line."""
-    known = {
-        key: value for key, value in options.record().items() if key in ("epsilon", "delta", "rho", "order", "omega")
-    }
-    return [word for key, value in known.items() for word in (f"--{key}", f"{value:g}")]
+def marginals(texts: Iterable[str]) -> list[Marginal]:
+    """The tables of a request."""
+    return [Marginal.parse(text) for text in texts]
 
 
 def table(marginal: Marginal) -> str:

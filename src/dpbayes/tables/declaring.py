@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
-from dpbayes.domain.attribute import Attribute
+from dpbayes import _checks
+from dpbayes.domain.attribute import Attribute, apart
 from dpbayes.domain.codebook import read_codebook
 from dpbayes.domain.presets import preset
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.errors import SchemaError
+from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
@@ -23,30 +25,44 @@ MOST_PUBLIC = 1000
 def categories(name: str, text: str) -> Attribute:
     """``F,M`` or, for categories with commas, ``F;M``."""
     cut = ";" if ";" in text else ","
-    return Attribute(name=name, categories=tuple(each.strip() for each in text.split(cut)), source="declared")
+    return apart(name=name, categories=tuple(each.strip() for each in text.split(cut)), source="declared")
 
 
 def edges(name: str, text: str) -> Attribute:
     """``0,18,65,inf``, or ``0:100:10`` for equal steps.
 
+    Edges are separated by semicolons, or else by commas, or else by blanks: by one of them throughout.
+
     >>> edges("age", "0:30:10").edges
     (0.0, 10.0, 20.0, 30.0)
     """
-    if text.count(":") == 2:
-        low, high, step = (_number(name, each) for each in text.split(":"))
-        if not (step > 0 and math.isfinite(low) and math.isfinite(high) and low < high and (high - low) / step <= 1e4):
-            raise SchemaError(f"Schema: expected edges of {name!r} as first:last:step, with up to 10,000 steps.")
-        listed = [low + step * place for place in range(math.floor((high - low) / step + 1e-9) + 1)]
-    else:
-        listed = [_number(name, each) for each in text.split(",")]
-    return Attribute(name=name, edges=tuple(listed), source="declared")
+    return apart(name=name, edges=tuple(cuts(name, text)), source="declared")
+
+
+def cuts(name: str, text: str) -> list[float]:
+    """The edges that a text lists, or the equal steps that it names, which have to end at its last number."""
+    if ":" not in text:
+        cut = next((each for each in ";," if each in text), None)
+        return [_number(name, each) for each in text.strip().rstrip(";,").split(cut)]
+    numbers = [_number(name, each) for each in text.split(":")]
+    if len(numbers) != 3 or not all(map(math.isfinite, numbers)) or not 0 < numbers[1] - numbers[0] <= 1e4 * numbers[2]:
+        raise SchemaError(f"Schema: expected edges of {name!r} as first:last:step, with up to 10,000 steps.")
+    low, high, step = (Decimal(f"{each:.15g}") for each in numbers)  # tenths are exact
+    many = (high - low) // step
+    if low + many * step != high:
+        nearest = " or ".join(f"{low:f}:{low + each * step:f}:{step:f}" for each in (many, many + 1) if each)
+        raise SchemaError(
+            f"Schema: steps of {step:f} from {low:f} do not end at {high:f}, so that some values of {name!r} would "
+            f"count as other. Write {nearest}."
+        )
+    return [float(low + step * place) for place in range(int(many) + 1)]
 
 
 def dates(name: str, text: str) -> Attribute:
     """``2019-01-01,2020-07-01,2022-01-01``, or ``quarter:2019-01-01:2022-01-01``."""
     period, *days = text.split(":") if ":" in text else (None, *text.split(","))
     made = {"dates": tuple(str(each).strip() for each in days), "period": period, "source": "declared"}
-    return Attribute(name=name, **made)  # type: ignore[arg-type]
+    return apart(name=name, **made)
 
 
 KINDS: dict[str, Callable[[str, str], Attribute]] = {
@@ -106,6 +122,6 @@ def from_public(path: str, columns: Sequence[Column]) -> dict[str, Attribute]:
 
 def _number(name: str, text: str) -> float:
     try:
-        return float(text)
-    except ValueError:
-        raise SchemaError(f"Schema: expected edges of {name!r} as numbers, got {text.strip()!r}.") from None
+        return _checks.number("Schema", f"edges of {name!r}", text)
+    except InvalidArgument as problem:
+        raise SchemaError(str(problem)) from None

@@ -34,6 +34,10 @@ def cases(value: str, items: Sequence[str], item_type: str, attribute: Attribute
 def _duckdb_text(column: str, column_type: str) -> str:
     if column_type == "VARCHAR":
         return column
+    if column_type in ("TIMESTAMP_S", "TIMESTAMP_MS"):  # a moment too far for microseconds ends a cast of DuckDB
+        first, last = (f"CAST('{day}' AS {column_type})" for day in ("0001-01-01", "10000-01-01"))
+        near = f"{column} >= {first} AND {column} < {last}"
+        return f"CASE WHEN {near} THEN CAST({column} AS VARCHAR) WHEN {column} IS NOT NULL THEN '(far)' END"
     in_utc = f"{column} AT TIME ZONE 'UTC'" if column_type == "TIMESTAMP WITH TIME ZONE" else column
     return f"CAST({in_utc} AS VARCHAR)"
 

@@ -7,17 +7,21 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Generator, Iterator, Sequence
+import shutil
+import weakref
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dpbayes._checks import Ints
@@ -31,6 +35,7 @@ from dpbayes.errors import TableError
 from dpbayes.tables.dialects import DUCKDB
 from dpbayes.tables.encoding import identifier
 from dpbayes.tables.engine import Column, check_column, check_names, check_schema, needed
+from dpbayes.tables.mending import copies
 from dpbayes.tables.packing import add_rows, pack, unpack
 from dpbayes.tables.scratch import private_folder, room
 from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source, one_table, parquet_names
@@ -38,6 +43,13 @@ from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_sou
 _BATCH_ROWS = 2**17
 _KEPT_ROWS = "dpbayes_kept_rows"
 _SORTED_ROWS = 2**21
+
+
+T = TypeVar("T")
+Relation = Callable[[Mapping[str, Attribute | None]], str]  # what to read FROM for columns, and as which attributes
+
+
+class _DamagedError(TableError): ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +72,13 @@ class DuckDBEngine:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        relation: Callable[[Sequence[str]], str],
+        relation: Relation,
         fields: Sequence[_Field],
+        mended: Callable[[], Relation] | None = None,
     ) -> None:
         self._connection = connection
         self._relation = relation
+        self._mended = mended  # gives what to read instead, where lines cannot be read
         self._fields = {field.name: field for field in fields}
 
     @classmethod
@@ -78,7 +92,17 @@ class DuckDBEngine:
         check_names(parquet_names(source))
         paths = [source.path] if source.remote else source.files
         reading = f"read_parquet([{', '.join(DUCKDB.literal(path) for path in paths)}])"
-        return cls(connection, lambda _: reading, _described(connection, reading))
+        fields = _described(connection, reading)
+        if source.remote:
+            return cls(connection, lambda _: reading, fields)
+
+        def converted(columns: Mapping[str, Attribute | None]) -> str:
+            with _own_words():
+                rows = pyarrow.parquet.read_table(list(source.files), columns=list(columns))
+            connection.register("rows_in_memory", arrow_table(rows, columns))
+            return "rows_in_memory"
+
+        return cls(connection, lambda _: reading, fields, lambda: converted)
 
     @classmethod
     def of_memory(cls, table: object) -> DuckDBEngine:
@@ -87,7 +111,7 @@ class DuckDBEngine:
         empty = arrow_table(table, rows=False)
         check_names(empty.column_names)
 
-        def relation(columns: Sequence[str]) -> str:
+        def relation(columns: Mapping[str, Attribute | None]) -> str:
             connection.register("table_in_memory", arrow_table(table, columns))
             return "table_in_memory"
 
@@ -116,13 +140,22 @@ class DuckDBEngine:
         names = csv_header(source)
         check_names(names)
         types = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(len(names)))
-        files = ", ".join(DUCKDB.literal(file) for file in source.files)
-        reading = (
-            f"read_csv([{files}], columns={{{types}}}, auto_detect=false, header=true, nullstr='', "
-            f"quote='\"', escape='\"', delim={DUCKDB.literal(source.options['delimiter'])})"
-        )
+        delimiter = source.options["delimiter"]
+        options = f"columns={{{types}}}, auto_detect=false, header=true, nullstr='', quote='\"', escape='\"'"
+
+        def reading(files: Sequence[str]) -> str:
+            listed = ", ".join(DUCKDB.literal(file) for file in files)
+            return f"read_csv([{listed}], {options}, delim={DUCKDB.literal(delimiter)})"
+
+        def copied() -> Relation:
+            folder = private_folder() / f"csv-{secrets.token_hex(8)}"
+            weakref.finalize(engine, shutil.rmtree, folder, ignore_errors=True)
+            relation = reading(copies(source.files, delimiter, len(names), folder))
+            return lambda _: relation
+
         fields = [_Field(name, "VARCHAR", f"c{position}") for position, name in enumerate(names)]
-        return cls(connection, lambda _: reading, fields)
+        engine = cls(connection, lambda _: reading(source.files), fields, copied)
+        return engine
 
     def columns(self) -> tuple[Column, ...]:
         """Names and types. Reads no rows."""
@@ -130,6 +163,9 @@ class DuckDBEngine:
 
     def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
         """Exact tables for all marginals from one scan of the columns they need."""
+        return self._readable(lambda: self._counted(schema, marginals))
+
+    def _counted(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
         attributes = needed(schema, marginals)
         check_schema(schema, self.columns(), [attribute.name for attribute in attributes])
         tables = pack(schema, marginals)
@@ -155,6 +191,9 @@ class DuckDBEngine:
         axes = [schema[name] for name in names]
         level_of = [np.array((0, *axis.level_of_code), dtype=np.int64) for axis in axes]  # codes count from one
         read = self._batches_of_rows if schema.person is None else self._batches_of_people
+        if self._mended is not None:  # what was handed out cannot be taken back
+            texts = ", ".join(f"count({self._fields[name].expression})" for name in names)
+            self._readable(lambda: self._fetched(f"SELECT {texts} FROM {self._relation(dict.fromkeys(names))}"))
         with closing(read(schema, axes)) as batches:
             for batch in batches:
                 yield {
@@ -168,25 +207,34 @@ class DuckDBEngine:
         if person is not None:
             check_column(person, self.columns(), "person")
         field = self._fields[column]
-        rows = self._rows([column], [DUCKDB.text(field.expression, field.type)], ["v0"], unit, person)
-        query = f"SELECT c0, count(*) FROM ({rows}) WHERE c0 IS NOT NULL GROUP BY c0"
-        return dict(self._fetched(query))
+        read = {column: None}, [DUCKDB.text(field.expression, field.type)], ["v0"], unit, person
+        counted = "SELECT c0, count(*) FROM ({}) WHERE c0 IS NOT NULL GROUP BY c0"
+        return dict(self._readable(lambda: self._fetched(counted.format(self._rows(*read)))))
 
     def fingerprint(self, columns: Sequence[str]) -> str:
         """The number of rows and the sum of their hashes, hashed; comparable within one DuckDB version."""
         for column in columns:
             check_column(column, self.columns())
         read = ", ".join(self._fields[column].expression for column in columns)
-        query = f"SELECT count(*), sum(hash({read})::HUGEINT) FROM {self._relation(columns)}"
-        digest = hashlib.sha256(repr((list(columns), self._fetched(query))).encode()).hexdigest()
+        query = f"SELECT count(*), sum(hash({read})::HUGEINT) FROM "
+        found = self._readable(lambda: self._fetched(query + self._relation(dict.fromkeys(columns))))
+        digest = hashlib.sha256(repr((list(columns), found)).encode()).hexdigest()
         return f"duckdb-{duckdb.__version__}:{digest}"
+
+    def _readable(self, work: Callable[[], T]) -> T:
+        """Do it; where a value cannot be read, again and from now on from a copy in which every one can."""
+        with suppress(*([_DamagedError] if self._mended else [])):
+            return work()
+        with _own_words():
+            self._relation, self._mended = cast(Callable[[], Relation], self._mended)(), None
+        return work()
 
     def _codes_query(self, schema: Schema, attributes: Sequence[Attribute], people: str = "true") -> str:
         """The codes of each row, counted from one, as c0, c1, …"""
         fields = [self._fields[attribute.name] for attribute in attributes]
         described = list(enumerate(zip(attributes, fields, strict=True)))
         return self._rows(
-            [attribute.name for attribute in attributes],
+            {attribute.name: attribute for attribute in attributes},
             [DUCKDB.value(field.expression, field.type, attribute) for _, (attribute, field) in described],
             [_narrow_code(f"v{number}", field.type, attribute) for number, (attribute, field) in described],
             schema.unit,
@@ -196,7 +244,7 @@ class DuckDBEngine:
 
     def _rows(
         self,
-        columns: Sequence[str],
+        columns: Mapping[str, Attribute | None],
         values: Sequence[str],
         codes: Sequence[str],
         unit: PrivacyUnit,
@@ -213,7 +261,7 @@ class DuckDBEngine:
         if person is None:
             return f"SELECT {code_list} FROM (SELECT {value_list} FROM {self._relation(columns)})"
         field = self._fields[person]
-        relation = self._relation([*columns, person])
+        relation = self._relation({**columns, person: None})
         known = f"{field.expression} IS NOT NULL"
         texts = f"SELECT {DUCKDB.text(field.expression, field.type)} AS p, {value_list} FROM {relation}"
         names = ", ".join(f"c{number}" for number in range(len(codes)))
@@ -240,7 +288,7 @@ class DuckDBEngine:
 
         Each part goes through a temporary table: a sort cannot stream, nor be cancelled if it did.
         """
-        rows = f"SELECT count(*) FROM {self._relation([attribute.name for attribute in attributes])}"
+        rows = f"SELECT count(*) FROM {self._relation({attribute.name: attribute for attribute in attributes})}"
         parts = 1 + self._fetched(rows)[0][0] // _SORTED_ROWS
         try:
             for part in range(parts):
@@ -342,11 +390,11 @@ def _own_words() -> Iterator[None]:
         raise TableError("Table: reading it is not permitted. Check the permissions of the file.") from None
     except duckdb.HTTPException:
         raise TableError("Table: its address did not answer. Check the address and the credentials.") from None
-    except (duckdb.Error, pa.ArrowException, RuntimeError, OSError) as problem:
+    except (duckdb.Error, pa.ArrowException, RuntimeError, OSError, EOFError, zlib.error) as problem:
         # Arrow passes on what goes wrong in the middle of a file as an OSError without a number.
         if isinstance(problem, duckdb.IOException) or getattr(problem, "errno", None) is not None:
             raise TableError("Table: it cannot be read. Check that it exists, is complete and is not locked.") from None
-        raise TableError(
+        raise _DamagedError(
             "Table: it is damaged, or not in the format that its name says. Check that it is complete, "
             "that every row has all the columns, and that its text is UTF-8."
         ) from None

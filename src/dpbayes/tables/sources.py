@@ -7,14 +7,16 @@ import glob
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
-from dpbayes.domain.values import is_missing, plain, text_of
+from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.values import text_or_none
 from dpbayes.errors import MissingExtra, TableError
 from dpbayes.tables.engine import Engine
 
@@ -185,66 +187,100 @@ def _parquet_types(file: str) -> list[tuple[str, object]]:
 
     try:
         schema = parquet.read_schema(file)
-    except (OSError, pa.ArrowException):
+        names = schema.names
+    except (OSError, pa.ArrowException, UnicodeError):
         raise TableError(f"Table: it cannot be read. Check that {file!r} is a complete Parquet file.") from None
     stored = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
     types = [
         pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind for kind in stored
     ]
-    return list(zip(schema.names, types, strict=True))
+    return list(zip(names, types, strict=True))
 
 
-def arrow_table(table: object, columns: Sequence[str] | None = None, *, rows: bool = True) -> pyarrow.Table:
-    """A table in memory as Arrow, with these columns only; without rows it tells names and types."""
+def arrow_table(
+    table: object, columns: Mapping[str, Attribute | None] | None = None, *, rows: bool = True
+) -> pyarrow.Table:
+    """A table in memory as Arrow, with these columns only; without rows it tells names and types.
+
+    A typed column keeps its type. A list and a column of Python objects have none: each value becomes text by itself,
+    by the rule of ``domain.values``; the attribute that it is read for tells which text denotes a number.
+    """
+    import pyarrow as pa
+
     try:
-        arrow = _converted(table, columns, rows)
+        named = _columns(table, columns, rows)
+        chosen = named if columns is None else [(name, dict(named)[name]) for name in columns]
+        arrays = [_column(each, (columns or {}).get(name), rows) for name, each in chosen]
+        return pa.table(arrays, names=[name for name, _ in chosen])
     except Exception:  # whatever objects, lazy frames and other libraries say when they are converted may quote a value
         raise TableError(
             f"Table: a {type(table).__name__} is not a table that can be read. Expected a path, or an Arrow, "
             "pandas or polars table."
         ) from None
-    arrow = arrow if rows else arrow.slice(0, 0)
-    return arrow if columns is None else arrow.select(list(columns))
 
 
-def _converted(table: Any, columns: Sequence[str] | None, rows: bool) -> pyarrow.Table:
+def _columns(table: Any, wanted: Iterable[str] | None, rows: bool) -> list[tuple[str, Any]]:
+    """The columns of a table and their names, still as they are."""
     import pyarrow as pa
 
     library = type(table).__module__.split(".")[0]
-    if library == "pandas" and hasattr(table, "iloc"):
-        return _from_pandas(table if rows else table.iloc[:0], columns)
     if library == "polars" and hasattr(table, "collect_schema"):
-        table = _from_polars(table, columns, rows)
-    return table if isinstance(table, pa.Table) else pa.table(table)
+        chosen = table if wanted is None else table.select(list(wanted))
+        chosen = chosen if rows else chosen.head(0)
+        frame = chosen.collect() if hasattr(chosen, "collect") else chosen
+        return [(each.name, each) for each in frame.get_columns()]
+    if library == "pandas" and hasattr(table, "iloc"):
+        return [(str(name), table.iloc[:, place]) for place, name in enumerate(table.columns)]
+    if isinstance(table, Mapping):
+        return [(str(name), each) for name, each in table.items()]
+    arrow = table if isinstance(table, pa.Table) else pa.table(table)
+    return list(zip(arrow.column_names, arrow.columns, strict=True))
 
 
-def _from_polars(frame: Any, columns: Sequence[str] | None, rows: bool) -> object:
-    chosen = frame if columns is None else frame.select(list(columns))
-    chosen = chosen if rows else chosen.head(0)
-    return chosen.collect() if hasattr(chosen, "collect") else chosen
-
-
-def _from_pandas(frame: Any, columns: Sequence[str] | None) -> pyarrow.Table:
+def _column(values: Any, attribute: Attribute | None, rows: bool) -> pyarrow.Array:
     import pyarrow as pa
 
-    names = [str(name) for name in frame.columns]
-    chosen = range(len(names)) if columns is None else [names.index(name) for name in columns]
-    arrays = [_from_series(frame.iloc[:, position]) for position in chosen]
-    return pa.table(arrays, names=[names[position] for position in chosen])
+    values = values if rows else values.iloc[:0] if hasattr(values, "iloc") else values[:0]
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return _countable(values)
+    kind = str(getattr(values, "dtype", "object"))
+    if kind == "category":  # the categories may be objects too
+        found = _column(values.cat.categories.to_series(), attribute, True)
+        places = values.cat.codes.to_numpy()
+        return found.take(pa.array(places, mask=places < 0))
+    if kind.lower() == "object" or kind.startswith(("|S", "S")):
+        return _texts(values, attribute)
+    return _countable(values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values, from_pandas=True))
 
 
-def _from_series(series: Any) -> pyarrow.Array:
-    """A pandas column. One of Python objects becomes text, by the rule of ``domain.values``."""
+def _texts(values: Iterable[object], attribute: Attribute | None) -> pyarrow.Array:
+    """Each value as text by itself; Arrow does so with texts and bytes, and faster."""
     import pyarrow as pa
 
-    if series.dtype != object:
-        return pa.array(series, from_pandas=True)
-    try:
-        return pa.array(series, pa.string(), from_pandas=True)
-    except Exception:  # it holds something else than texts
-        values = (plain(value) for value in series)
-        texts = (None if is_missing(value) else text_of(value) for value in values)
-        return pa.array([text and text.encode(errors="backslashreplace").decode() for text in texts], pa.string())
+    with suppress(Exception):  # it holds something else than texts
+        return pa.array(values, pa.string(), from_pandas=True)
+    text = text_or_none if attribute is None else attribute.written
+    return pa.array([text(value) for value in values], pa.string())
+
+
+_LIMITS = {"s": 8 * 10**12, "ms": 8 * 10**15, "us": 8 * 10**18}
+"""Moments some 250,000 years away, within what engines can hold."""
+
+
+def _countable(array: Any) -> pyarrow.Array:
+    """A typed column that no value makes uncountable: far moments become less far, and stay unknown."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = array.type
+    if pa.types.is_null(kind):
+        return array.cast(pa.string())
+    if not pa.types.is_timestamp(kind) or kind.unit not in _LIMITS:
+        return array
+    limit = pa.scalar(_LIMITS[kind.unit])
+    near = compute.min_element_wise(array.cast(pa.int64()), limit, skip_nulls=False)
+    near = compute.max_element_wise(near, pa.scalar(-limit.as_py()), skip_nulls=False)
+    return near.cast(kind).cast(pa.timestamp("us", kind.tz))
 
 
 def _check_files(source: FileSource) -> None:

@@ -34,11 +34,12 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import TableError
 from dpbayes.tables.dialects import SEARCHED, SPARK
+from dpbayes.tables.duckdb import DuckDBEngine
 from dpbayes.tables.encoding import key_expressions, missing_code
-from dpbayes.tables.engine import Column, Kind, check_column, check_names, check_schema, needed
+from dpbayes.tables.engine import Column, Engine, Kind, check_column, check_names, check_schema, needed
 from dpbayes.tables.packing import PackedTable, pack, split, unpack
 from dpbayes.tables.scratch import private_folder
-from dpbayes.tables.sources import FileSource, csv_header, file_source, parquet_names
+from dpbayes.tables.sources import FileSource, file_source, parquet_names
 from dpbayes.tables.spark_log import silence
 
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # none is used here
@@ -63,42 +64,29 @@ _QUIET = {
 class SparkEngine:
     """Counts a table that Spark can read; ``columnar`` if reading some of its columns costs only those."""
 
-    def __init__(self, frame: DataFrame, *, columnar: bool = False, empty_is_missing: bool = False) -> None:
+    def __init__(self, frame: DataFrame, *, columnar: bool = False) -> None:
         fields = frame.schema.fields
         check_names([field.name for field in fields])
         self._types = {field.name: field.dataType.simpleString() for field in fields}
         self._column = {name: f"x{number}" for number, name in enumerate(self._types)}
         self._frame = frame.toDF(*self._column.values())  # by position: no name needs quoting from here on
-        if empty_is_missing:
-            self._frame = self._frame.selectExpr(*(f"nullif({x}, '') AS {x}" for x in self._column.values()))
         self._columnar = columnar
 
     @classmethod
-    def of_path(cls, session: SparkSession, source: FileSource) -> SparkEngine:
-        """CSV or Parquet files, at any address that this Spark can read."""
-        reading = session.read.options(mergeSchema=True)  # compares the types in all files, without reading rows
-        if source.format == "parquet":
-            paths = [source.path] if source.remote else list(source.files)
-            if not source.remote:
-                check_names(parquet_names(source))
-            return cls(reading.parquet(*paths), columnar=True)
-        if source.format != "csv":
+    def of_path(cls, session: SparkSession, source: FileSource) -> Engine:
+        """Parquet files, at any address that this Spark can read. CSV files are read here, as everywhere, by DuckDB.
+
+        They have to be in reach of this process anyway, Spark reads each in one task, and it skips empty lines, which
+        are records of a table with one column.
+        """
+        if source.format == "csv":
+            return DuckDBEngine.of_file(source)
+        if source.format != "parquet":
             raise TableError("Table: Spark reads .csv, .tsv and .parquet files. Leave the engine out for DuckDB files.")
-        if source.remote:
-            raise TableError("Table: CSV files are read from local paths only. Copy it, or use Parquet.")
-        names = csv_header(source)
-        check_names(names)
-        columns = ", ".join(f"x{number} STRING" for number in range(len(names)))
-        frame = session.read.csv(
-            list(source.files),
-            schema=columns,
-            sep=source.options["delimiter"],
-            header=True,
-            escape='"',
-            multiLine=True,
-            mode="FAILFAST",
-        )
-        return cls(frame.toDF(*names), empty_is_missing=True)
+        if not source.remote:
+            check_names(parquet_names(source))
+        reading = session.read.options(mergeSchema=True)  # compares the types in all files, without reading rows
+        return cls(reading.parquet(*([source.path] if source.remote else source.files)), columnar=True)
 
     def columns(self) -> tuple[Column, ...]:
         """Names and types. Reads no rows."""
@@ -187,7 +175,7 @@ def _counted(rows: DataFrame, tables: Sequence[PackedTable], codes: Mapping[str,
     return cells
 
 
-def open_source(source: object) -> SparkEngine:
+def open_source(source: object) -> Engine:
     """The engine for an address, a path, a DataFrame, or a pair of a session and a table's name or path."""
     if isinstance(source, (str, PathLike)):
         with _own_words():
@@ -201,7 +189,7 @@ def open_source(source: object) -> SparkEngine:
     raise TableError("Table: Spark counts a path, a DataFrame, or a pair (session, 'table or path').")
 
 
-def _of_address(address: str) -> SparkEngine:
+def _of_address(address: str) -> Engine:
     """``spark://host:7077?path=…`` or ``?table=…``, or a path; options ``spark.…`` configure a new session."""
     form = re.fullmatch(r"(?P<place>.+?)(\?(?P<options>[\w.]+=[^?]*))?", address, re.DOTALL)
     place, query = (form["place"], form["options"] or "") if form else ("", "")
@@ -215,7 +203,7 @@ def _of_address(address: str) -> SparkEngine:
     return _of_name(_session(master, configured), f"{name}?{rest}" if rest else name)
 
 
-def _of_name(session: SparkSession, name: str) -> SparkEngine:
+def _of_name(session: SparkSession, name: str) -> Engine:
     """Files by the end of their name; anything else is a table or view of the session's catalogue."""
     if re.search(r"\.(csv|tsv)(\.gz)?(\?.*)?$|\.(parquet|pq)(\?.*)?$|[/\\*]", name, re.DOTALL):
         return SparkEngine.of_path(session, file_source(name))

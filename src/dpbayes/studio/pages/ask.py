@@ -10,6 +10,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dpbayes import _checks
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument
@@ -40,7 +41,13 @@ class Cell:
 
 
 def show(
-    http: HttpRequest, draft: Draft | None = None, asked: Request | None = None, problem: str = "", focus: str = ""
+    http: HttpRequest,
+    draft: Draft | None = None,
+    asked: Request | None = None,
+    problem: str = "",
+    focus: str = "",
+    *,
+    unread: bool = False,
 ) -> Response:
     """The triangle, the budget, and what each table will be like."""
     desk, draft = desk_of(http), draft or draft_of(http)
@@ -50,7 +57,7 @@ def show(
         return page(http, "problem.html", status=422, title="Ask", draft=draft, step="ask", problem=str(met))
     asked = asked or requests.load(desk, draft)
     focus = focus or http.query_params.get("focus", "")
-    outlook, trouble = _forecast(schema, account, asked)
+    outlook, trouble = (None, "") if unread else _forecast(schema, account, asked)
     problem = problem or trouble
     return page(
         http,
@@ -65,7 +72,8 @@ def show(
         problem=problem,
         outlook=outlook,
         trouble="",
-        commands=requests.commands(draft, dry=True),
+        typed=form_of(http) if problem and http.method == "POST" else None,
+        commands=requests.commands(draft, dry=True) if asked.tables else (),
         **_triangle(schema, asked, outlook.expected if outlook else [], focus),
     )
 
@@ -106,38 +114,35 @@ def save(http: HttpRequest) -> Response:
     """Keep what was chosen; solve for the budget if an accuracy was asked for."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
     asked, focus = requests.load(desk, draft), form.text("next-focus") or form.text("focus")
+    problem = ""
     try:
         schema = desk.drafts.schema(draft)
-        asked = _asked(schema, asked, form)
-        if form.text("action") == "solve":
-            within = _number(form.text("within"), "records")
-            if not asked.tables:
-                raise InvalidArgument("studio: choose a table first.")
-            asked = forecasts.solved(asked, schema, desk.account(draft), within)
+        asked, problem = _read(schema, asked, form)
         requests.save(desk, draft, asked)
+        if problem:
+            return show(http, draft, asked, problem, focus, unread=True)
+        if form.text("action") in ("solve", "next") and not asked.tables:
+            raise InvalidArgument("studio: choose a table first.")
+        if form.text("action") == "solve":
+            within = _checks.number("studio", "records", form.text("within"))
+            asked = forecasts.solved(asked, schema, desk.account(draft), within)
+            requests.save(desk, draft, asked)
         if form.text("action") == "budget":
             draft = _budget(desk, draft, schema, form)
-    except DpbayesError as problem:
-        return show(http, draft, asked, str(problem), focus)
+    except DpbayesError as met:
+        return show(http, draft, asked, str(met), focus)
     if form.text("action") == "next":
-        return (
-            to(f"/d/{draft.name}/risk")
-            if asked.tables
-            else show(http, draft, asked, "studio: choose a table first.", focus)
-        )
+        return to(f"/d/{draft.name}/risk")
     return to(f"/d/{draft.name}/ask" + (f"?focus={quote(focus, safe='')}" if focus else ""))
 
 
 def live(http: HttpRequest) -> Response:
-    """The forecast for the form as it stands; nothing is kept."""
+    """The forecast for the form as it stands. The form is kept, so that a link to another step loses nothing."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
-    problem, schema = "", desk.drafts.schema(draft)
-    asked, account = requests.load(desk, draft), desk.account(draft)
-    try:
-        asked = _asked(schema, asked, form)
-    except DpbayesError as met:
-        problem = str(met)
-    outlook, trouble = _forecast(schema, account, asked)
+    schema, account = desk.drafts.schema(draft), desk.account(draft)
+    asked, problem = _read(schema, requests.load(desk, draft), form)
+    requests.save(desk, draft, asked)
+    outlook, trouble = (None, problem) if problem else _forecast(schema, account, asked)
     return page(
         http,
         "forecast.html",
@@ -146,12 +151,32 @@ def live(http: HttpRequest) -> Response:
         account=account,
         asked=asked,
         outlook=outlook,
-        trouble=problem or trouble,
+        trouble=trouble,
     )
 
 
-def _asked(schema: Schema, before: Request, form: Form) -> Request:
-    """The request as the form says it. Tables that the form does not show stay."""
+def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
+    """The request as far as the form can be read, tables first, and what is wrong with the rest."""
+    asked = before
+    try:
+        asked = replace(before, tables=_ticked(schema, before, form))
+        more = tuple(str(Marginal.parse(text)) for text in form.texts("other"))
+        for text in (*asked.tables, *more):
+            if Marginal.parse(text).size(schema) > MOST_CELLS:
+                raise InvalidArgument(f"studio: {text} has more than {MOST_CELLS:,} cells. Choose fewer attributes.")
+        asked = replace(asked, tables=tuple(dict.fromkeys((*asked.tables, *more))))
+        records = form.text("expected_records") if schema.records is None else ""
+        return replace(
+            asked,
+            target=_target(form, before.target),
+            expected_records=_checks.whole("studio", "records", records) if records else None,
+        ), ""
+    except DpbayesError as met:
+        return asked, str(met)
+
+
+def _ticked(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
+    """The tables that are ticked, and those that the form does not show."""
     names = schema.names
     known = {frozenset(Marginal.parse(text).names): text for text in before.tables}
     forms = {frozenset(Marginal.parse(text).names): text for text in form.texts("form")}
@@ -165,19 +190,8 @@ def _asked(schema: Schema, before: Request, form: Form) -> Request:
     for axes, text in known.items():
         if not _shown(axes, schema, form.text("focus")) and (len(axes) <= 2 or text in form.texts("keep")):
             tables.append(forms.get(axes, text))
-    for text in form.texts("other"):
-        tables.append(str(Marginal.parse(text)))
-    for text in tables:
-        if Marginal.parse(text).size(schema) > MOST_CELLS:
-            raise InvalidArgument(f"studio: {text} has more than {MOST_CELLS:,} cells. Choose fewer attributes.")
     order = {text: place for place, text in enumerate(before.tables)}
-    tables.sort(key=lambda text: order.get(text, len(order)))
-    return replace(
-        before,
-        tables=tuple(dict.fromkeys(tables)),
-        target=_target(form, before.target),
-        expected_records=_records(form.text("expected_records"), schema),
-    )
+    return tuple(dict.fromkeys(sorted(tables, key=lambda text: order.get(text, len(order)))))
 
 
 def _shown(axes: frozenset[str], schema: Schema, focus: str) -> bool:
@@ -197,36 +211,22 @@ def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
 def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
     if not form.text("epsilon"):
         return before
-    epsilon = _number(form.text("epsilon"), "ε")
+    epsilon = _checks.number("studio", "ε", form.text("epsilon"))
     if form.text("delta") in ("", "0"):
         return PureDP(epsilon=epsilon)
-    return ApproxDP(epsilon=epsilon, delta=_number(form.text("delta"), "δ"))
-
-
-def _number(text: str, what: str) -> float:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        raise InvalidArgument(f"studio: expected a number for {what}, got {text[:40]!r}.") from None
-
-
-def _records(text: str, schema: Schema) -> int | None:
-    if not text or schema.records is not None:
-        return None
-    number = _number(text, "records")
-    if not 1 <= number <= 1e15:
-        raise InvalidArgument("studio: expected a number of records, 1 or more.")
-    return int(number)
+    return ApproxDP(epsilon=epsilon, delta=_checks.number("studio", "δ", form.text("delta")))
 
 
 def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
     """Give the data set a budget: the owner's decision, written to the ledger."""
     from dpbayes.ledger.ledger import Ledger
 
-    epsilon = _number(form.text("limit-epsilon"), "ε")
+    epsilon = _checks.number("studio", "ε", form.text("limit-epsilon"))
     delta = form.text("limit-delta")
     limit: Limit = (
-        PureDP(epsilon=epsilon) if delta in ("", "0") else ApproxDP(epsilon=epsilon, delta=_number(delta, "δ"))
+        PureDP(epsilon=epsilon)
+        if delta in ("", "0")
+        else ApproxDP(epsilon=epsilon, delta=_checks.number("studio", "δ", delta))
     )
     name = form.text("ledger") or f"{draft.name}.ledger"
     where = desk.folder.ledger(name)

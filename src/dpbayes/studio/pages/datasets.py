@@ -119,7 +119,8 @@ def show(request: Request) -> Response:
     desk = desk_of(request)
     found, troubles = cards(desk)
     ledgers = [card.ledger for card in found if card.ledger]
-    command = phrases.command("dpbayes", "ledger", "show", *ledgers[:1]) if ledgers else "dpbayes schema init TABLE"
+    tables = desk.folder.tables()
+    words = ["ledger", "show", *ledgers[:1]] if ledgers else ["schema", "init", *tables[:1]] if tables else []
     return page(
         request,
         "datasets.html",
@@ -127,9 +128,9 @@ def show(request: Request) -> Response:
         cards=found,
         troubles=troubles,
         drafts=desk.drafts.all(),
-        tables=desk.folder.tables()[:200],
+        tables=tables[:200],
         start=desk.folder.start,
-        commands=(command,),
+        commands=(phrases.command("dpbayes", *words),) if words else (),
     )
 
 

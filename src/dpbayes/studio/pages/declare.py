@@ -33,7 +33,6 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
     if not draft.columns and not problem:
         return to(f"/d/{draft.name}/table")
     faults = draft.faults() if problem else {}
-    schema = draft.schema or f"{draft.name}.toml"
     return page(
         request,
         "declare.html",
@@ -46,9 +45,17 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         presets=list(PRESETS),
         account=_account(request, draft),
         commands=(
-            phrases.command("dpbayes", "schema", "check", schema, draft.table or "TABLE"),
-            phrases.command("dpbayes", "schema", "show", schema),
-        ),
+            phrases.command("dpbayes", "schema", "check", draft.schema, draft.table),
+            phrases.command("dpbayes", "schema", "show", draft.schema),
+        )
+        if draft.schema
+        else (),
+        bought=phrases.command(
+            *("dpbayes", "discover", "categories", draft.table, "--column", draft.columns[0].name),
+            *("--schema", draft.schema, "--epsilon", "0.2", "--delta", "1e-8", "--ledger", draft.ledger, "--dry-run"),
+        )
+        if draft.schema and draft.ledger
+        else "",
         desk=desk,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dpbayes import _checks
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.models.base import Model, ModelSpec, built
@@ -36,7 +38,7 @@ def show(http: HttpRequest) -> Response:
     context: dict[str, Any] = {"model": None, "drawn": None, "tables": [], "prediction": [], "spec": None, "inputs": []}
     if published is not None:
         try:
-            context |= _context(published, query)
+            context |= _context(published, query) | {"commands": _commands(published, query)}
         except DpbayesError as met:
             problem = str(met)
     return page(
@@ -50,7 +52,6 @@ def show(http: HttpRequest) -> Response:
         query=query,
         kind=query.get("kind", "network"),
         targets=[] if published is None else _targets(published),
-        commands=_commands(published, query),
         most=MOST_ROWS,
         **context,
     )
@@ -151,13 +152,18 @@ def _targets(published: Published) -> list[str]:
     return [name for name in published.releases[0].schema.names if name in paired]
 
 
-def _commands(published: Published | None, query: QueryParams) -> tuple[str, ...]:
-    if published is None:
-        return ()
+def _commands(published: Published, query: QueryParams) -> tuple[str, ...]:
+    if published.releases[0].kind == "model" and not query.get("kind"):
+        return (phrases.command("dpbayes", "show", published.folders[0]),)
     if query.get("kind") == "naive-bayes":
         target = query.get("target", "") or next(iter(_targets(published)), "ATTRIBUTE")
         return (phrases.command("dpbayes", "build", "naive-bayes", *published.folders, "--target", target),)
-    return (phrases.command("dpbayes", "build", "bayes-net", *published.folders, "--graph", "edges.json"),)
+    spec = specification(published, query)
+    graph = json.dumps({"nodes": spec.nodes, "edges": spec.edges}, ensure_ascii=False)  # type: ignore[attr-defined]
+    return (
+        phrases.command("printf", "%s", graph) + " > edges.json",
+        phrases.command("dpbayes", "build", "bayes-net", *published.folders, "--graph", "edges.json"),
+    )
 
 
 def synthetic(http: HttpRequest) -> Response:
@@ -166,9 +172,10 @@ def synthetic(http: HttpRequest) -> Response:
     if published is None:
         raise InvalidArgument("studio: nothing is published in this folder yet.")
     text = http.query_params.get("rows", "1000")
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MOST_ROWS:
+    many = _checks.whole("synthetic", "records", text)
+    if many > MOST_ROWS:
         raise InvalidArgument(f"synthetic: expected a number of records from 1 to {MOST_ROWS:,}.")
-    table = synthetic_table(build(published, http.query_params), int(text))
+    table = synthetic_table(build(published, http.query_params), many)
     return Response(_csv(table), media_type="text/csv; charset=utf-8", headers=attachment("synthetic.csv"))
 
 

@@ -11,16 +11,16 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes import curator
+from dpbayes import curator, recovery
 from dpbayes.domain.codec import canonical, digest
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
-from dpbayes.release.words import statement
+from dpbayes.release.words import ABOUT, statement
 from dpbayes.report.folder import check_folder
 from dpbayes.studio import forecasts, phrases, requests
-from dpbayes.studio.desk import Desk, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
 from dpbayes.studio.work import Say
 
@@ -83,6 +83,7 @@ def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
 
 def _reviewed(draft: Draft, asked: Request, plan: Plan, account: Account, out: str) -> str:
     """What was on the page: a release is made of this, or not at all."""
+    asked = asked.with_changes(**dict.fromkeys(ABOUT, ""))  # what readers are told comes with the form
     return digest(canonical([asked.to_toml(), plan.schema.digest, draft.table, draft.ledger, account.head.hash, out]))
 
 
@@ -98,13 +99,16 @@ def _earlier(desk: Desk, draft: Draft) -> list[tuple[str, str]]:
 def describe(http: HttpRequest) -> Response:
     """What readers are told about the release."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
-    said = {key: form.text(key) for key in ("title", "author", "contact", "purpose", "supersedes")}
-    said["purpose"] = said["purpose"].replace("\r\n", "\n")
     try:
-        requests.save(desk, draft, requests.load(desk, draft).with_changes(**said))
+        requests.save(desk, draft, _told(requests.load(desk, draft), form))
     except DpbayesError as problem:
         return show(http, draft, str(problem))
     return to(f"/d/{draft.name}/review")
+
+
+def _told(asked: Request, form: Form) -> Request:
+    """The request with what the form tells readers."""
+    return asked.with_changes(**{key: form.text(key).replace("\r\n", "\n") for key in ABOUT if key in form})
 
 
 def release(http: HttpRequest) -> Response:
@@ -118,6 +122,8 @@ def release(http: HttpRequest) -> Response:
     try:
         if once != draft.once:
             raise InvalidArgument("studio: this page is out of date. Review the release again.")
+        asked = _told(asked, form)
+        requests.save(desk, draft, asked)
         plan, account = _planned(desk, draft, asked)
         if form.text("reviewed") != _reviewed(draft, asked, plan, account, out):
             raise InvalidArgument(
@@ -181,13 +187,15 @@ def finish(http: HttpRequest) -> Response:
     status = desk.work.status(once)
     if status is None or status["state"] not in ("unfinished", "interrupted"):
         return to(f"/d/{draft.name}/released/{once}")
+    problem: DpbayesError | None = None
     try:
-        curator.finish(desk.folder.ledger(draft.ledger), table=desk.folder.table(draft.table))
-    except DpbayesError as problem:
-        desk.work.settle(once, state="unfinished", says=str(problem))
-        return to(f"/d/{draft.name}/released/{once}")
+        recovery.finish(desk.folder.ledger(draft.ledger), table=desk.folder.table(draft.table))
+    except DpbayesError as met:
+        problem = met  # which may be about another release of the ledger
     if (desk.folder.inside(str(status["folder"])) / "release.json").is_file():
         desk.work.settle(once, state="done", says="")
+    elif problem is not None:
+        desk.work.settle(once, state="unfinished", says=str(problem))
     else:
         desk.work.settle(once, state="refused", says="Nothing was charged, so there is nothing to finish.")
     return to(f"/d/{draft.name}/released/{once}")

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from dpbayes.jobs.answers import warnings
 from dpbayes.release.words import statement
-from dpbayes.studio import forecasts, phrases, requests
+from dpbayes.studio import forecasts, requests
 from dpbayes.studio import risk as risks
 from dpbayes.studio.desk import desk_of, draft_of, page, to
 
@@ -34,7 +34,7 @@ def show(http: HttpRequest) -> Response:
         taking_part=not schema.unit.replaces,
         compared=compared,
         warnings=warnings(outlook.plan),
-        commands=(phrases.command("dpbayes", "risk", *phrases.target(target)), *requests.commands(draft, dry=True)),
+        commands=requests.commands(draft, dry=True),
     )
 
 

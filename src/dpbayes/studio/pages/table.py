@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dpbayes import _checks
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.studio import phrases
@@ -41,7 +42,8 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
             found = columns(desk, draft)
         except DpbayesError as met:
             problem = str(met)
-    address = draft.table or "TABLE"
+    written = bool(draft.schema) and desk.folder.inside(draft.schema).is_file()
+    words = ("check", draft.schema, draft.table) if written else ("init", draft.table, "--out", f"{draft.name}.toml")
     return page(
         request,
         "table.html",
@@ -52,9 +54,7 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         problem=problem,
         columns=found,
         tables=desk.folder.tables()[:200],
-        commands=(
-            phrases.command("dpbayes", "schema", "init", address, "--out", draft.schema or f"{draft.name}.toml"),
-        ),
+        commands=(phrases.command("dpbayes", "schema", *words),) if found else (),
     )
 
 
@@ -84,11 +84,11 @@ def save(request: Request) -> Response:
         adjacency={"public": "replace-one", "private": "add-remove"}.get(form.text("size"), ""),
     )
     try:
-        draft = replace(draft, max_rows=_whole(form.text("max_rows") or "1", "rows of one person"))
+        draft = replace(draft, max_rows=_checks.whole("studio", "rows of one person", form.text("max_rows") or "1"))
         if form.text("several") != "yes":
             draft = replace(draft, max_rows=1)
         records = form.text("records")
-        draft = replace(draft, records=_whole(records, "records") if records else None)
+        draft = replace(draft, records=_checks.whole("studio", "records", records) if records else None)
         if not draft.adjacency:
             raise InvalidArgument("studio: say whether the number of records is public.")
         found = columns(desk, draft)
@@ -118,13 +118,6 @@ def _with_columns(desk: Desk, draft: Draft, found: tuple[Column, ...]) -> Draft:
 def _check_id(draft: Draft) -> None:
     if not draft.id.strip() or not draft.id.isprintable() or len(draft.id) > 200:
         raise InvalidArgument("studio: expected a short name for the data set, on one line.")
-
-
-def _whole(text: str, what: str) -> int:
-    digits = text.replace(",", "").replace(" ", "")
-    if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits[:18]) <= 10**15:
-        raise InvalidArgument(f"studio: expected a whole number of {what}, 1 or more.")
-    return int(digits)
 
 
 ROUTES = [

@@ -1,0 +1,67 @@
+"""The runner of mutants changes what it says it changes, and tells killed ones from survivors."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+from audit.mutants import PACKAGE, REASONS, ROOMS, all_mutants, changed, judged, mutants, near, sampled
+
+
+def test_every_mutant_is_a_program_that_differs_in_one_place() -> None:
+    found = all_mutants("mechanisms/selection")
+    assert len(found) > 30
+    text = (PACKAGE / "mechanisms/selection.py").read_text(encoding="utf-8")
+    for mutant in found:
+        became = changed(mutant)
+        assert ast.dump(ast.parse(became)) != ast.dump(ast.parse(text))
+        assert became.startswith(text[: text.encode().find(b"\n")])
+
+
+@pytest.mark.parametrize(
+    ("source", "became"),
+    [
+        ("def f(x):\n    return x < 1", {"(x <= 1)", "2"}),
+        ("def f(x):\n    if x:\n        raise ValueError", {"False"}),
+        ("def f(x):\n    check(x)", {"pass"}),
+        ("def f(x):\n    return min(x) and not x", {"(min(x) or not x)", "(max(x))", "(x)"}),
+        ("def f(x: int = 2) -> 'a < b':\n    return 0.5", {"3", "1.0"}),
+    ],
+)
+def test_operators_constants_and_guards_are_changed_and_annotations_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, became: set[str]
+) -> None:
+    monkeypatch.setattr("audit.mutants.PACKAGE", tmp_path)
+    (tmp_path / "f.py").write_text(source, encoding="utf-8")
+    assert {mutant.after for mutant in mutants("privacy", tmp_path / "f.py")} == became
+
+
+def test_names_are_unique_and_every_reason_belongs_to_a_mutant() -> None:
+    names = [mutant.name for mutant in all_mutants()]
+    assert len(set(names)) == len(names)
+    reasons = tomllib.loads(REASONS.read_text(encoding="utf-8"))["harmless"]
+    assert set(reasons) <= set(names), "the code has changed: see whether the reason still holds"
+    assert all(len(reason) > 10 for reason in reasons.values())
+
+
+def test_a_sample_takes_from_every_room_and_repeats_itself() -> None:
+    found = all_mutants()
+    chosen = sampled(found, 50, "a commit")
+    assert chosen == sampled(found, 50, "a commit") != sampled(found, 50, "another")
+    assert {mutant.room for mutant in chosen} == set(ROOMS)
+
+
+def test_the_near_a_module_come_nearest_first() -> None:
+    found = near("mechanisms/selection.py")
+    assert found[0] == "tests/mechanisms/test_selection.py"
+    assert found.index("tests/mechanisms/test_urn.py") < found.index("tests/jobs/test_edges.py")
+
+
+def test_a_planted_change_is_killed() -> None:
+    [mutant] = [
+        m for m in all_mutants("mechanisms/selection") if m.inside == "Selection.concentrated" and m.before == "8.0"
+    ]
+    [verdict] = judged([mutant], {}, 1)
+    assert (verdict.outcome, verdict.by.partition("::")[0]) == ("killed", "tests/mechanisms/test_selection.py")

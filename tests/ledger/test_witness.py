@@ -1,0 +1,97 @@
+"""A ledger that forgot what its witness saw is refused, and a crash between the two never locks it out."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
+from dpbayes.errors import InvalidArgument, LedgerError
+from dpbayes.ledger.ledger import Ledger
+from dpbayes.ledger.witness import Witness
+
+
+@pytest.fixture
+def watched(path: Path, unit: PrivacyUnit) -> Ledger:
+    ledger = Ledger(path)
+    ledger.open("census", PureDP(epsilon=1.0), unit, witness=str(path.with_name("witness")))
+    return ledger
+
+
+def charge(ledger: Ledger, unit: PrivacyUnit) -> int:
+    return ledger.charge("census", Cost.of(Laplace(scale=10.0, unit=unit))).serial
+
+
+def test_an_older_copy_that_is_put_back_is_refused(watched: Ledger, unit: PrivacyUnit, path: Path) -> None:
+    shutil.copy(path, path.with_name("older"))
+    charge(watched, unit)
+    shutil.copy(path, path.with_name("newest"))
+    shutil.copy(path.with_name("older"), path)
+    for use in (lambda: charge(watched, unit), lambda: watched.account("census"), watched.datasets):
+        with pytest.raises(LedgerError, match=r"older copy.*Put the newest copy back"):
+            use()
+    shutil.copy(path.with_name("newest"), path)
+    assert charge(watched, unit) == 2
+
+
+def test_a_copy_that_goes_another_way_is_refused_before_anything_is_drawn(
+    watched: Ledger, unit: PrivacyUnit, path: Path
+) -> None:
+    watched.account("census")
+    copy = path.with_name("copy")
+    shutil.copy(path, copy)
+    charge(watched, unit)
+    with pytest.raises(LedgerError, match="went another way"):
+        charge(Ledger(copy), unit)
+
+
+def test_a_ledger_ahead_of_its_witness_is_made_up_for(
+    watched: Ledger, unit: PrivacyUnit, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched.account("census")
+
+    def die(self: Witness, new: object, name: str) -> None:
+        if new:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Witness, "note", die)
+        with pytest.raises(KeyboardInterrupt):
+            charge(watched, unit)  # committed, and the witness does not know
+    shutil.copy(path, path.with_name("ahead"))
+    assert len(watched.account("census").charges) == 1
+    shutil.copy(path.with_name("ahead"), path)
+    assert charge(watched, unit) == 2
+    with sqlite3.connect(path.with_name("witness")) as connection:
+        seen = [serial for (serial,) in connection.execute("SELECT serial FROM dpbayes_witness ORDER BY serial")]
+    assert seen == [0, 1, 2]
+
+
+def test_a_witness_that_is_gone_or_emptied_is_told_in_a_sentence(
+    watched: Ledger, unit: PrivacyUnit, path: Path
+) -> None:
+    charge(watched, unit)
+    witness = path.with_name("witness")
+    shutil.move(witness, path.with_name("away"))
+    with pytest.raises(LedgerError, match=r"witness .* is not there. Put it back"):
+        charge(watched, unit)
+    shutil.copy(path.with_name("away"), witness)
+    with sqlite3.connect(witness) as connection:
+        connection.execute("DELETE FROM dpbayes_witness")
+    connection.close()
+    with pytest.raises(LedgerError, match="has forgotten it"):
+        charge(watched, unit)
+    shutil.copy(path.with_name("away"), witness)
+    assert charge(watched, unit) == 2
+
+
+def test_the_witness_of_a_ledger_stays_and_holds_no_password(watched: Ledger, unit: PrivacyUnit, path: Path) -> None:
+    with pytest.raises(LedgerError, match="Leave --witness out"):
+        watched.open("other", PureDP(epsilon=1.0), unit, witness=str(path.with_name("second")))
+    with pytest.raises(InvalidArgument, match="without a password"):
+        Ledger(path.with_name("new")).open("x", PureDP(epsilon=1.0), unit, witness="postgresql://a:b@host/x")
+    watched.open("other", PureDP(epsilon=1.0), unit)
+    assert watched.datasets() == ["census", "other"]

@@ -1,0 +1,189 @@
+"""Every command that is printed, runs: in README, on every page, and in the help of every command.
+
+The blocks of a page run in order, in an empty folder. A block that needs more than the page gives says so in its first
+line, ``# needs …``, for the reader and for this test. A block of TOML that begins with the name of a file is that file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.commands import Done, dpbayes
+from tests.test_docs import PAGES, _name, reference
+from typer.main import get_command
+
+from dpbayes import Gaussian, PrivacyUnit
+from dpbayes.cli.main import app
+
+BLOCK = re.compile(
+    r"^(<!-- run on the example survey -->\n)? *```(sh|bash|console|toml|python)\n(.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
+)
+SHELL = ("sh", "bash", "console")
+NEEDS = "# needs "
+FOREIGN = ("make", "pip", "uv", "python", "git", "docker", "gh", "hatch", "source", "brew")
+"""Programs that are tested elsewhere, or need a network."""
+
+
+def steps(text: str) -> list[str]:
+    """The commands of a page, in order, and the files and folders that its other blocks make.
+
+    A command that is shown with its refusal is left out: such blocks are compared word by word elsewhere.
+    """
+    found = []
+    for marked, kind, block in BLOCK.findall(text):
+        if kind == "python" and marked:  # it runs elsewhere; what it leaves behind may be in the way
+            found += [f"mkdir {name} && touch {name}/release.json" for name in re.findall(r'save\("(\w[^"]*)"', block)]
+        elif kind == "toml":
+            found += [f"file\n{block}"] if re.match(r"# [\w.-]+\n", block) else []
+        elif kind in SHELL and not block.lstrip().startswith(NEEDS):
+            lines = re.sub(r"\\\n\s*", " ", block)
+            if kind == "console":
+                shown = re.findall(r"^ *\$ (.*)\n((?: *[^ $].*\n)*)", lines, re.MULTILINE)
+                lines = "\n".join(
+                    line for line, output in shown if not re.search(r"^ *dpbayes: ", output, re.MULTILINE)
+                )
+            found += [line.strip() for line in lines.splitlines() if shlex.split(line, comments=True)]
+    return found
+
+
+def run(step: str) -> Done:
+    """A step as its reader would take it; dpbayes alone runs in this process."""
+    kind, _, block = step.partition("\n")
+    if kind == "file":
+        Path(block.split()[1]).write_text(block, encoding="utf-8")
+        return Done(code=0, out="", err="")
+    words = shlex.split(kind, comments=True)
+    if words[0] in FOREIGN or words[:2] == ["dpbayes", "studio"]:  # a studio runs until it is stopped
+        return Done(code=0, out="", err="")
+    if words[0] != "dpbayes" or ">" in words:
+        command = ["sh", "-c", step]
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        done = subprocess.run(
+            command, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=False
+        )
+        return Done(code=done.returncode, out=done.stdout, err=done.stderr)
+    return dpbayes(*words[1:])
+
+
+PRINTED = [page for page in PAGES if page.name not in ("CHANGELOG.md", "cli.md") and steps(page.read_text("utf-8"))]
+
+
+WAITS = pytest.mark.xfail(reason="ledgers of (ε, δ) refuse a released posterior", strict=False)
+MARKS = {
+    "docs/how-to/make-synthetic-records.md": [pytest.mark.slow],
+    "docs/how-to/release-a-posterior.md": [WAITS],
+}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=_name(page), marks=MARKS.get(_name(page), [])) for page in PRINTED]
+)
+def test_the_steps_of_a_page_can_be_taken_in_order_in_an_empty_folder(page, tmp_path):
+    wrong = []
+    with contextlib.chdir(tmp_path):
+        for step in steps(page.read_text(encoding="utf-8")):
+            done = run(step)
+            if done.code != 0:
+                wrong.append(f"$ {step}\n{done.err.strip()[-400:]}")
+    assert not wrong, "\n".join(wrong)
+
+
+FIRST = (
+    "example",
+    "ledger init",
+    "ledger budget",
+    "release",
+    "fit",
+    "discover",
+    "keys",
+    "sign",
+    "posterior release",
+    "wide",
+)
+LAST = ("schema adopt", "ledger accept")
+"""Commands whose products others use, and commands that change the schema."""
+
+EXEMPT = {
+    "studio": "runs until it is stopped",
+    "ledger convert": "needs a ledger of 0.1.0",
+    "posterior release": "waits: ledgers of (ε, δ) refuse a released posterior",
+    "posterior certify": "waits for the same",
+}
+
+YOURS = {
+    "scores.csv": "sex,hours,people\nfemale,30,1\nmale,38,1\n",
+    "series.json": json.dumps([Gaussian(sigma=100.0, unit=PrivacyUnit(adjacency="replace-one")).record()]),
+}
+"""Files that readers bring, where an example shows what to do with theirs."""
+
+
+def examples() -> list[tuple[str, str]]:
+    """The examples of all commands, each after those whose products it uses."""
+    found = []
+    for name, command in reference._commands(get_command(app), "dpbayes"):
+        text = " ".join(inspect.cleandoc(command.help or "").split())
+        each = re.findall(r"Example: (dpbayes .*?)(?= Example:|$)", text)
+        assert each, f"{name} shows no example"
+        found += [(name.removeprefix("dpbayes "), example) for example in each]
+
+    def place(item: tuple[str, str]) -> int:
+        early = [number for number, name in enumerate(FIRST) if item[0].startswith(name)]
+        return early[0] if early else len(FIRST) + (item[0] in LAST and 1 + LAST.index(item[0]))
+
+    return sorted(found, key=place)
+
+
+@pytest.mark.slow
+def test_the_examples_in_the_help_of_every_command_run(tmp_path):
+    wrong = []
+    for name, content in YOURS.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with contextlib.chdir(tmp_path):
+        dpbayes("example", ".")
+        for name, example in examples():
+            done = Done(code=0, out="", err="") if name in EXEMPT else dpbayes(*shlex.split(example)[1:])
+            if name == "ledger budget":  # all examples together cost more than anyone should allow
+                dpbayes(
+                    "ledger",
+                    "budget",
+                    "survey.ledger",
+                    "--dataset",
+                    "example-survey",
+                    "--epsilon",
+                    40,
+                    "--delta",
+                    1e-6,
+                    "--about",
+                    "a test",
+                )
+            if done.code != 0:
+                wrong.append(f"$ {example}\n{done.err.strip()[-400:]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_examples_name_nothing_that_is_not_there():
+    """What an example reads is in the example survey, made by another example, or a file of the reader's own."""
+    there = {"survey.csv", "survey.toml", *YOURS}
+    read = set()
+    for _, example in examples():
+        words = shlex.split(example)[1:]
+        made = {after for word, after in pairwise(words) if word in ("--out", "--published", "--state", "--plot")}
+        there |= made | {f"{words[1]}.key", f"{words[1]}.pub", "survey.ledger", "demo", "public"}
+        read |= {word for word in words if re.fullmatch(r"[\w/-]+\.(csv|toml|ledger|json|pub|key|wide|parquet)", word)}
+    assert read <= there, read - there
+
+
+def test_help_shows_no_emoji_for_a_range():
+    for command in ("schema init", "release", "plan"):
+        assert not re.search("[\U0001f300-\U0001faff]", dpbayes(*command.split(), "--help").out)
