@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.covering import PARTS
 from tests.releases import ASKED, PEOPLE, USUAL, made_by_a_curator, people
 
 from dpbayes import (
@@ -77,6 +78,9 @@ def test_a_release_of_every_kind_comes_back_from_its_file_and_verifies(name: str
         view = release[str(table.marginal)]
         assert len(view.to_arrow()) == len(table.values) == len(view.to_pandas()) == len(view.to_polars())
         assert str(table.marginal) in repr(view)
+        assert {part for part, held in table.products.items() if held.lower is not None} <= set(PARTS), (
+            "see covering.py"
+        )
     with pytest.raises(ReleaseError, match="it has no table"):
         release["nobody"]
 
