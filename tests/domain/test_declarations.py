@@ -14,7 +14,9 @@ from tests.tables import reference
 from dpbayes import Attribute, PrivacyUnit, Schema
 from dpbayes.domain.calendar import date_number
 from dpbayes.domain.coding import codes
+from dpbayes.domain.presets import PRESETS
 from dpbayes.errors import SchemaError
+from dpbayes.tables.declaring import categories, edges
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 FULL = """
@@ -168,3 +170,12 @@ def test_a_faulty_attribute_does_not_make_the_rest_look_faulty() -> None:
     with pytest.raises(SchemaError, match=r"^Schema: line 5: attribute 'a' declares nothing") as caught:
         Schema.from_toml(text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "made", [*PRESETS.values(), lambda name: edges(name, "0,1"), lambda name: categories(name, "a,b")]
+)
+def test_what_tools_declare_keeps_missing_values_apart_from_unknown_ones(made):
+    attribute = made("x")
+    assert attribute.level(None) != attribute.level("no such value")
+    assert attribute.levels[attribute.level(None)] == "missing"

@@ -18,13 +18,13 @@ INF = math.inf
 @pytest.mark.parametrize(
     ("edges", "said"),
     [
-        ((18, 25, 65, INF), ("18 to 24", "25 to 64", "65 and over")),
+        ((18, 25, 65, INF), ("18 to under 25", "25 to under 65", "65 and over")),
         ((-INF, 18, INF), ("under 18", "18 and over")),
-        ((0, 1, 2, INF), ("0", "1", "2 and over")),
+        ((0, 1, 2, INF), ("0 to under 1", "1 to under 2", "2 and over")),
         ((0, 0.5, 1), ("0 to under 0.5", "0.5 to under 1")),
-        ((-10, -5, 0), ("−10 to −6", "−5 to −1")),
-        ((0, 15000, 30000), ("0 to 14,999", "15,000 to 29,999")),
-        ((1990, 2000, 2010), ("1990 to 1999", "2000 to 2009")),
+        ((-10, -5, 0), ("−10 to under −5", "−5 to under 0")),
+        ((0, 15000, 30000), ("0 to under 15,000", "15,000 to under 30,000")),
+        ((1990, 2000, 2010), ("1990 to under 2000", "2000 to under 2010")),
         ((-INF, INF), ("any number",)),
     ],
 )

@@ -129,7 +129,7 @@ def test_no_cell_of_a_csv_file_starts_a_formula(tmp_path: Path) -> None:
 def test_a_published_file_can_be_the_next_prior() -> None:
     ages = Attribute(name="age", edges=(0, 18, 65, float("inf")))
     schema = Schema(id="s", unit=REPLACE, attributes=(ages,))
-    by_label = "age,share\n0 to 17,1\n18 to 64,2\n65 and over,3\nother,4\n"
+    by_label = "age,share\n0 to under 18,1\n18 to under 65,2\n65 and over,3\nother,4\n"
     by_level = 'age,share\n"[0, 18)",1\n"[18, 65)",2\n"[65, inf)",3\nother,4\n'
     assert Prior.from_csv(by_label, schema).shares == Prior.from_csv(by_level, schema).shares == (1, 2, 3, 4)
 

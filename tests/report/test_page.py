@@ -254,7 +254,7 @@ def test_bins_read_as_people_say_them() -> None:
     schema = Schema(id="survey", unit=REPLACE, attributes=(ages,))
     page = Page(report_html(replace(one_way(), schema=schema)))
     body = page.text[: page.text.index("How it was made")]
-    for label in ("under 18", "18 to 64", "65 and over"):
+    for label in ("under 18", "18 to under 65", "65 and over"):
         assert f"\n{label}\n" in body
     assert "inf" not in body
 

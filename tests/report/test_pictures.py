@@ -155,7 +155,7 @@ def test_a_network_has_its_nodes_and_a_table_its_rows(pictures: dict[str, Pictur
     assert {"sex", "age", "income"} <= texts
     assert "sex to income" in pictures["network"].words
     rows = {shape.text for shape in pictures["table"].shapes}
-    assert "F, 0 to 29" in rows
+    assert "F, 0 to under 30" in rows
     assert "not stated" in rows
 
 

@@ -337,6 +337,15 @@ class Attribute:
             )
 
 
+def apart(**declared: object) -> Attribute:
+    """An attribute as every tool declares it: missing values are a level of their own, apart from unknown ones.
+
+    >>> apart(name="sex", categories=("F", "M")).levels
+    ('F', 'M', 'missing', 'other')
+    """
+    return Attribute(**{"missing": "category", **declared})  # type: ignore[arg-type]
+
+
 def _said(value: object) -> bool:
     """Whether a list was given; what is no list was given too."""
     return not isinstance(value, (tuple, list)) or bool(value)

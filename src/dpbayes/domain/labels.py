@@ -16,11 +16,11 @@ RESERVED = {DROPPED: "dropped", MISSING: "not stated", OTHER: "other"}
 def labels(attribute: Attribute) -> tuple[str, ...]:
     """The levels of an attribute for people, in the order of the axis: its labels, where the schema has them.
 
-    Bins between whole numbers count completed units, as ages do; others say where they end. The exact edges are in
-    the schema. No two levels read the same.
+    A bin says where it ends: a schema does not know whether a column holds whole numbers only, and 79.5 is in [60, 80).
+    It may give labels of its own. No two levels read the same.
 
     >>> labels(Attribute(name="age", edges=(float("-inf"), 18, 25, 65, float("inf"))))
-    ('under 18', '18 to 24', '25 to 64', '65 and over', 'other')
+    ('under 18', '18 to under 25', '25 to under 65', '65 and over', 'other')
     >>> labels(Attribute(name="pay", edges=(0, 0.5, 15000, 30000), unknown="drop", missing="category"))
     ('0 to under 0.5', '0.5 to under 15,000', '15,000 to under 30,000', 'not stated', 'dropped')
     >>> labels(Attribute(name="sex", categories=("1", "2"), labels={"1": "male", "2": "female"}))
@@ -45,20 +45,17 @@ def _declared(attribute: Attribute) -> tuple[str, ...]:
         return tuple(f"{low} to {high}" for low, high in zip(attribute.dates, last, strict=False))
     if not attribute.edges:
         return attribute.declared
-    whole = all(edge.is_integer() for edge in attribute.edges if math.isfinite(edge))
-    return tuple(_bin(low, high, whole) for low, high in pairwise(attribute.edges))
+    return tuple(_bin(low, high) for low, high in pairwise(attribute.edges))
 
 
-def _bin(low: float, high: float, whole: bool) -> str:
+def _bin(low: float, high: float) -> str:
     if math.isinf(low) and math.isinf(high):
         return "any number"
     if math.isinf(low):
         return f"under {number(high)}"
     if math.isinf(high):
         return f"{number(low)} and over"
-    if not whole or high - low <= 0:
-        return f"{number(low)} to under {number(high)}"
-    return number(low) if high - low == 1 else f"{number(low)} to {number(high - 1)}"
+    return f"{number(low)} to under {number(high)}"
 
 
 def number(value: float) -> str:

@@ -125,6 +125,7 @@ POSTGRESQL = {
     "42P01": NO_LEDGER,  # no such table
     "3D000": NO_LEDGER,  # no such database
     "42501": REFUSED,
+    "DP001": "refuses this charge: by its own sum it is above the limit. Ask the data owner to raise it.",
     "28": REFUSED,
 }
 """SQLSTATE codes or classes; anything else is a server that went away."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from dpbayes.domain.codec import digest
 from dpbayes.errors import LedgerError
+from dpbayes.ledger import roles
 from dpbayes.ledger.account import Account, replay
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import Entry, broken
@@ -35,6 +36,8 @@ def create(connection: Connection, version: int) -> None:
         for table in TABLES:
             connection.execute(table)
         connection.execute("INSERT INTO dpbayes_ledger (format, id) VALUES (?, ?)", [version, secrets.token_hex(16)])
+        if connection.server:
+            roles.install(connection)
 
 
 def identity(connection: Connection) -> str | None:
@@ -106,6 +109,9 @@ def entries(connection: Connection) -> Iterator[tuple[str, str]]:
 def append(connection: Connection, entry: Entry) -> None:
     """Add an entry at the end of the chain of its data set."""
     dataset = str(entry.body["dataset"])
+    if connection.server and not roles.owns(connection):
+        connection.execute("SELECT dpbayes_append(?, ?)", [dataset, entry.text])
+        return
     connection.execute(
         "INSERT INTO dpbayes_entries (dataset, serial, text, hash) VALUES (?, ?, ?, ?)",
         [dataset, entry.serial, entry.text, entry.hash],
@@ -136,4 +142,6 @@ def fingerprint_changed(connection: Connection, dataset: str, of: str, value: st
 
 
 def _locking(connection: Connection, query: str) -> str:
+    if connection.server and not roles.owns(connection):
+        return "SELECT dpbayes_lock(?)"
     return f"{query} FOR UPDATE" if connection.server else query

@@ -130,6 +130,8 @@ def _numbers(attribute: Attribute, codes: Ints, null: np.ndarray, rng: np.random
     outside = codes >= len(low)
     position = np.where(outside, 0, codes)
     values = low[position] + rng.random(len(codes)) * (high - low)[position]
+    below = np.nextafter(high, -np.inf)[position]  # rounding never leaves the bin
+    values = np.where((low < high)[position], np.minimum(values, below), values)
     if all(float(edge).is_integer() for edge in attribute.edges if math.isfinite(edge)):
         values = np.floor(values).astype(np.int64)
     return pa.array(values, mask=null | outside)

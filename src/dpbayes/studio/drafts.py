@@ -43,7 +43,7 @@ class Declared:
     source: str = ""
     """Where the list comes from."""
     unknown: str = "other"
-    missing: str = "other"
+    missing: str = "category"
     full: dict[str, Any] = field(default_factory=dict)
     """The whole declaration where it came from a file or a known list: with recodes, labels or dates."""
 

@@ -84,5 +84,5 @@ def _section(column: Column, attribute: Attribute | None) -> str:
         return section(attribute)
     return (
         f"\n[[attribute]]  # {column.kind}\nname = {value_text(column.name)}\n{_EXAMPLE[column.kind]}\n"
-        'unknown = "other"\nmissing = "other"\n'
+        'unknown = "other"\nmissing = "category"\n'
     )
