@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import resource
 import signal
@@ -307,9 +308,17 @@ def test_a_seed_that_no_generator_takes_is_refused(here: Path, seed: int) -> Non
         b'sex,job\n"F,cook\n' + b"F,cook\n" * 10_000,
     ],
 )
-def test_a_table_that_breaks_while_it_is_read_keeps_its_charge(here: Path, text: bytes) -> None:
+def test_a_line_that_cannot_be_read_refuses_no_table(here: Path, text: bytes) -> None:
     Path("broken.csv").write_bytes(text)
-    assert "it is damaged" in release("--out", "published", table="broken.csv").sentence
+    release("--out", "published", table="broken.csv")
+    assert states() == ["drawn"]
+    assert Path("published").exists()
+
+
+def test_a_table_that_breaks_while_it_is_read_keeps_its_charge(here: Path) -> None:
+    whole = gzip.compress(b"sex,job\n" + b"".join(b"F,cook%d\n" % number for number in range(50_000)))
+    Path("broken.csv.gz").write_bytes(whole[:-1000])
+    assert "Table: it " in release("--out", "published", table="broken.csv.gz").sentence
     assert states() == ["charged"]
     assert Ledger("people.ledger").account("people").spent > 0
     assert not Path("published").exists()

@@ -69,6 +69,27 @@ def test_choosing_the_next_table_by_the_last_answer_costs_no_more_than_the_list(
     assert max(delta(have, lack), delta(lack, have)) >= 0.5 * price.delta(epsilon)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.5])
+def test_using_places_in_an_order_that_depends_on_draws_costs_no_more_than_the_list(epsilon: float) -> None:
+    """δ by enumeration: the first answer decides which place is next, the second whether the last one is used."""
+    sigmas, reach = (1.1, 1.6, 2.3), 15
+    here, there = ([np.roll(np.pad(law(sigma, reach), 1), shift) for sigma in sigmas] for shift in (1, 0))
+    values = np.arange(-reach - 1, reach + 2)
+
+    def delta(p: list[np.ndarray], q: list[np.ndarray]) -> float:
+        found, factor = 0.0, math.exp(epsilon)
+        for steered, (following, last) in ((values > 0, (1, 2)), (values <= 0, (2, 1))):
+            one, other = (np.multiply.outer(law_[0][steered], law_[following]) for law_ in (p, q))
+            ended = values > 1
+            found += np.maximum(one[:, ended] - factor * other[:, ended], 0.0).sum()
+            thirds = (np.multiply.outer(two[:, ~ended], law_[last]) for two, law_ in ((one, p), (other, q)))
+            found += np.maximum(next(thirds) - factor * next(thirds), 0.0).sum()
+        return float(found)
+
+    price = Cost.total([Gaussian(sigma=sigma, unit=ADD) for sigma in sigmas]).delta(epsilon)
+    assert 0.5 * price <= max(delta(here, there), delta(there, here)) <= price + 1e-9
+
+
 @pytest.mark.parametrize("unit", [ADD, REPLACE], ids=["add-remove", "replace-one"])
 def test_the_release_holds_what_was_planned_and_verifies(unit: PrivacyUnit, tmp_path) -> None:
     ledger = tmp_path / "weather.ledger"

@@ -61,7 +61,7 @@ def test_nothing_is_priced_while_others_wait_for_the_lock(
 ) -> None:
     ledger = Ledger(path)
     ledger.open("census", ApproxDP(epsilon=3, delta=1e-6), unit)
-    priced, inside = shares.uses.cache_info, []
+    priced, inside = shares.steps.cache_info, []
     writing = Store.writing
 
     @contextmanager

@@ -16,6 +16,8 @@ from dpbayes.mechanisms.events import Event, GaussianEvent
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy import events
 from dpbayes.privacy.gdp import gaussian_epsilon
+from dpbayes.privacy.pld import epsilon_of
+from dpbayes.privacy.pld import read as pld_read
 
 UNIT = PrivacyUnit(adjacency="add-remove")
 TRAINING = dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0)), 50)
@@ -99,6 +101,15 @@ def test_a_ledger_holds_events_beside_releases_of_its_own(tmp_path: Path, monkey
         dpa.GaussianDpEvent(0.0),
         dpa.GaussianDpEvent(-1.0),
         dpa.GaussianDpEvent(math.nan),
+        dpa.PoissonSampledDpEvent(0.1, dpa.LaplaceDpEvent(0.0)),
+        dpa.PoissonSampledDpEvent(0.1, dpa.GaussianDpEvent(0.0)),
+        dpa.PoissonSampledDpEvent(0.0, dpa.GaussianDpEvent(1.0)),
+        dpa.LaplaceDpEvent(0.0),
+        dpa.dp_event.DiscreteLaplaceDpEvent(0.0, 1),
+        dpa.dp_event.MixtureOfGaussiansDpEvent(0.0, [0.0, 1.0], [0.5, 0.5]),
+        dpa.dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 0.0),
+        dpa.dp_event.RandomizedResponseDpEvent(0.0, 4),
+        dpa.ComposedDpEvent([dpa.GaussianDpEvent(1.0), dpa.LaplaceDpEvent(0.0)]),
         dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(1.0), 0),
         "GaussianDpEvent",
     ],
@@ -107,6 +118,37 @@ def test_a_ledger_holds_events_beside_releases_of_its_own(tmp_path: Path, monkey
 def test_events_that_say_nothing_are_refused(event: object) -> None:
     with pytest.raises(InvalidArgument, match=r"Event|Record"):
         Event.cost(event, UNIT, what="x")
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "name", "answer"),
+    [
+        (dpa.dp_event.DiscreteLaplaceDpEvent(0.5, 1), dpa.pld.PLDAccountant, "get_delta", 0.9),
+        (dpa.dp_event.DiscreteLaplaceDpEvent(0.5, 1), dpa.pld.PLDAccountant, "get_epsilon", 7.0),
+        (dpa.ZCDpEvent(0.1), dpa.rdp.RdpAccountant, "get_epsilon", 70.0),
+    ],
+)
+def test_an_accountant_that_keeps_a_part_elsewhere_is_not_believed(
+    event: object, kind: type, name: str, answer: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As later versions do with the δ of an (ε, δ) event: what is said in public is more than what can be read."""
+    assert Event.cost(event, UNIT, what="x").epsilon(1e-6) > 0
+    events._read.cache_clear()
+    monkeypatch.setattr(kind, name, lambda *_: answer)
+    with pytest.raises(InvalidArgument, match="price"):
+        Event.cost(event, UNIT, what="x")
+    events._read.cache_clear()
+
+
+def test_mass_at_an_infinite_loss_is_kept() -> None:
+    """Truncated noise of dp-accounting has some; no ε is enough below it."""
+    made = dpa.pld.privacy_loss_distribution.from_privacy_parameters(
+        dpa.pld.common.DifferentialPrivacyParameters(1.0, 0.1)
+    )
+    read = pld_read(made, 1e-4)
+    assert read.delta(1.0) == pytest.approx(made.get_delta_for_epsilon(1.0), rel=1e-9)
+    assert read.delta(1.0) == pytest.approx(0.1, rel=1e-4)
+    assert epsilon_of(read, 0.09) == math.inf
 
 
 def test_units_on_which_dp_accounting_disagrees_with_itself_are_refused() -> None:

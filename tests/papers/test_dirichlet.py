@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import mpmath as mp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.privacy import reference
 
 from dpbayes.errors import InvalidArgument
-from dpbayes.papers.dirichlet import equation_6, equation_10, theorem_1, theorem_2
+from dpbayes.papers.dirichlet import equation_6, equation_10, tail, theorem_1, theorem_2
 from dpbayes.privacy.convert import renyi_to_epsilon, tcdp_to_epsilon
 from dpbayes.privacy.published import trigamma, trigamma_bound
 
@@ -83,3 +85,40 @@ def test_parameters_of_the_theorems_are_checked(bad: object) -> None:
         theorem_1(concentration=1.0, gamma=bad)
     with pytest.raises(InvalidArgument, match="concentration"):
         theorem_2(concentration=bad, delta=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("first", "concentration", "beta", "eta"),
+    [
+        (0.3, 1.5, 120.0, 0.1),
+        (0.15, 2.0, 400.0, 0.06),
+        (0.5, 1.0, 50.0, 0.001),
+        (0.5, 0.2, 30.0, 0.02),
+        (0.9, 3.0, 1000.0, 0.004),
+        (0.02, 1.0, 80.0, 0.5),
+        (0.4, 5.0, 20.0, 0.03),
+    ],
+)
+def test_tails_of_two_cells_are_those_of_50_digits_and_never_below(
+    first: float, concentration: float, beta: float, eta: float
+) -> None:
+    """KL(p‖y) exceeds η outside of an interval around p, and y₁ has a beta law."""
+    with mp.workdps(50):
+        p, h = mp.mpf(first), mp.mpf(eta)
+
+        def over(y: mp.mpf) -> mp.mpf:
+            return p * mp.log(p / y) + (1 - p) * mp.log((1 - p) / (1 - y)) - h
+
+        low, high = _crossing(over, p, mp.mpf(0)), _crossing(over, p, mp.mpf(1))
+        a, b = mp.mpf(beta) * p + concentration, mp.mpf(beta) * (1 - p) + concentration
+        exact = mp.betainc(a, b, 0, low, regularized=True) + mp.betainc(b, a, 0, 1 - high, regularized=True)
+    found = tail(eta, [first, 1.0 - first], beta=beta, concentration=concentration)
+    assert float(exact) <= found <= float(exact) * (1 + 1e-7) + 2e-9 * (found > 0.1)
+
+
+def _crossing(over: Callable[[mp.mpf], mp.mpf], inside: mp.mpf, outside: mp.mpf) -> mp.mpf:
+    """Where a function that is negative inside crosses zero, by bisection."""
+    for _ in range(170):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if over(middle) < 0 else (inside, middle)
+    return outside

@@ -124,6 +124,12 @@ def test_a_mixture_uses_shift_and_slack_and_neither_exceeds_its_limit() -> None:
     )
 
 
+def test_a_limit_with_a_large_delta_has_a_number_for_every_charge() -> None:
+    """Gaussian noise that it allows has ε = 0 at this δ."""
+    limit = AdaptiveDP(epsilon=0.1, delta=0.2, rule="renyi")
+    assert 0 < limit.spent([Cost.of(Laplace(scale=40.0, unit=REPLACE))]) <= 0.1
+
+
 # -- targets ---------------------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.privacy import reference
 
-from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Stated
+from dpbayes import AdaptiveDP, Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PseudoRecords, Stated
 from dpbayes.errors import InvalidArgument, UnitMismatch
+from dpbayes.mechanisms.stated import StatedRDP
 from dpbayes.privacy.convert import renyi_to_epsilon
 from dpbayes.privacy.cost import Priced
 
@@ -293,3 +294,68 @@ def test_a_statement_with_a_delta_has_no_epsilon_below_it() -> None:
     assert cost.epsilon(1e-7) == math.inf
     assert cost.epsilon(1e-5) == pytest.approx(1.0, rel=2e-2)
     assert cost.epsilon(1e-5) <= 1.0 + cost.interval
+
+
+def _mix(rng: np.random.Generator, unit: PrivacyUnit) -> list[Cost]:
+    """A few charges of all kinds."""
+    makers = [
+        lambda z: Stated(epsilon_stated=0.05 * z, delta_stated=float(rng.choice([0, 1e-9, 1e-8])), unit=unit, what="x"),
+        lambda z: Laplace(scale=30 / z, unit=unit),
+        lambda z: Gaussian(sigma=20 / z, unit=unit),
+        lambda z: Dirichlet(weight=0.1 * z, concentration=8.0, unit=unit),
+        lambda z: PseudoRecords(weight=0.1 * z, concentration=4.0, records=int(rng.integers(1, 99)), unit=unit),
+        lambda z: StatedRDP(order=float(rng.choice([3, 8, 32])), epsilon_stated=0.01 * z, unit=unit, what="y"),
+    ]
+    chosen = [
+        makers[number](float(np.exp(rng.normal()))) for number in rng.integers(len(makers), size=rng.integers(1, 4))
+    ]
+    return [Cost.of(each, int(rng.integers(1, 3))) for each in chosen]
+
+
+def _admitted_mixes_keep_their_price(seed: int, many: int) -> int:
+    rng, admitted = np.random.default_rng(seed), 0
+    for number in range(many):
+        unit = PrivacyUnit(adjacency=["add-remove", "replace-one"][number % 2])
+        charges = _mix(rng, unit)
+        together = sum(charges[1:], charges[0])
+        for rule in ("gaussian", "renyi"):
+            for epsilon in (0.3, 1.0, 3.0):
+                limit = AdaptiveDP(epsilon=epsilon, delta=1e-6, rule=rule)
+                if limit.used(charges) <= 1:
+                    admitted += 1
+                    assert together.delta(epsilon) <= 1e-6, (rule, epsilon, together)
+                    break  # the tightest limit that admits them
+    return admitted
+
+
+def test_the_price_of_charges_never_contradicts_the_limit_that_admitted_them() -> None:
+    assert _admitted_mixes_keep_their_price(1, 10) >= 6
+
+
+@pytest.mark.slow
+def test_the_price_of_many_mixes_never_contradicts_the_limit_that_admitted_them() -> None:
+    assert _admitted_mixes_keep_their_price(2, 400) >= 200
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.22, 0.22), (0.1, 0.2), (0.3, 0.41)])
+def test_statements_that_add_up_to_epsilon_cost_their_deltas(one: float, other: float) -> None:
+    """Losses need not fall on the multiples of an interval: a sum of two is not a little above it."""
+    unit = PrivacyUnit(adjacency="add-remove")
+    made = [Stated(epsilon_stated=each, delta_stated=1e-8, unit=unit, what=str(each)) for each in (one, other)]
+    cost = Cost.total(made)
+    assert cost.delta(one + other) <= 2e-8 * (1 + 1e-7)
+    assert cost.epsilon(2e-8) <= (one + other) * (1 + 1e-15)
+    alike = Cost.of(Stated(epsilon_stated=one, delta_stated=0.1, unit=unit, what="x"), 2)
+    assert alike.delta(2 * one) <= 0.2
+    assert AdaptiveDP(epsilon=2 * one, delta=2.1e-8, slack=2e-8).used([Cost.of(each) for each in made]) <= max(
+        1, (one + other) / (2 * one)
+    ) * (1 + 1e-15)
+
+
+def test_pseudo_records_beside_statements_are_priced_by_their_divergences_too() -> None:
+    unit = PrivacyUnit(adjacency="add-remove")
+    records = PseudoRecords(weight=0.1, concentration=4.0, records=20, unit=unit)
+    alone = Cost.of(records, 6)
+    beside = alone + Cost.of(Stated(epsilon_stated=1e-9, delta_stated=1e-9, unit=unit, what="x"))
+    for epsilon in (0.2, 0.4):
+        assert beside.delta(epsilon) <= alone.delta(epsilon - 1e-9) * (1 + 1e-6) + 1.01e-9

@@ -11,10 +11,10 @@ from typing import ClassVar, Literal
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.convert import best_order
-from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.cost import LARGEST_PURE, Cost
 from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, rounded_up
-from dpbayes.privacy.shares import Used, bounded, total, uses
+from dpbayes.privacy.shares import Used, steps, uses
 from dpbayes.privacy.targets import Both, Fitting
 
 Rule = Literal["gaussian", "renyi"]
@@ -35,9 +35,6 @@ MIXED_DELTA = 0.005
 
 _FIRST = 1.0 - len(MIXED) * MIXED_DELTA
 """What is left of δ for the item without pure releases."""
-
-LARGEST_PURE = 300.0
-"""Beyond this a factor e^ε of δ cannot be computed with, nor be wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +116,9 @@ class AdaptiveDP:
 
     def _sums(self, costs: Iterable[Cost]) -> list[tuple[tuple[float, float], Used]]:
         """The sums of all charges in each item of the menu that may matter: the first, unless some are pure."""
-        charged = [cost.entries for cost in costs if cost.entries]
-        pure = any(bounded(mechanism) for entries in charged for mechanism, _ in entries)
-        items = self.menu if pure else self.menu[:1]
-        each = [[uses(self, item, entries) for item in items] for entries in charged]  # one charge after the other
-        return [(item, total([used[place] for used in each])) for place, item in enumerate(items)]
+        charged = [step for cost in costs if cost.entries for step in steps(self, cost.entries)]
+        pure = any(math.isfinite(step.pure) for step in charged)
+        return [(item, uses(self, item, charged)) for item in (self.menu if pure else self.menu[:1])]
 
     def at(self, part: float) -> float:
         """The ε, at the limit's δ, of a release of Gaussian noise that uses this share of the limit."""
@@ -144,7 +139,7 @@ class AdaptiveDP:
         shift, first = item[1] * math.sqrt(square), pure * item[0]
         if self.rule == "renyi":
             whole = gaussian_epsilon(self.shift, self.delta)
-            return first + gaussian_epsilon(shift, self.delta) * self.epsilon / whole
+            return first + self.epsilon * (gaussian_epsilon(shift, self.delta) / whole if whole > 0 else square)
         share = (_FIRST if item[0] == 0.0 else MIXED_DELTA) if share is None else share
         rest = (self.delta - min(max(square, betrayed), 1.0) * self._slack) * share
         return first + gaussian_epsilon(shift, rest * math.exp(-first))

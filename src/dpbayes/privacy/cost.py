@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from dpbayes import _checks
 from dpbayes.domain import display
@@ -35,6 +35,9 @@ gain is small and each order costs a divergence of every mechanism."""
 
 MOST_RELEASES = 10**6
 """Beyond this many releases a composed distribution would not fit into memory: Rényi orders only."""
+
+LARGEST_PURE = 300.0
+"""Beyond this a factor e^ε of δ cannot be computed with, nor be wanted."""
 
 COARSENESS = 1e-4
 """The discretisation may add this share to the variance of the composed loss."""
@@ -165,13 +168,16 @@ class Cost:
             return self._single.epsilon(delta)
         by_pld = delta >= PLD_FLOOR and self.releases <= MOST_RELEASES
         by_loss = epsilon_of(self.pld(), delta, self.releases) if by_pld else math.inf
-        found = min(by_loss, self.shifted_epsilon(delta))
-        pure = self.renyi(math.inf)
+        rest, betrayed = self._unless_betrayed
+        pure = rest.renyi(math.inf) if betrayed <= delta else math.inf
+        found = min(by_loss, self.shifted_epsilon(delta), pure)
+        if not self.exact:
+            found = min([found, *(part.epsilon(delta) for part in self._beside_pure())])
         unbounded = all(mechanism.renyi(math.inf) == math.inf for mechanism, _ in self.entries)
         trusted = by_pld and self.exact and delta > max(PLD_FLOOR, 1e3 * ROUNDING * self.releases)
-        if trusted and (unbounded or len(self.entries) > FEW):
-            return min(found, pure)
-        return min(found, pure, self.renyi_epsilon(delta)[1])
+        if (trusted and (unbounded or len(self.entries) > FEW)) or betrayed >= delta:
+            return found
+        return min(found, rest.renyi_epsilon(delta - betrayed)[1])
 
     def epsilons(self, delta: float) -> dict[str, float]:
         """Every proven ε for this δ, by the name of its accounting; infinite where one does not apply."""
@@ -219,19 +225,51 @@ class Cost:
         return omega, tcdp_to_epsilon(self.concentrated(omega), omega, delta)
 
     def delta(self, epsilon: float) -> float:
-        """The smallest proven δ for this ε."""
+        """The smallest proven δ for this ε: no rule of a ledger proves less."""
         _checks.non_negative("Cost", epsilon=epsilon)
-        if not self.entries or self.renyi(math.inf) <= epsilon:
+        rest, betrayed = self._unless_betrayed
+        pure = rest.renyi(math.inf)
+        if not self.entries or (pure <= epsilon and betrayed == 0.0):
             return 0.0
+        # randomised response has no larger loss than its ε: what lies beyond is at most 1 − e^{ε−E}
+        simply = betrayed - math.expm1(min(epsilon - pure, 0.0))
         if self._single is not None:
-            return self._single.delta(epsilon)
-        order = best_order(lambda at: renyi_to_delta(at, self.renyi(at), epsilon))
-        shift, betrayed = self.shift
-        by_shift = betrayed + gaussian_delta(shift, epsilon) if math.isfinite(shift) else 1.0
-        by_renyi = min(renyi_to_delta(order, self.renyi(order), epsilon), by_shift)
-        if by_renyi < PLD_FLOOR or self.releases > MOST_RELEASES:
-            return by_renyi
-        return min(by_renyi, max(delta_of(self.pld(), epsilon, self.releases), PLD_FLOOR))
+            return min(self._single.delta(epsilon), simply)
+        order = best_order(lambda at: renyi_to_delta(at, rest.renyi(at), epsilon))
+        shift, lost = self.shift
+        by_shift = lost + gaussian_delta(shift, epsilon) if math.isfinite(shift) else 1.0
+        found = min(betrayed + renyi_to_delta(order, rest.renyi(order), epsilon), by_shift, simply, 1.0)
+        if not self.exact:
+            found = min([found, *(part.delta(epsilon) for part in self._beside_pure())])
+        if found < PLD_FLOOR or self.releases > MOST_RELEASES:
+            return found
+        return min(found, max(delta_of(self.pld(), epsilon, self.releases), PLD_FLOOR))
+
+    @property
+    def _unless_betrayed(self) -> tuple[Cost, float]:
+        """What the releases are unless a chance betrays everything, and that chance: statements (ε, δ) have one."""
+        split = [(*but_for(mechanism), times) for mechanism, times in self.entries]
+        betrayed = math.fsum(times * chance for _, chance, times in split)
+        if betrayed == 0.0:
+            return self, 0.0
+        return Cost(unit=self.unit, entries=tuple((rest, times) for rest, _, times in split)), betrayed
+
+    def _beside_pure(self) -> list[_BesidePure]:
+        """Ways to take some releases for nothing but pure ones, the worst covered by Gaussians first."""
+        rest, betrayed = self._unless_betrayed
+        if len(rest.entries) > FEW:
+            return []
+        bounded = [(each, each[0].renyi(math.inf)) for each in rest.entries if math.isfinite(each[0].renyi(math.inf))]
+        bounded.sort(key=lambda found: pure_mu(found[1]) ** 2 / found[1], reverse=True)
+        ways = [[each for each, _ in bounded[:many]] for many in range(1, len(bounded) + 1)]
+        ways.append([each for each, _ in bounded if not getattr(each[0], "exact", True)])
+        found = []
+        for way in ways:
+            others = tuple(each for each in rest.entries if each not in way)
+            if way and others:
+                pure, beside = (Cost(unit=self.unit, entries=entries) for entries in (tuple(way), others))
+                found.append(_BesidePure(pure, beside, betrayed))
+        return found
 
     @property
     def _single(self) -> Priced | None:
@@ -260,6 +298,39 @@ class Cost:
         return _interval(self.entries)
 
 
+class _BesidePure(NamedTuple):
+    """Releases that count as pure, beside others, but for a chance that all is lost."""
+
+    pure: Cost
+    others: Cost
+    betrayed: float
+
+    def delta(self, epsilon: float) -> float:
+        """δ ≤ δ₀ + e^E·δ′(ε − E), δ′ that of the others
+
+        Symbols: E the pure ε, δ₀ betrayed.
+        Source: docs/explanation/proofs/adaptive.md, theorem 3.
+        Adjacency: that of the unit.
+        """
+        pure = self.pure.renyi(math.inf)
+        if pure > min(epsilon, LARGEST_PURE):
+            return 1.0
+        return min(self.betrayed + math.exp(pure) * self.others.delta(epsilon - pure) * (1.0 + 1e-12), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The same, solved for ε."""
+        pure = self.pure.renyi(math.inf)
+        if pure > LARGEST_PURE or not (less := (delta - self.betrayed) * math.exp(-pure) * (1.0 - 1e-12)) > 0:
+            return math.inf
+        return (pure + self.others.epsilon(less)) * (1.0 + 1e-15)
+
+
+def but_for(mechanism: Priced) -> tuple[Priced, float]:
+    """What a mechanism is unless a chance betrays everything, and that chance."""
+    split = getattr(mechanism, "but_for", None)
+    return (mechanism, 0.0) if split is None else split()
+
+
 def _interval(entries: tuple[tuple[Priced, int], ...]) -> float:
     spreads = [(_spread(mechanism), times) for mechanism, times in entries]
     if len(spreads) == 1:
@@ -285,10 +356,8 @@ def _shift(mechanism: Priced) -> tuple[float, float]:
     if (covered := getattr(mechanism, "gdp", None)) is not None:
         mu, betrayed = covered()
         return float(mu), float(betrayed)
-    if (but_for := getattr(mechanism, "but_for", None)) is not None:
-        rest, betrayed = but_for()
-        return pure_mu(rest.renyi(math.inf)), float(betrayed)
-    return pure_mu(mechanism.renyi(math.inf)), 0.0
+    rest, betrayed = but_for(mechanism)
+    return pure_mu(rest.renyi(math.inf)), float(betrayed)
 
 
 def _spread(mechanism: Priced) -> float:

@@ -2,6 +2,9 @@
 
 Neighbours differ by an added record. For replaced ones dp-accounting 0.6 is of two minds: its distributions take a
 noise multiplier to be relative to an added record, and double the sensitivity; its divergences do not.
+
+An accountant may keep a part of the cost beside its divergences or its distribution, as dp-accounting 0.6 does with
+noise of size zero. So what is read is compared with the accountant's public answers, and refused if it is less.
 """
 
 from __future__ import annotations
@@ -15,13 +18,20 @@ from typing import Any
 
 from dpbayes.domain.codec import canonical
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.pld import ROUNDING, Pld
+from dpbayes.privacy.convert import renyi_to_epsilon
+from dpbayes.privacy.pld import ROUNDING, Pld, epsilon_of
 from dpbayes.privacy.pld import read as pld_read
 
 NESTED = ("event", "events")
 SAMPLED = re.compile("Sampled|Subsampled")
 _ROUNDED = 1.0 + 1e-12
 """dp-accounting rounds its divergences to nearest; they are raised by this."""
+
+_EPSILONS, _DELTAS, _LESS = (0.0, 0.1, 1.0, 10.0), (1e-2, 1e-6, 1e-10), 1.0 - 1e-6
+"""Where what was read is compared with the accountant's public answers, and by how little it may be below them."""
+
+_NEAR_ONE = 1.01
+"""Up to this order dp-accounting converts no divergence, and is asked at order 2 only."""
 
 
 def leaves(event: Any, times: int = 1) -> Iterator[tuple[str, int]]:
@@ -44,28 +54,43 @@ def read(text: str) -> Any:
 def renyi(text: str, order: float) -> float:
     """Rényi divergence by dp-accounting's accountant; infinite where it has none for this event."""
     event, by_rdp, _ = _read(text)
-    if not by_rdp or math.isinf(order):
-        return math.inf
+    return math.inf if not by_rdp or math.isinf(order) else _divergence(event, order)
+
+
+def _divergence(event: Any, order: float) -> float:
+    """The same; infinite where the accountant says more in public than its divergence tells."""
     from dp_accounting.rdp import rdp_privacy_accountant
 
     accountant = rdp_privacy_accountant.RdpAccountant([order], _relation())
     accountant.compose(event)
-    (value,) = accountant._rdp  # dp-accounting has no public way to ask
-    return math.inf if math.isnan(value) else float(value) * _ROUNDED
+    value = float(accountant._rdp[0]) * _ROUNDED  # the oldest version that is admitted has no public name for it
+    if order <= _NEAR_ONE:
+        return value
+    known = all(renyi_to_epsilon(order, value, delta) >= _LESS * accountant.get_epsilon(delta) for delta in _DELTAS)
+    return value if known else math.inf
 
 
 @lru_cache(maxsize=64)
 def pld(text: str, interval: float) -> Pld | None:
     """Privacy loss distribution by dp-accounting's accountant; None where it has none for this event."""
     event, _, by_pld = _read(text)
-    if not by_pld:
-        return None
+    return _distribution(event, interval) if by_pld else None
+
+
+def _distribution(event: Any, interval: float) -> Pld:
+    """The same; refused where the accountant says more in public than its distribution tells."""
     from dp_accounting.pld import pld_privacy_accountant
 
     accountant = pld_privacy_accountant.PLDAccountant(_relation(), interval)
     accountant.compose(event)
-    found = pld_read(accountant._pld, interval)  # the same
-    return Pld(interval, tuple((low, masses, infinity + ROUNDING) for low, masses, infinity in found.directions))
+    read = pld_read(accountant._pld, interval)  # it has no public name either
+    made = Pld(interval, tuple((low, masses, infinity + ROUNDING) for low, masses, infinity in read.directions))
+    whole = accountant.get_delta(0.0) < 1.0 and all(
+        made.delta(epsilon) >= _LESS * accountant.get_delta(epsilon) for epsilon in _EPSILONS
+    )
+    if not whole or not all(epsilon_of(made, delta) >= _LESS * accountant.get_epsilon(delta) for delta in _DELTAS):
+        raise ValueError
+    return made
 
 
 def _relation() -> Any:
@@ -85,28 +110,13 @@ def _read(text: str) -> tuple[Any, bool, bool]:
         event = _event(json.loads(text))
         by_rdp = rdp_privacy_accountant.RdpAccountant([2.0], relation).supports(event)
         by_pld = pld_privacy_accountant.PLDAccountant(relation).supports(event)
-        if "NonPrivate" in text or not (by_rdp or by_pld):
+        told = [_divergence(event, 2.0)] if by_rdp else []
+        told += [_distribution(event, 1e-2).delta(0.0) - ROUNDING] if by_pld else []
+        if "NonPrivate" in text or not told or not all(0 < each < math.inf for each in told):
             raise ValueError
-        _tried(event, relation, by_rdp)
     except (AttributeError, ArithmeticError, KeyError, TypeError, ValueError):
         raise InvalidArgument("Event: expected a DpEvent that dp-accounting can price.") from None
     return event, by_rdp, by_pld
-
-
-def _tried(event: Any, relation: Any, by_rdp: bool) -> None:
-    """Senseless parameters show when an event is composed."""
-    from dp_accounting.pld import pld_privacy_accountant
-    from dp_accounting.rdp import rdp_privacy_accountant
-
-    made: Any = (
-        rdp_privacy_accountant.RdpAccountant([2.0], relation)
-        if by_rdp
-        else pld_privacy_accountant.PLDAccountant(relation, 1e-2)
-    )
-    made.compose(event)
-    spent = made._rdp[0] if by_rdp else made.get_delta(0.0)
-    if not 0 < spent < math.inf:
-        raise ValueError
 
 
 def _record(event: Any) -> dict[str, object]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from dpbayes.privacy.cost import MOST_RELEASES, Cost, Priced
+from dpbayes.privacy.cost import MOST_RELEASES, Cost, Priced, but_for
 from dpbayes.privacy.gdp import Corners, pure_mu
+from dpbayes.privacy.pld import ROUNDING
 from dpbayes.privacy.solve import safe_root
 
 if TYPE_CHECKING:
@@ -20,104 +22,130 @@ TOLERANCE = 1e-10
 """The share of the price to which δ₀ is balanced."""
 
 REMEMBERED = 2**17
-"""Prices that a process keeps. A limit with a menu asks for several of each charge: with less room than a history
-takes, each charge would be priced anew at every look, and under the lock of the ledger."""
+"""Prices that a process keeps. With less room than a history takes, each charge would be priced anew at every look, and
+under the lock of the ledger."""
+
+Entries = tuple[tuple[Priced, int], ...]
+Item = tuple[float, float]
+"""A pair of the menu: a pure ε and a shift."""
 
 Used = tuple[float, float, float]
 """Shares of one item of the menu: of its pure ε, of its squared shift (or divergence), of the slack."""
 
 
-def total(charges: list[Used]) -> Used:
-    """The sums over several charges, correctly rounded."""
-    return (
-        math.fsum(pure for pure, _, _ in charges),
-        math.fsum(square for _, square, _ in charges),
-        math.fsum(betrayed for _, _, betrayed in charges),
-    )
+class Step(NamedTuple):
+    """A step of the interaction, repeated: in every item of the menu it is the same, but for how it is counted."""
+
+    pure: float
+    """The pure ε that it has unless a flag is raised; infinite if it has none."""
+    square: float
+    """The squared shift that covers it unless a flag is raised, or its divergence by the rule ``renyi``."""
+    flagged: float
+    """The probability of a flag, which is one for all items."""
+    times: int = 1
 
 
-@lru_cache(maxsize=REMEMBERED)  # every look at a history asks it of every charge
-def bounded(mechanism: Priced) -> bool:
-    """Whether it is pure, perhaps except with a small probability, or a bundle with something pure in it."""
-    if (together := getattr(mechanism, "together", None)) is not None:
-        return any(bounded(inner) for inner, _ in together)
-    return math.isfinite(_but_for(mechanism)[0].renyi(math.inf))
-
-
-def _but_for(mechanism: Priced) -> tuple[Priced, float]:
-    """What a mechanism is unless a chance betrays everything, and that chance."""
-    split = getattr(mechanism, "but_for", None)
-    return (mechanism, 0.0) if split is None else split()
+def uses(limit: AdaptiveDP, item: Item, charged: Sequence[Step]) -> Used:
+    """What steps use of an item of the menu, each of its pure ε or of its shift, whichever share is smaller."""
+    epsilon, shift = item
+    most, slack = limit.divergence if limit.rule == "renyi" else shift * shift, limit.slack or 1.0
+    found: list[Used] = []
+    for pure, square, flagged, times in charged:
+        as_pure = pure / epsilon if epsilon > 0 else math.inf
+        covered = square / most if shift > 0 else math.inf
+        counted = (as_pure, 0.0) if as_pure <= covered else (0.0, covered)
+        found.append((times * counted[0], times * counted[1], times * flagged / slack))
+    first, second, third = (math.fsum(each) for each in zip(*found, strict=True)) if found else (0.0, 0.0, 0.0)
+    return first, second, third
 
 
 @lru_cache(maxsize=REMEMBERED)
-def uses(limit: AdaptiveDP, item: tuple[float, float], entries: tuple[tuple[Priced, int], ...]) -> Used:
-    """What one charge uses of an item of the menu."""
+def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
+    """The steps of one charge: its releases, or all of them as one where their composition is cheaper.
+
+    δ₀ and with it the shift depend on the charge and on the limit, and not on the item that counts them.
+
+    Source: docs/explanation/proofs/adaptive.md, theorem 3.
+    """
     while any(hasattr(mechanism, "together") for mechanism, _ in entries):  # bundles are priced as they are charged
         entries = tuple(
             (inner, often * times)
             for mechanism, times in entries
             for inner, often in getattr(mechanism, "together", ((mechanism, 1),))
         )
-    each = [(_one(limit, item, mechanism), times) for mechanism, times in entries]
-    apart = total([(times * pure, times * square, times * betrayed) for (pure, square, betrayed), times in each])
     releases = sum(times for _, times in entries)
-    if limit.rule == "renyi" or item[1] == 0.0 or releases == 1 or releases > MOST_RELEASES:
-        return apart
+    rests = tuple((but_for(mechanism)[0], times) for mechanism, times in entries)
     # composed, losses approach a Gaussian whose μ² is twice the divergence at order 1
-    least = math.fsum(2.0 * times * mechanism.renyi(1.001) for mechanism, times in entries) / item[1] ** 2
-    if not least < GAIN * max(apart[:2]):
-        return apart
-    composed = _balanced(limit, item[1], Cost(unit=entries[0][0].unit, entries=entries))
-    return (0.0, composed, composed) if composed < max(apart) else apart
+    least = math.fsum(2.0 * times * rest.renyi(1.001) for rest, times in rests)
+    simply = math.fsum(times * _simply(mechanism).square for mechanism, times in entries)
+    composed: tuple[Step, ...] = ()
+    if limit.rule == "gaussian" and 1 < releases <= MOST_RELEASES and least < GAIN * simply:
+        betrayed = math.fsum(times * but_for(mechanism)[1] for mechanism, times in entries)
+        pure = math.fsum(times * rest.renyi(math.inf) for rest, times in rests)
+        composed = (_covered(limit, Cost(unit=entries[0][0].unit, entries=rests), pure, betrayed),)
+        if GAIN * composed[0].square <= least:  # as good as it can be
+            return composed
+    apart = tuple(_one(limit, mechanism)._replace(times=times) for mechanism, times in entries)
+    return min(apart, composed or apart, key=lambda charge: max(uses(limit, limit.menu[0], charge)))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _one(limit: AdaptiveDP, item: tuple[float, float], mechanism: Priced) -> Used:
-    """What one release of a mechanism uses of an item: of its pure ε or of its shift, whichever is less."""
-    rest, betrayed = _but_for(mechanism)
-    lost = betrayed / (limit.slack or 1.0)
-    epsilon, shift = rest.renyi(math.inf), item[1]
-    pure = epsilon / item[0] if item[0] > 0 else math.inf
-    square = math.inf
-    if shift > 0 and limit.rule == "renyi" and math.isfinite(divergence := rest.renyi(limit.order or 2.0)):
-        square = divergence / limit.divergence
-    elif shift > 0 and hasattr(rest, "gdp"):
-        mu, tail = rest.gdp()
-        square, lost = (mu / shift) ** 2, lost + tail / (limit.slack or 1.0)
-    elif shift > 0:
-        square = (pure_mu(epsilon) / shift) ** 2 if math.isfinite(epsilon) else math.inf
-        balanced = _balanced(limit, shift, Cost.of(rest)) if pure > 0.5 * square or math.isinf(square) else math.inf
-        if balanced < min(square, pure):
-            return 0.0, balanced, lost + balanced
-    return (pure, 0.0, lost) if pure <= square else (0.0, square, lost)
+def _one(limit: AdaptiveDP, mechanism: Priced) -> Step:
+    """The step that one release of a mechanism is."""
+    rest, betrayed = but_for(mechanism)
+    if limit.rule == "renyi":
+        return Step(rest.renyi(math.inf), rest.renyi(limit.order or 2.0), betrayed)
+    if hasattr(rest, "gdp"):
+        return _simply(mechanism)
+    return _covered(limit, Cost.of(rest), rest.renyi(math.inf), betrayed)
 
 
-def _balanced(limit: AdaptiveDP, shift: float, cost: Cost) -> float:
-    """The least max(μ(δ₀)²/μ², δ₀/slack) over δ₀, μ(δ₀) the least shift that covers the loss but for δ₀
+def _simply(mechanism: Priced) -> Step:
+    """The same by what it says itself, or by its pure ε."""
+    rest, betrayed = but_for(mechanism)
+    pure = rest.renyi(math.inf)
+    mu, tail = rest.gdp() if hasattr(rest, "gdp") else (pure_mu(pure), 0.0)
+    return Step(pure, mu * mu, betrayed + tail)
 
-    so that shift and slack are used up together.
 
-    Symbols: μ the shift that an item of the menu allows.
+def _covered(limit: AdaptiveDP, cost: Cost, pure: float, betrayed: float) -> Step:
+    """The step with the least max(μ(δ₀)²/μ², δ₀/slack), μ(δ₀) the least shift that covers the loss but for δ₀
+
+    so that shift and slack are used up together. What is pure takes no larger share of the slack than of ε, and next to
+    none if it cannot be covered within the limit.
+
+    Symbols: μ the largest shift of the menu.
     Source: docs/explanation/proofs/adaptive.md, lemma 2.
     Adjacency: that of the cost.
     """
-    corners = _corners(cost)
-    slack = limit.slack or 1.0
-
-    def used(delta: float) -> float:
-        return float((max(corner.mu(delta) for corner in corners) / shift) ** 2)
-
-    if (at_most := used(slack)) > 1.0:
-        return at_most
+    slack, most = limit.slack or 1.0, limit.shift**2
+    response = Step(pure, pure_mu(pure) ** 2, betrayed)
+    lost = ROUNDING / slack * most  # a composed loss is infinite with at least this probability
+    if math.isfinite(pure) and max(2.0 * cost.renyi(1.001), lost) >= GAIN * response.square:
+        return response
+    share = min(pure / limit.epsilon, 1.0)
+    flagged = _flagged(cost, pure, betrayed, share * slack)
+    if flagged.square > most and share < 1.0:  # it will be counted as pure, and needs no slack
+        flagged = _flagged(cost, pure, betrayed, share * slack * (most / flagged.square) ** 8)
 
     def gap(log_share: float) -> float:
-        return math.log(max(used(slack * math.exp(log_share)), 1e-300)) - log_share
+        square = _flagged(cost, pure, betrayed, slack * math.exp(log_share)).square
+        return math.log(max(square / most, 1e-300)) - log_share
 
-    return math.exp(safe_root(gap, safe=0.0, unsafe=math.log(1e-15), tolerance=TOLERANCE))
+    if flagged.square < share * most:  # less slack will do
+        least = safe_root(gap, safe=math.log(share), unsafe=math.log(1e-15), tolerance=TOLERANCE)
+        flagged = _flagged(cost, pure, betrayed, slack * math.exp(least))
+    taken = max(flagged.square, (flagged.flagged - betrayed) / slack * most)
+    return flagged if taken < GAIN * response.square else response
+
+
+def _flagged(cost: Cost, pure: float, betrayed: float, delta: float) -> Step:
+    """The step that is covered but for this δ₀."""
+    shift = max(corner.mu(delta) for corner in _corners(cost))
+    return Step(pure, shift * shift, betrayed + delta)
 
 
 @lru_cache(maxsize=16)
 def _corners(cost: Cost) -> tuple[Corners, ...]:
-    """Those of the composed loss, in each direction; all items of a menu ask for them, one after the other."""
+    """Those of the composed loss, in each direction."""
     return tuple(Corners.of(*each) for each in cost.pld().losses())
