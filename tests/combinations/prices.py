@@ -42,6 +42,22 @@ def least(paid: Sequence[Record], notion: Record) -> float:
     raise AssertionError(notion)
 
 
+def diverges(paid: Sequence[Record], limit: Record) -> float:
+    """The share of a limit by the Rényi rule that the losses without a δ use: ΣD_λ/B, or Σε₀/ε if that is less.
+
+    B = ε − ln(λ−1) + (ln(δ−s) + λ·ln λ)/(λ−1), the divergence at order λ that (ε, δ−s) allows.
+    """
+    order, less = limit["order"], limit["order"] - 1.0
+    rest = math.log(limit["delta"] - limit["slack"]) + order * math.log(order)
+    allowed = limit["epsilon"] - math.log(less) + rest / less
+    listed = [(json.dumps(each["mechanism"], sort_keys=True), each.get("times", 1)) for each in paid]
+    finite = [(text, times) for text, times in listed if math.isfinite(_renyi(text, order))]
+    return min(
+        sum(times * _renyi(text, order) for text, times in finite) / allowed,
+        sum(times * _renyi(text, math.inf) for text, times in finite) / limit["epsilon"],
+    )
+
+
 def tight(paid: Sequence[Record]) -> bool:
     """Whether ``least`` is the cost itself."""
     return all(

@@ -225,7 +225,10 @@ def judge(folder: Path, book: Path | None) -> None:
         assert counted(charge["releases"]) == counted(paid)
         whole = [each for one in found.values() for each in one["releases"]]
         spent = written["spending"]["spent"]
-        assert prices.least(whole, budget) <= spent * (1 + TOLERANCE), f"charged at {spent}, which is too little"
+        if budget.get("rule") == "renyi":  # its ε stands for a share of the limit, and may lie below the cost at its δ
+            assert prices.diverges(whole, budget) <= 1 + TOLERANCE
+        else:
+            assert prices.least(whole, budget) <= spent * (1 + TOLERANCE), f"charged at {spent}, which is too little"
         assert spent <= budget.get("epsilon", budget.get("rho")) * (1 + 1e-9)
     read = Release.load(folder / "out")
     checked = verify(read, ledger=book, folder=folder / "out")
@@ -245,7 +248,7 @@ def judge(folder: Path, book: Path | None) -> None:
         assert verify(answer, ledger=book).ok
 
 
-def tried(rows: list[dict[str, Any]], folder: Path, record: Callable[[str, object], None]) -> Counter[str]:
+def tried(rows: list[dict[str, Any]], folder: Path) -> Counter[str]:
     """The outcomes of these combinations, and how often each."""
     found: Counter[str] = Counter()
     for number, case in enumerate(rows):
@@ -258,28 +261,22 @@ def tried(rows: list[dict[str, Any]], folder: Path, record: Callable[[str, objec
         except Exception as problem:
             problem.add_note(f"in the combination {case}")
             raise
-    record("combinations", dict(found.most_common()))
+    print(f"{len(rows)} combinations:", dict(found.most_common()))  # pytest -rP shows it
     return found
 
 
-def test_every_job_with_everything_is_released_or_refused_before_the_charge(
-    tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
-    found = tried(cases.pairs(barred), tmp_path, record_property)
+def test_every_job_with_everything_is_released_or_refused_before_the_charge(tmp_path: Path) -> None:
+    found = tried(cases.pairs(barred), tmp_path)
     assert found["released"] >= 50, found
 
 
-def test_what_cannot_be_is_refused_for_a_reason_that_has_a_name(
-    tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
-    found = tried(cases.refused(barred, 60), tmp_path, record_property)
+def test_what_cannot_be_is_refused_for_a_reason_that_has_a_name(tmp_path: Path) -> None:
+    found = tried(cases.refused(barred, 60), tmp_path)
     assert not found["released"], found
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_every_product_with_everything_is_released_or_refused_before_the_charge(
-    tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
-    found = tried([*cases.every(barred), *cases.refused(barred, 10**6)], tmp_path, record_property)
+def test_every_product_with_everything_is_released_or_refused_before_the_charge(tmp_path: Path) -> None:
+    found = tried([*cases.every(barred), *cases.refused(barred, 10**6)], tmp_path)
     assert found["released"] >= 300, found
