@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -95,3 +96,59 @@ def test_the_witness_of_a_ledger_stays_and_holds_no_password(watched: Ledger, un
         Ledger(path.with_name("new")).open("x", PureDP(epsilon=1.0), unit, witness="postgresql://a:b@host/x")
     watched.open("other", PureDP(epsilon=1.0), unit)
     assert watched.datasets() == ["census", "other"]
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "ledger.md"
+
+
+def test_a_witness_that_is_lost_is_written_again_as_the_documentation_says(
+    watched: Ledger, unit: PrivacyUnit, path: Path
+) -> None:
+    charge(watched, unit)
+    shutil.copy(path, path.with_name("older"))
+    charge(watched, unit)
+    path.with_name("witness").unlink()
+    (script,) = re.findall(r"```sql\n(ATTACH.*?)```", DOCS.read_text(), flags=re.DOTALL)
+    connection = sqlite3.connect(path.with_name("witness"))
+    connection.executescript(script.replace("survey.ledger", str(path)))
+    connection.close()
+    assert charge(watched, unit) == 3
+    shutil.copy(path.with_name("older"), path)
+    with pytest.raises(LedgerError, match="older copy"):
+        charge(watched, unit)
+
+
+def test_a_witness_on_a_server_that_lets_writers_only_add_sees_an_older_copy(
+    server: object, unit: PrivacyUnit, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.execute("CREATE ROLE watched LOGIN PASSWORD 'correct-horse'")
+    server.execute("CREATE DATABASE audit")
+    address = f"postgresql://127.0.0.1:{server.port}/audit"
+    monkeypatch.setenv("PGPASSWORD", "correct-horse")
+    monkeypatch.setenv("PGUSER", "owner")
+    ledger = Ledger(path)
+    ledger.open("census", PureDP(epsilon=1.0), unit, witness=address)
+    with Witness(address, "")._opened() as connection:
+        connection.execute("GRANT SELECT, INSERT ON dpbayes_witness TO watched")
+        connection.commit()
+    monkeypatch.setenv("PGUSER", "watched")
+    shutil.copy(path, path.with_name("older"))
+    assert charge(ledger, unit) == 1
+    shutil.copy(path.with_name("older"), path)
+    with pytest.raises(LedgerError, match="older copy"):
+        charge(ledger, unit)
+    with pytest.raises(LedgerError, match="refuses this user"), Witness(address, "")._opened() as connection:
+        connection.execute("DELETE FROM dpbayes_witness")
+
+
+def test_analysts_of_a_ledger_on_a_server_tell_its_witness(server: object, unit: PrivacyUnit, tmp_path: Path) -> None:
+    server.execute("CREATE DATABASE seen")
+    owner, seen = Ledger(server.url("seen")), str(tmp_path / "witness")
+    for dataset in ("census", "second"):
+        owner.open(dataset, PureDP(epsilon=1.0), unit, witness=seen)
+    server.execute("CREATE ROLE anaseen LOGIN PASSWORD 'x' IN ROLE seen_ledger_analyst")
+    assert charge(Ledger(server.url("seen", user="anaseen", password="x")), unit) == 1
+    with sqlite3.connect(seen) as connection:
+        rows = connection.execute("SELECT dataset, serial FROM dpbayes_witness ORDER BY 1, 2").fetchall()
+    connection.close()
+    assert rows == [("census", 0), ("census", 1), ("second", 0)]

@@ -146,10 +146,26 @@ def database(table, folder):
     return f"{folder}/t.duckdb?table=t"
 
 
+NULLABLE = {
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.float32(): pd.Float32Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+    pa.string(): pd.StringDtype(),
+}
+
+
+def nullable(table):
+    """What pandas' own types can hold in them, and the rest in Arrow's."""
+    return table.to_pandas(types_mapper=lambda kind: NULLABLE.get(kind, pd.ArrowDtype(kind)))
+
+
 MEMORY = {
     "Arrow": lambda table, _: table,
     "polars": lambda table, _: pl.from_arrow(table),
     "pandas, Arrow types": lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas, nullable types": lambda table, _: nullable(table),
 }
 TYPED = {**MEMORY, "Parquet": parquet, "DuckDB": database}
 

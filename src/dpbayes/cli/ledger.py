@@ -33,6 +33,11 @@ Slack = Annotated[
 Reason = Annotated[str, typer.Option(help="Who decided, and why; public.")]
 AnyDataset = Annotated[str | None, typer.Option(help="Only this data set; all of them otherwise.")]
 
+NO_ROLES = (
+    "the database made no roles for owner and analysts, so whoever may write this ledger may change its limits; "
+    "create the ledger anew as a user with CREATEROLE if analysts shall charge it."
+)
+
 PAGE = 50
 """Entries that are shown unless more are asked for."""
 
@@ -85,6 +90,8 @@ def init(
     opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about, witness=witness)
     for caution in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
         tell(f"Caution: {caution}", err=True)
+    if opened.lacks_roles:
+        tell(f"Caution: {NO_ROLES}", err=True)
     print_balances([opened.account(name)], as_json)
 
 

@@ -125,7 +125,10 @@ POSTGRESQL = {
     "42P01": NO_LEDGER,  # no such table
     "3D000": NO_LEDGER,  # no such database
     "42501": REFUSED,
-    "DP001": "refuses this charge: by its own sum it is above the limit. Ask the data owner to raise it.",
+    "DP001": "refuses this charge: by the database's own price it is above the limit. Ask for less, or ask the data "
+    "owner to make it.",
+    "DP002": "refuses this charge: the database cannot price it, and this kind of charge needs the owner's role.",
+    "DP003": "refuses this charge until the data owner has set the limit again with this version of dpbayes.",
     "28": REFUSED,
 }
 """SQLSTATE codes or classes; anything else is a server that went away."""

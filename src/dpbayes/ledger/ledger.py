@@ -9,11 +9,11 @@ from typing import Protocol, runtime_checkable
 
 from dpbayes import _checks
 from dpbayes.domain import display
-from dpbayes.domain.codec import digest
+from dpbayes.domain.codec import canonical, digest
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
-from dpbayes.ledger import export, tables
+from dpbayes.ledger import export, roles, tables
 from dpbayes.ledger.account import Account, Charge, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
@@ -82,6 +82,12 @@ class Ledger:
         """The releases under way, and the draws that were paid for."""
         store = self._store
         return Kept.of(store.path, store.identity(), earlier=store.given, name=store.name)
+
+    @property
+    def lacks_roles(self) -> bool:
+        """Whether it is in a database that does not tell analysts from the owner."""
+        with self._store.reading() as connection:
+            return connection.server and not roles.exist(connection)
 
     def __repr__(self) -> str:
         return f"Ledger({self.name!r})"
@@ -223,10 +229,14 @@ class Ledger:
 
     def check(self, dataset: str, cost: Cost, *, schema: str = "") -> Account:
         """Refuse what ``charge`` would refuse now, and charge nothing; the account, if it affords the cost."""
-        account = self.account(dataset)
-        self._check(account, cost, schema)
-        if not account.affords(cost):
-            raise account.refusal(cost)
+        with self._store.reading() as connection:
+            account = self._account(connection, dataset)
+            self._check(account, cost, schema)
+            if not account.affords(cost):
+                raise account.refusal(cost)
+            tables.weigh(
+                connection, dataset, canonical([_written(mechanism, times) for mechanism, times in cost.entries])
+            )
         return account
 
     def receipt(self, key: str) -> Receipt | None:
@@ -327,7 +337,7 @@ def _refuse_old(account: Account) -> None:
 
 def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:
     entry = Entry.write(dataset=account.dataset, after=account.head, kind=kind, about=about, **details)
-    tables.append(connection, entry)
+    tables.append(connection, entry, account)
     return entry
 
 

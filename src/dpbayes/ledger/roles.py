@@ -2,12 +2,14 @@
 
 Analysts have no right to write the tables. They append through a function of the owner's, which takes charges and notes
 of draws only, each the next entry of its chain. Limits, acceptances and entries that take a charge back are refused by
-the database itself. Where a limit is pure or zCDP, it also sums what Laplace or Gaussian noise costs and refuses more
-than the limit. Other prices are computed by clients, and checked by everyone who reads the ledger.
+the database itself. It prices what analysts charge (``pricing``), and refuses what is above the limit, and what it
+cannot price.
 """
 
 from __future__ import annotations
 
+from dpbayes.ledger import pricing
+from dpbayes.ledger.account import Account
 from dpbayes.ledger.connection import Connection
 
 LOCK = """
@@ -25,8 +27,7 @@ DECLARE
   fields text[] := ARRAY(SELECT jsonb_object_keys(body) ORDER BY 1);
   common text[] := ARRAY['about', 'dataset', 'kind', 'previous', 'serial', 'time'];
   accepted text[];
-  allowed jsonb;
-  used float8;
+  later text;
 BEGIN
   IF last IS NULL OR body->>'dataset' IS DISTINCT FROM wanted OR body->>'previous' IS DISTINCT FROM last
      OR body->'serial' IS DISTINCT FROM to_jsonb(place) OR octet_length(added) <> char_length(added) THEN
@@ -40,23 +41,7 @@ BEGIN
        OR (body->>'schema' <> '' AND cardinality(accepted) > 0 AND NOT body->>'schema' = ANY (accepted)) THEN
       RAISE EXCEPTION 'not a charge' USING ERRCODE = '42501';
     END IF;
-    allowed := (SELECT text::jsonb->'budget' FROM dpbayes_entries
-                WHERE dataset = wanted AND text::jsonb->>'kind' = 'budget' ORDER BY serial DESC LIMIT 1);
-    used := (SELECT sum((part->>'times')::float8 * rows_moved * CASE
-        WHEN allowed->>'notion' = 'pure-dp' AND made->>'mechanism' = 'laplace-1' THEN 1 / (made->>'scale')::float8
-        WHEN allowed->>'notion' = 'zcdp' AND made->>'mechanism' = 'gaussian-1'
-        THEN (made->'unit'->>'max_rows')::float8 / (2 * (made->>'sigma')::float8 ^ 2) END)
-      FROM (SELECT jsonb_array_elements(text::jsonb->'releases') AS part FROM dpbayes_entries e
-            WHERE dataset = wanted AND text::jsonb->>'kind' = 'charge' AND NOT EXISTS (
-              SELECT 1 FROM dpbayes_entries v WHERE v.dataset = wanted AND v.text::jsonb->>'kind' = 'void'
-              AND v.text::jsonb->'charge' = to_jsonb(e.serial))
-            UNION ALL SELECT jsonb_array_elements(body->'releases')) parts,
-        LATERAL (SELECT part->'mechanism' AS made) each,
-        LATERAL (SELECT (made->'unit'->>'max_rows')::float8
-                 * CASE made->'unit'->>'adjacency' WHEN 'replace-one' THEN 2 ELSE 1 END AS rows_moved) moved);
-    IF used > coalesce(allowed->>'epsilon', allowed->>'rho')::float8 * (1 + 1e-9) THEN
-      RAISE EXCEPTION 'above the limit' USING ERRCODE = 'DP001';
-    END IF;
+    later := dpbayes_weigh(wanted, body->'releases');
   ELSIF body->>'kind' = 'drawn' THEN
     IF fields <> ARRAY(SELECT unnest(common || ARRAY['charge', 'digest']) ORDER BY 1)
        OR NOT EXISTS (SELECT 1 FROM dpbayes_entries WHERE dataset = wanted AND to_jsonb(serial) = body->'charge'
@@ -69,9 +54,17 @@ BEGIN
   END IF;
   INSERT INTO dpbayes_entries (dataset, serial, text, hash) VALUES (wanted, place, added, hashed);
   UPDATE dpbayes_datasets SET head = hashed WHERE dataset = wanted;
+  UPDATE dpbayes_standing SET serial = place, routes = later WHERE dataset = wanted AND later IS NOT NULL;
 END $$"""
 
-TABLES = "dpbayes_ledger, dpbayes_datasets, dpbayes_entries"
+TABLES = "dpbayes_ledger, dpbayes_datasets, dpbayes_entries, dpbayes_standing"
+
+# how far a limit is used after the entry ``serial``, and which entry set it
+STANDING = """
+CREATE TABLE dpbayes_standing (dataset VARCHAR NOT NULL PRIMARY KEY, budget INTEGER NOT NULL, serial INTEGER NOT NULL,
+  routes TEXT NOT NULL)"""
+
+CALLED = "dpbayes_lock(text), dpbayes_weigh(text, jsonb), dpbayes_append(text, text)"
 
 
 def install(connection: Connection) -> None:
@@ -80,10 +73,9 @@ def install(connection: Connection) -> None:
     A user who may not make roles makes none, and is the only one with rights.
     """
     schema = str(connection.scalar("SELECT quote_ident(current_schema())"))
-    for text in (LOCK, APPEND):  # with a search path that temporary tables of the caller come last in
+    for text in (STANDING, *pricing.FUNCTIONS, LOCK, APPEND):  # temporary tables of the caller come last in its path
         connection.execute(text.replace("SCHEMA", schema))
-    for function in ("dpbayes_lock(text)", "dpbayes_append(text, text)"):
-        connection.execute(f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
+    connection.execute(f"REVOKE ALL ON FUNCTION {CALLED} FROM PUBLIC")
     if not connection.scalar("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"):
         return
     owner, analyst = (_role(connection, kind) for kind in ("owner", "analyst"))
@@ -92,14 +84,26 @@ def install(connection: Connection) -> None:
         f"GRANT SELECT, INSERT, UPDATE ON {TABLES} TO {owner}",
         f"GRANT SELECT ON dpbayes_ledger, dpbayes_entries TO {analyst}",
         f"GRANT SELECT (dataset, head) ON dpbayes_datasets TO {analyst}",  # fingerprints are the owner's
-        f"GRANT EXECUTE ON FUNCTION dpbayes_lock(text), dpbayes_append(text, text) TO {analyst}",
+        f"GRANT EXECUTE ON FUNCTION {CALLED} TO {analyst}",
     ):
         connection.execute(statement)
 
 
+def _name(connection: Connection, kind: str) -> str:
+    return str(connection.scalar("SELECT left(current_database(), 40) || '_ledger_' || ?", [kind]))
+
+
+def exist(connection: Connection) -> bool:
+    """Whether there is a role for analysts, with the right to append."""
+    name = _name(connection, "analyst")
+    return connection.scalar("SELECT 1 FROM pg_roles WHERE rolname = ?", [name]) is not None and bool(
+        connection.scalar("SELECT has_function_privilege(?, to_regproc('dpbayes_append')::oid, 'EXECUTE')", [name])
+    )
+
+
 def _role(connection: Connection, kind: str) -> str:
     """The quoted name of a role, which is made where there is none."""
-    name = connection.scalar("SELECT left(current_database(), 40) || '_ledger_' || ?", [kind])
+    name = _name(connection, kind)
     quoted = str(connection.scalar("SELECT quote_ident(?)", [name]))
     if connection.scalar("SELECT 1 FROM pg_roles WHERE rolname = ?", [name]) is None:
         connection.execute(f"CREATE ROLE {quoted} NOLOGIN")
@@ -109,3 +113,15 @@ def _role(connection: Connection, kind: str) -> str:
 def owns(connection: Connection) -> bool:
     """Whether the user may write the tables."""
     return bool(connection.scalar("SELECT has_table_privilege('dpbayes_datasets', 'UPDATE')"))
+
+
+def note(connection: Connection, account: Account) -> None:
+    """Write down how far the limit is used, as the owner, where the database weighs what analysts charge."""
+    if connection.scalar("SELECT to_regclass('dpbayes_standing')::text") is None:
+        return  # made before there were roles
+    budget = max(entry.serial for entry in account.entries if entry.kind == "budget")
+    connection.execute(
+        "INSERT INTO dpbayes_standing (dataset, budget, serial, routes) VALUES (?, ?, ?, ?) ON CONFLICT (dataset) "
+        "DO UPDATE SET budget = excluded.budget, serial = excluded.serial, routes = excluded.routes",
+        [account.dataset, budget, account.head.serial, pricing.routes(account)],
+    )

@@ -106,8 +106,8 @@ def entries(connection: Connection) -> Iterator[tuple[str, str]]:
     yield from connection.execute("SELECT dataset, text FROM dpbayes_entries ORDER BY dataset, serial")
 
 
-def append(connection: Connection, entry: Entry) -> None:
-    """Add an entry at the end of the chain of its data set."""
+def append(connection: Connection, entry: Entry, known: Account | None = None) -> None:
+    """Add an entry at the end of the chain of its data set, whose account before it may be ``known``."""
     dataset = str(entry.body["dataset"])
     if connection.server and not roles.owns(connection):
         connection.execute("SELECT dpbayes_append(?, ?)", [dataset, entry.text])
@@ -120,6 +120,14 @@ def append(connection: Connection, entry: Entry) -> None:
         connection.execute("INSERT INTO dpbayes_datasets (dataset, head) VALUES (?, ?)", [dataset, entry.hash])
     else:
         connection.execute("UPDATE dpbayes_datasets SET head = ? WHERE dataset = ?", [entry.hash, dataset])
+    if connection.server and entry.kind in ("budget", "charge", "void"):
+        roles.note(connection, account(connection, dataset, known=known))
+
+
+def weigh(connection: Connection, dataset: str, releases: str) -> None:
+    """Refuse what a database would refuse to append for this user; a file refuses nothing."""
+    if connection.server and not roles.owns(connection):
+        connection.execute("SELECT dpbayes_weigh(?, ?::jsonb)", [dataset, releases])
 
 
 def fingerprint_changed(connection: Connection, dataset: str, of: str, value: str) -> bool:

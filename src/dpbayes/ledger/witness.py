@@ -44,14 +44,19 @@ class Witness:
     @classmethod
     def of(cls, connection: Connection) -> Witness | None:
         """That of a ledger, if it has one. Nothing is under way on the connection before or after."""
+        found = cls._named(connection)
+        if connection.server:
+            connection.commit()
+        return found
+
+    @classmethod
+    def _named(cls, connection: Connection) -> Witness | None:
         there = "SELECT to_regclass('dpbayes_witnesses')::text"
         if not connection.server:
             there = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'dpbayes_witnesses'"
         found = None
         if connection.scalar(there) is not None:
             found = connection.execute("SELECT address, id FROM dpbayes_witnesses").fetchone()
-        if connection.server:
-            connection.commit()
         return None if found is None else cls(*map(str, found))
 
     @classmethod
@@ -74,9 +79,11 @@ class Witness:
 
     def keep(self, connection: Connection) -> None:
         """Write into a ledger that this is its witness; another one stays."""
-        known = Witness.of(connection) if not connection.server else None
+        known = Witness._named(connection)
         if known is None:
             connection.execute(POINTER)
+            if connection.server:  # it holds no password, and analysts tell the witness too
+                connection.execute("GRANT SELECT ON dpbayes_witnesses TO PUBLIC")
             connection.execute("INSERT INTO dpbayes_witnesses (address, id) VALUES (?, ?)", [self.address, self.id])
         elif known.address != self.address:
             raise LedgerError(f"Ledger: its witness is {known.address!r} already, and stays so. Leave --witness out.")

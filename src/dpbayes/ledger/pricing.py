@@ -1,0 +1,188 @@
+"""The price of Gaussian and Laplace noise in PostgreSQL's own arithmetic, and what is used of a limit so far.
+
+An analyst's client could lie about a price, so the database prices each record itself, in decimals, rounded up. The
+owner is trusted: with each entry of the owner's, the client writes down how far the data set's limit is used.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dpbayes.domain.codec import canonical
+from dpbayes.ledger.account import Account
+from dpbayes.privacy.adaptive import AdaptiveDP
+from dpbayes.privacy.guarantee import ZCDP, PureDP
+from dpbayes.privacy.shares import steps, uses
+
+LEAST_SIGMA = 2
+"""Below it the series of the shift is not exact, and Gaussian noise under an (ε, δ) limit is the owner's."""
+
+TERMS = 40
+
+
+def coefficients() -> list[Fraction]:
+    """a_k of Φ⁻¹(½ + z/√2π) = Σ a_k·z^(2k+1), all positive, with a_(k+1)/a_k < 2/π
+
+    a_k = c_k/((2k+1)·2^k), c_k = Σ_(m<k) c_m·c_(k−1−m)/((m+1)(2m+1)), c_0 = 1.
+
+    Symbols: Φ the distribution function of the normal law.
+    Source: docs/explanation/proofs/adaptive.md, "In the database".
+    Adjacency: none.
+    """
+    c = [Fraction(1)]
+    for k in range(1, TERMS):
+        c.append(sum((c[m] * c[k - 1 - m] / ((m + 1) * (2 * m + 1)) for m in range(k)), Fraction(0)))
+    return [value / ((2 * k + 1) * 2**k) for k, value in enumerate(c)]
+
+
+def _decimals(value: Fraction) -> str:
+    """Fifty of them, rounded up."""
+    digits = str(math.ceil(value * 10**50)).rjust(51, "0")
+    return f"{digits[:-50]}.{digits[-50:]}"
+
+
+QUANTILE = f"""
+CREATE OR REPLACE FUNCTION dpbayes_quantile(z numeric) RETURNS numeric LANGUAGE plpgsql IMMUTABLE
+SET search_path = SCHEMA, pg_temp AS $$
+DECLARE
+  power numeric := z;
+  ratio numeric := z * z * 0.63661977236758134308;
+  total numeric := 0;
+  factor numeric;
+BEGIN
+  FOREACH factor IN ARRAY ARRAY[{", ".join(map(_decimals, coefficients()))}] LOOP
+    total := total + factor * power;
+    power := round(power * z * z, 50);
+  END LOOP;
+  RETURN round(total + factor * power / (1 - ratio), 45) + 1e-40;
+END $$"""
+"""Φ⁻¹(½ + z/√2π), rounded up: the terms left out are below a geometric series."""
+
+PRICE = f"""
+CREATE OR REPLACE FUNCTION dpbayes_price(part jsonb, unit jsonb, OUT pure numeric, OUT rho numeric, OUT square numeric,
+  OUT flag numeric, OUT composed boolean) LANGUAGE plpgsql IMMUTABLE SET search_path = SCHEMA, pg_temp AS $$
+DECLARE
+  made jsonb := part->'mechanism';
+  kind text := made->>'mechanism';
+  field text := CASE kind WHEN 'gaussian-1' THEN 'sigma' WHEN 'laplace-1' THEN 'scale' END;
+  one numeric := 1.{"0" * 50};
+  sides numeric := CASE unit->>'adjacency' WHEN 'add-remove' THEN 1 WHEN 'replace-one' THEN 2 END;
+  rows numeric := (unit->>'max_rows')::numeric;
+  noise numeric;
+  mu numeric;
+BEGIN
+  IF field IS NULL OR jsonb_typeof(part->'times') IS DISTINCT FROM 'number'
+     OR jsonb_typeof(made->field) IS DISTINCT FROM 'number' OR part->>'times' !~ '^[1-9][0-9]{{0,9}}$'
+     OR (part->>'times')::numeric > 1000000000 OR part <> jsonb_build_object('mechanism', made, 'times', part->'times')
+     OR made::text <> jsonb_build_object('mechanism', kind, field, made->field, 'unit', unit)::text
+     OR NOT (made->>field)::numeric BETWEEN 0.000001 AND 1000000000000 THEN
+    RAISE EXCEPTION 'for the owner only' USING ERRCODE = 'DP002';
+  END IF;
+  noise := (made->>field)::numeric;
+  composed := true;
+  flag := 0;
+  IF kind = 'laplace-1' THEN
+    pure := one * sides * rows / noise;
+    rho := CASE WHEN rows = 1 THEN one * sides / (2 * noise * noise) ELSE pure * pure / 2 END;
+    IF pure < 20 THEN
+      mu := 2 * dpbayes_quantile(round(1.25331413731550025121 * (1 - exp(-pure)) / (1 + exp(-pure)), 50));
+    END IF;
+  ELSE
+    rho := one * sides * rows * rows / (2 * noise * noise);
+    IF rows = 1 AND noise BETWEEN {LEAST_SIGMA} AND 300 THEN
+      composed := noise < 4;
+      flag := 1e-30;
+      IF sides = 1 THEN
+        mu := 2 * dpbayes_quantile(one / (2 * noise));
+      ELSE
+        mu := one / (noise * sqrt(8 * one));
+        mu := dpbayes_quantile(mu) + dpbayes_quantile(round(mu * (1 + 2 * exp(-one / (4 * noise * noise))), 50));
+      END IF;
+      mu := mu * 1.0000000005;
+    ELSIF noise > {LEAST_SIGMA} THEN
+      composed := noise < 11;
+      mu := sqrt(one * sides * rows * rows / (noise * noise - 2.25)) * 1.0000000000005;
+      flag := CASE WHEN mu < 20 THEN 10 * sides * rows * exp(mu * mu / 8 - 44.4132198049 * one) * 0.886227
+                                     * (mu / 2.828427 + sqrt(mu * mu / 8 + 2)) END;
+    END IF;
+  END IF;
+  pure := round(pure, 40) + 1e-40;
+  rho := round(rho, 40) + 1e-40;
+  square := round(mu * mu, 40) + 1e-40;
+END $$"""
+"""Pure ε, ρ, and the squared shift that covers a release except with probability ``flag``; NULL is infinite.
+
+Where clients may compose a charge exactly (``composed``), their price is lower, and uses slack instead.
+"""
+
+WEIGH = """
+CREATE OR REPLACE FUNCTION dpbayes_weigh(wanted text, releases jsonb) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = SCHEMA, pg_temp AS $$
+DECLARE
+  standing dpbayes_standing;
+  unit jsonb;
+  routes jsonb;
+  after jsonb := '[]';
+  route jsonb;
+  used numeric;
+  flags numeric;
+BEGIN
+  SELECT * INTO standing FROM dpbayes_standing WHERE dataset = wanted;
+  routes := standing.routes;
+  unit := (SELECT text::jsonb->'unit' FROM dpbayes_entries WHERE dataset = wanted AND serial = standing.budget);
+  IF unit IS NULL OR EXISTS (SELECT 1 FROM dpbayes_entries WHERE dataset = wanted AND serial > standing.serial
+                             AND text::jsonb->>'kind' IN ('budget', 'charge')) THEN
+    RAISE EXCEPTION 'the owner has to open it' USING ERRCODE = 'DP003';
+  END IF;
+  IF jsonb_typeof(releases) IS DISTINCT FROM 'array' OR jsonb_array_length(releases) NOT BETWEEN 1 AND 100000
+     OR jsonb_array_length(routes) = 0 THEN
+    RAISE EXCEPTION 'for the owner only' USING ERRCODE = 'DP002';
+  END IF;
+  FOR route IN SELECT jsonb_array_elements(routes) LOOP
+    SELECT CASE WHEN bool_and(share IS NOT NULL) THEN sum(share) END,
+           CASE WHEN bool_and(flag IS NOT NULL) THEN coalesce(sum(times * flag) / (route->>'slack')::numeric, 0) END
+           + CASE WHEN bool_or(composed) THEN sum(share) ELSE 0 END
+      INTO used, flags
+      FROM (SELECT (part->>'times')::numeric AS times, p.flag, p.composed, (part->>'times')::numeric
+              * CASE route->>'by' WHEN 'pure' THEN p.pure WHEN 'rho' THEN p.rho WHEN 'square' THEN p.square END
+              / (route->>'most')::numeric AS share
+            FROM jsonb_array_elements(releases) part, dpbayes_price(part, unit) p) priced;
+    used := round((route->>'used')::numeric + used, 40) + 1e-40;
+    flags := round((route->>'flags')::numeric + flags, 40) + 1e-40;
+    IF used <= 1.00000000000001 AND (flags <= 1.00000000000001 OR route->'slack' IS NULL) THEN
+      after := after || jsonb_build_array(route || jsonb_build_object('used', used, 'flags', flags));
+    END IF;
+  END LOOP;
+  IF after = '[]' THEN
+    RAISE EXCEPTION 'above the limit' USING ERRCODE = 'DP001';
+  END IF;
+  RETURN after::text;
+END $$"""
+"""How far the limit is used with these releases too, by every route that still holds; refused if none does."""
+
+FUNCTIONS = (QUANTILE, PRICE, WEIGH)
+
+
+def routes(account: Account) -> str:
+    """The ways in which the limit can be kept, and the share of each that is used.
+
+    A sum of pure ε or of ρ; under the rule ``gaussian`` the squared shifts, or the pure ε of everything: the first and
+    the last item of the menu. There the database's prices are never below those that every reader computes.
+    """
+    limit, costs = account.budget, list(account.costs.values())
+    found: list[dict[str, str | float]] = []
+    match limit:
+        case PureDP():
+            found = [{"by": "pure", "most": limit.epsilon, "used": limit.used(costs), "flags": 0.0}]
+        case ZCDP():
+            found = [{"by": "rho", "most": limit.rho, "used": limit.used(costs), "flags": 0.0}]
+        case AdaptiveDP(rule="gaussian", slack=float(slack)):
+            charged = [step for cost in costs for step in steps(limit, cost.entries)]
+            first, last = limit.menu[0], limit.menu[-1]
+            (_, square, flags), (pure, _, _) = uses(limit, first, charged), uses(limit, last, charged)
+            found = [
+                {"by": "square", "most": first[1] ** 2, "used": square, "flags": flags, "slack": slack},
+                {"by": "pure", "most": last[0], "used": pure, "flags": flags, "slack": slack},
+            ]
+    return canonical([route for route in found if max(float(route["used"]), float(route["flags"])) <= 1.0])
