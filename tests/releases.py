@@ -204,7 +204,8 @@ ASKED: dict[str, Asked] = {
     "wide": Asked(lambda folder: Wide(marginal=Marginal(("sex", "income")), state=str(folder / "people.wide")), USUAL),
     "categories": Asked(lambda _: Categories(column="job"), USUAL),
     "edges": Asked(
-        lambda _: Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=3, candidates=25)), PureDP(epsilon=1)
+        lambda _: Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=3, candidates=25), numeric=True),
+        PureDP(epsilon=1),
     ),
 }
 

@@ -99,9 +99,11 @@ def test_no_command_looks_at_a_row_before_the_ledger_is_asked(command: str, file
     ledger = poor(here / "d.ledger")
     assert "Ledger: " in dpbayes(*asked).sentence
     assert ledger.account("d").charges == {}
-    Path("d.ledger").unlink()
-    rich(here / "d.ledger")
-    assert "Table: " in dpbayes(*asked).sentence  # so these rows do complain
+    if file == "d.parquet":  # a damaged line of a CSV file is a row of unknown values, and complains no more
+        Path("d.ledger").unlink()
+        rich(here / "d.ledger")
+        asked += [] if command in ("release, chosen", "wide") else ["--json"]
+        assert "Table: " in dpbayes(*asked).sentence  # so these rows do complain
 
 
 class Rows:

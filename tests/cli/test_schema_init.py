@@ -40,7 +40,7 @@ def test_a_whole_schema_in_one_command(here: Path) -> None:
     assert schema.names == ("sex", "age", "admitted", "job", "smokes")
     assert (schema.id, schema.records) == ("clinic", 301)
     assert schema["sex"].label("F") == "women"
-    assert schema["admitted"].levels == ("2020-Q1", "2020-Q2", "2020-Q3", "2020-Q4", "other")
+    assert schema["admitted"].levels == ("2020-Q1", "2020-Q2", "2020-Q3", "2020-Q4", "missing", "other")
     assert schema["sex"].source == "codebook codes.csv"
     assert PRIVATE not in Path("people.toml").read_text()
     assert "It fits people.csv" in dpbayes("schema", "check", "people.toml", "people.csv").out

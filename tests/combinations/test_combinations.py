@@ -133,7 +133,10 @@ REFUSALS = {
     "edges of a text": Refusal(
         "does not say whether",
         lambda case: (
-            kind(case) == "edges" and case.get("source") == "csv" and "product" in case and not option(case, "numeric")
+            kind(case) == "edges"
+            and case.get("source") in ("csv", "dictionary")  # neither says what its columns hold
+            and "product" in case
+            and not option(case, "numeric")
         ),
     ),
     "public already": Refusal("so they are public already", within_public),

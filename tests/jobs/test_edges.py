@@ -28,7 +28,7 @@ def schema(name: str = "x", unit: PrivacyUnit = UNITS[0]) -> Schema:
 
 
 def edges_of(values: object, epsilon: float = 1.0, **quantiles: float) -> tuple[float, ...]:
-    job = Edges(column="x", quantiles=Quantiles(**quantiles))  # type: ignore[arg-type]
+    job = Edges(column="x", quantiles=Quantiles(**quantiles), numeric=True)  # type: ignore[arg-type]
     (answer,) = Curator({"x": values}, schema()).release(job, PureDP(epsilon=epsilon)).answers
     return answer.values  # type: ignore[return-value]
 
@@ -112,7 +112,7 @@ def test_the_law_of_an_edge_tells_no_neighbours_apart_beyond_its_price(unit, mon
 
 
 def test_edges_of_dates_and_texts_are_refused_from_the_types_alone() -> None:
-    table = {"when": [dt.date(1987, 6, 5)], "what": ["canary"], "how much": [1.5], "code": ["1"]}
+    table = {"when": [dt.date(1987, 6, 5)], "what": ["canary"], "how much": np.array([1.5]), "code": ["1"]}
 
     def check(column: str, rows: dict[str, list[object]], numeric: bool | None = None) -> None:
         job = Edges(column=column, quantiles=Quantiles(lower=0, upper=1, bins=3), numeric=numeric)

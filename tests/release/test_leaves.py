@@ -35,10 +35,7 @@ FREE = {
 FREE_OF_WIDE = {
     ("created",): "every answer is made later than the charge",
     ("software",): "whatever made the answer",
-    ("choice",): "a remark about the mechanism, which is checked itself",
     ("job",): "which part of the domain was asked for; the mechanism and the schema are those of the charge",
-    ("promise", "epsilon"): "a weaker promise than was paid for is kept too; a stronger one is caught",
-    ("promise", "delta"): "the same",
     ("tables",): "answers are drawn when they are asked for, so that no note of the ledger can name their values",
 }
 """One charge pays for all answers of a wide distribution."""

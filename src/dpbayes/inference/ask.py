@@ -85,7 +85,7 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
     else:
         estimate = float(value.compute(mean[None])[0])
         slope = asked.slope(value)
-        sampling, apart = asked.sampling(slope) if target == "population" else (np.zeros_like(noise), [])
+        sampling, apart = asked._sampling(slope) if target == "population" else (np.zeros_like(noise), [])
         notes += [_uncrossed(names) for names in apart]
         if isinstance(tree, Atom) and value.linear is None:
             method, (lower, upper) = "fieller", asked.fieller(mean, noise, level, target)
@@ -260,7 +260,7 @@ class _Asked:
         tables = self.posterior.settled.counts
         return np.array([float((tables[axes] * weights).sum()) for axes, weights in self.sums])
 
-    def sampling(self, slope: Floats) -> tuple[Floats, list[tuple[Axes, Axes]]]:
+    def _sampling(self, slope: Floats) -> tuple[Floats, list[tuple[Axes, Axes]]]:
         """m·(b_fg − |f|·|g|/N), b_fg = |f ∧ g|, or the end of what it can be that makes the variance of w·sums largest
 
         Σ_s max(0, f_s + g_s − n_s) ≤ |f ∧ g| ≤ Σ_s min(f_s, g_s), the lower end for w_f·w_g < 0 and the upper one else

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import FrozenInstanceError, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -168,3 +169,19 @@ def test_random_numbers_come_from_the_generator_that_is_handed_in() -> None:
     first = made.draw_many([13, 27], 20, np.random.default_rng(5))
     np.testing.assert_array_equal(first, made.draw_many([13, 27], 20, np.random.default_rng(5)))
     assert (made.draw_many([13, 27], 200) != made.draw_many([13, 27], 200)).any()
+
+
+@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.3, 2.0)])
+def test_a_stated_promise_is_pure_but_for_its_delta(prior: tuple[float, ...]) -> None:
+    """Every neighbouring pair: beyond the pure ε of what remains there is at most the δ that is set apart."""
+    made = calibration.published(
+        prior=prior, total=20, epsilon=1.0, delta=1e-3, unit=PrivacyUnit(adjacency="replace-one")
+    )
+    assert isinstance(made, Hellinger)
+    rest, apart = made.but_for()
+    epsilon = rest.renyi(math.inf)
+    laws = [made.law((20 - k, k))[1] for k in range(21)]
+    for one, other in pairwise(laws):
+        for p, q in ((one, other), (other, one)):
+            assert np.maximum(p - math.exp(epsilon) * q, 0.0).sum() <= apart
+    assert (epsilon, apart) == (pytest.approx(1.0), pytest.approx(1e-3))
