@@ -17,6 +17,8 @@ pytestmark = pytest.mark.xdist_group("spark")
 SECRET = "Zyxwvut-4711"
 SCRIPT = f"""
     import logging, sys
+    import pyarrow as pa
+    from pyarrow import parquet
     from pyspark.sql import SparkSession
     from dpbayes.domain.attribute import Attribute
     from dpbayes.domain.marginal import Marginal
@@ -37,16 +39,19 @@ SCRIPT = f"""
         except TableError as problem:
             print("refused:", problem)
 
-    open("ragged.csv", "w").write("y,z\\n{SECRET},1,2,3\\n")
+    pages = pa.table({{"y": ["1", "{SECRET}"]}})
+    parquet.write_table(pages, "damaged.parquet", compression="none", use_dictionary=False)
+    before, secret, after = open("damaged.parquet", "rb").read().partition(b"{SECRET}")
+    open("damaged.parquet", "wb").write(before[:-4] + bytes([255, 255, 255, 127]) + secret + after)  # its length
     if "own" in sys.argv:
-        refused(lambda: counted("ragged.csv?spark.master=local[1]"))
+        refused(lambda: counted("damaged.parquet?spark.master=local[1]"))
         session = SparkSession.getActiveSession()
         print(session.conf.get("spark.local.dir"))
     else:
         session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         session.sparkContext.setLogLevel("INFO")
         logging.basicConfig(level=logging.DEBUG)
-        refused(lambda: counted((session, "ragged.csv")))
+        refused(lambda: counted((session, "damaged.parquet")))
         logging.getLogger("py4j").setLevel(logging.WARNING)
         infinite = session.sql("SELECT CAST('Infinity' AS DOUBLE) AS y")
         print(open_table(infinite).values("y", unit))
@@ -94,7 +99,7 @@ def test_a_failing_job_quotes_no_row_and_logs_go_on_afterwards(whose: str, tmp_p
         assert f"\n{tmp_path / 'temp' / 'dpbayes-rows-'}" in done.stdout
     else:  # neither of which fails, so that no executor has a row to quote
         assert "{'Infinity': 1}\n[0, 2]\n" in done.stdout
-    left = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "ragged.csv"]
+    left = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "damaged.parquet"]
     assert [path for path in left if SECRET.encode() in path.read_bytes()] == []
-    assert {path.name for path in (tmp_path / "here").iterdir()} == {"ragged.csv"}
+    assert {path.name for path in (tmp_path / "here").iterdir()} == {"damaged.parquet"}
     assert [path for path in (tmp_path / "temp").iterdir() if path.name.startswith("dpbayes")] == []
