@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -17,6 +18,7 @@ from tests.tables.contract import EngineContract, of_texts, schema_of, text_tabl
 
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import DpbayesError, SchemaError, TableError
 from dpbayes.tables.engine import Column, Kind
@@ -348,3 +350,15 @@ def test_an_interrupt_cancels_the_query(tmp_path):
             [sys.executable, "-c", script.replace("PERSON", person)], capture_output=True, text=True, timeout=60
         )
         assert done.stdout == "interrupted (42,)\n", done.stderr
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_carriage_return_is_one_row_of_a_file_with_one_column(place: int, tmp_path: Path) -> None:
+    values = ["a", "a", "b"]
+    values[place] = "\r"  # written without quotes, as pandas does
+    (tmp_path / "v.csv").write_bytes("\n".join(["v", *values, ""]).encode())
+    column = Attribute(name="v", categories=("a", "b"))
+    schema = Schema(id="v", unit=PrivacyUnit(adjacency="replace-one"), attributes=(column,))
+    (counts,) = open_table(tmp_path / "v.csv").count(schema, [Marginal("v")])
+    assert counts.array.sum() == 3
+    assert counts.array[:2].sum() == 2
