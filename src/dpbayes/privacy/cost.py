@@ -299,7 +299,7 @@ class Cost:
 
 
 class _BesidePure(NamedTuple):
-    """Releases that count as pure, beside others, but for a chance that all is lost."""
+    """Releases that count as pure, beside others, except with a probability that all is lost."""
 
     pure: Cost
     others: Cost
