@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 
 from dpbayes import RDP, BayesNet
 from dpbayes.models.network import Network
-from dpbayes.privacy.published import algorithm_1
+from dpbayes.privacy.bounds import algorithm_1
 from dpbayes.tables.coded import CodedTable
 from experiments import style
 from experiments.lab import RESULTS, Claim, Experiment, Verdict, verdict

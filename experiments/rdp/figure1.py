@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import digamma, polygamma
 
-from dpbayes.privacy.published import trigamma
+from dpbayes.privacy.bounds import trigamma
 from experiments import style
 from experiments.lab import Claim, verdict
 

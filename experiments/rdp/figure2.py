@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from scipy.special import gammaln
 
 from dpbayes import RDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
-from dpbayes.privacy.published import algorithm_1, trigamma_bound
+from dpbayes.privacy.bounds import algorithm_1, trigamma_bound
 from experiments import style
 from experiments.lab import Claim, verdict
 

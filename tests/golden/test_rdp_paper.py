@@ -10,8 +10,8 @@ from tests.privacy import reference
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
 from dpbayes.papers.dirichlet import equation_10
+from dpbayes.privacy.bounds import algorithm_1
 from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
-from dpbayes.privacy.published import algorithm_1
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 HISTOGRAM, NEIGHBOUR = (11, 8, 65, 25, 38, 0), (11, 7, 65, 25, 38, 1)

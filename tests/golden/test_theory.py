@@ -9,7 +9,7 @@ import pytest
 from dpbayes import Adjacency, Cost, Dirichlet, PrivacyUnit
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.papers.dirichlet import theorem_2
-from dpbayes.privacy.published import algorithm_1
+from dpbayes.privacy.bounds import algorithm_1
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 

@@ -19,7 +19,7 @@ from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.records import from_record
 from dpbayes.papers.dirichlet import theorem_1
-from dpbayes.privacy.published import trigamma_bound
+from dpbayes.privacy.bounds import trigamma_bound
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)

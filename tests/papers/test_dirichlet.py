@@ -13,8 +13,8 @@ from tests.privacy import reference
 
 from dpbayes.errors import InvalidArgument
 from dpbayes.papers.dirichlet import equation_6, equation_10, tail, theorem_1, theorem_2
+from dpbayes.privacy.bounds import trigamma, trigamma_bound
 from dpbayes.privacy.convert import renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.published import trigamma, trigamma_bound
 
 
 def powers(low: float, high: float) -> st.SearchStrategy[float]:

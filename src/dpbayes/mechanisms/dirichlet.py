@@ -22,11 +22,10 @@ from dpbayes.mechanisms.rounding import (
     grid_for,
     rounded,
 )
-from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.bounds import RenyiBound, trigamma_bound
 from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pair import GammaPair
 from dpbayes.privacy.pld import Pld
-from dpbayes.privacy.published import trigamma_bound
 
 
 @on_arrays

@@ -19,11 +19,11 @@ from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.rounding import LARGEST_CONCENTRATION
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
+from dpbayes.privacy.bounds import algorithm_1
 from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, calibrate_all, renyi_equivalent
 from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, TCDP, ApproxDP, Guarantee, PureDP
-from dpbayes.privacy.published import algorithm_1
 
 Purpose = Literal["draw", "estimate"]
 Accounting = Literal["exact", "published"]

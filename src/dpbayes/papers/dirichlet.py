@@ -11,8 +11,8 @@ from scipy.special import digamma, loggamma, polygamma, xlogy
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.mechanisms.utility import distribution, expected_kl
+from dpbayes.privacy.bounds import trigamma
 from dpbayes.privacy.convert import renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.published import trigamma
 from dpbayes.privacy.solve import safe_root
 
 GOLDEN_STEPS = 200

@@ -12,7 +12,7 @@ from tests.privacy import reference
 from tests.privacy.reference import relative_error
 
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.privacy.published import algorithm_1, trigamma, trigamma_bound
+from dpbayes.privacy.bounds import algorithm_1, trigamma, trigamma_bound
 
 
 def powers(low: float, high: float) -> st.SearchStrategy[float]:
