@@ -1,18 +1,34 @@
-"""Settings that all tests share: property tests draw the same examples in every run. Real servers, once for all."""
+"""Settings that all tests share: property tests draw the same examples in every run. Real servers, once for all.
+
+The last line of a run says what it cost in processor time.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests import servers
 
+for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(_threads, "1")  # nothing has loaded numpy yet; threads that wait for small matrices cost most
+
 settings.register_profile(
     "dpbayes", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("dpbayes")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    used = os.times()
+    seconds = used.user + used.system + used.children_user + used.children_system
+    terminalreporter.write_line(
+        f"{seconds:.0f} seconds of processor time, with all that the run started and waited for"
+    )
 
 
 @pytest.fixture(autouse=True)
