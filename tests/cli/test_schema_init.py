@@ -47,6 +47,26 @@ def test_a_whole_schema_in_one_command(here: Path) -> None:
     assert "codebook codes.csv" in " ".join(dpbayes("schema", "show", "people.toml").out.split())
 
 
+def test_closed_columns_have_no_further_levels(here: Path) -> None:
+    done = dpbayes(
+        "schema", "init", "people.csv", *DECLARED, "--closed", "sex=M", "--closed", "smokes=no", "--out", "two.toml"
+    )
+    assert (done.code, done.out) == (0, "")
+    schema = Schema.load("two.toml")
+    assert (schema["sex"].levels, schema["smokes"].levels) == (("F", "M"), ("yes", "no"))
+    assert schema["sex"].label("F") == "women"
+    assert Schema.from_toml(
+        'id = "t"\nadjacency = "add-remove"\n[[attribute]]\nname = "sex"\ncategories = ["F", "M"]\nclosed = "M"'
+    )["sex"].levels == ("F", "M")
+    for wrong, says in (
+        ("sex=X", "Name the declared level"),
+        ("id=1", "a column that is declared"),
+        ("sex", "COLUMN=LEVEL"),
+    ):
+        done = dpbayes("schema", "init", "people.csv", *DECLARED, "--closed", wrong)
+        assert (done.code, says in done.err) == (1, True)
+
+
 def test_what_is_not_declared_is_left_to_fill_in_by_type(here: Path) -> None:
     table = pa.table({"day": pa.array([None], pa.date32()), "flag": [True], "size": [1.5], "text": ["x"]})
     parquet.write_table(table, "typed.parquet")

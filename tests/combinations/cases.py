@@ -99,7 +99,7 @@ UNITS = {
 }
 STRUCTURES = ("none", "margin", "all public", "impossible", "within", "within and margin")
 SOURCES = ("csv", "parquet", "duckdb", "dictionary", "pandas", "polars", "arrow", "Engine")
-MISSING_RULES = ("other", "category", "drop")
+MISSING_RULES = ("other", "category", "drop", "closed")
 
 
 def constructed(kind: str, chosen: Mapping[str, Any], schema: Schema, folder: Path) -> object:
@@ -174,10 +174,14 @@ def people() -> dict[str, list[Any]]:
 
 def schema(case: Case) -> Schema:
     """What is declared; refused here, before there is a curator, where declarations contradict each other."""
-    missing, unit = case["missing"], dict(UNITS[case["unit"]])
+    unit = dict(UNITS[case["unit"]])
     person = unit.pop("person", None)
-    sex = Attribute(name="sex", categories=("F", "M"), missing=missing)
-    town = Attribute(name="town", categories=("a", "b", "c"), missing=missing)
+
+    def rule(level: str) -> dict[str, Any]:
+        return {"closed": level} if case["missing"] == "closed" else {"missing": case["missing"]}
+
+    sex = Attribute(name="sex", categories=("F", "M"), **rule("M"))
+    town = Attribute(name="town", categories=("a", "b", "c"), **rule("c"))
     more: dict[str, Any] = {}
     margins = {"margin": [("sex",)], "all public": [("sex", "town")], "within and margin": [("town",)]}
     if chosen := margins.get(case["structure"]):
@@ -194,8 +198,8 @@ def schema(case: Case) -> Schema:
         attributes=(
             sex,
             town,
-            Attribute(name="state", categories=("x", "y"), missing=missing),
-            Attribute(name="age", edges=(0.0, 40.0, 100.0), missing=missing),
+            Attribute(name="state", categories=("x", "y"), **rule("y")),
+            Attribute(name="age", edges=(0.0, 40.0, 100.0), **rule("[0, 40)")),
         ),
         **more,
     )
@@ -206,7 +210,8 @@ def _margin(names: tuple[str, ...], attributes: Mapping[str, Attribute]) -> Marg
     shape = [attributes[name].levels for name in names]
     filled = [
         tuple(
-            goes[attributes[name].missing] if value is None else value for name, value in zip(names, row, strict=True)
+            goes.get(rule := attributes[name].missing, rule) if value is None else value
+            for name, value in zip(names, row, strict=True)
         )
         for row in zip(*(rows[name] for name in names), strict=True)
     ]

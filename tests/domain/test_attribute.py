@@ -57,6 +57,34 @@ def test_a_declared_category_called_other_takes_the_unknown_values():
     assert attribute.level("?") == 0
 
 
+@pytest.mark.parametrize(
+    "cut", [{"categories": ("F", "M", "category"), "closed": "M"}, {"edges": (0, 18, 65), "closed": "[18, 65)"}]
+)
+def test_a_closed_attribute_has_its_declared_levels_and_one_of_them_counts_everything_else(cut):
+    attribute = Attribute(name="a", **cut)
+    rules = {"unknown": cut["closed"], "missing": cut["closed"]}
+    assert attribute == Attribute(name="a", **{**cut, "closed": None}, **rules)
+    assert attribute.levels == attribute.declared
+    assert {attribute.levels[attribute.level(value)] for value in (None, "?", math.inf, math.nan)} == {cut["closed"]}
+    assert Attribute(**attribute.table()) == attribute
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"closed": "X"},
+        {"closed": "drop"},
+        {"closed": "category"},
+        {"closed": 1},
+        {"closed": "M", "unknown": "drop"},
+        {"closed": "M", "missing": "drop"},
+    ],
+)
+def test_a_closed_attribute_names_a_level_that_keeps_every_row_and_no_other_rule(more):
+    with pytest.raises(SchemaError, match=r"has closed = .* Name the declared level .* one of F, M, category"):
+        Attribute(name="a", categories=("F", "M", "category"), **more)
+
+
 def test_infinite_and_absent_numbers_are_unknown_and_missing():
     attribute = Attribute(name="a", edges=(-math.inf, 0, math.inf), missing="category")
     levels = [attribute.levels[attribute.level(value)] for value in (math.inf, -math.inf, math.nan, None, -1e300)]

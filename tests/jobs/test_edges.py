@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpbayes import ApproxDP, Attribute, Curator, Edges, PrivacyUnit, PureDP, Quantiles, Schema
+from dpbayes import ApproxDP, Attribute, Curator, Edges, Fit, NaiveBayes, PrivacyUnit, PureDP, Quantiles, Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.jobs.base import job_from_record
 from dpbayes.mechanisms.selection import Selection
@@ -166,3 +166,17 @@ def test_the_record_gives_the_job_and_its_plan_back(target: PureDP | ApproxDP) -
     job = Edges(column="x", quantiles=Quantiles(lower=0, upper=1, bins=3))
     assert job_from_record(job.record()) == job
     assert job_from_record(job.record()).plan(schema(), target) == job.plan(schema(), target)
+
+
+@pytest.mark.parametrize(
+    "more", [{"closed": "[-inf, 40)"}, {"labels": {"[40, 80)": "old"}}], ids=["closed", "labelled"]
+)
+def test_bought_edges_replace_levels_that_labels_and_rules_named(more: dict[str, object]) -> None:
+    cut = Quantiles(lower=0, upper=80, bins=2, candidates=9)
+    age = Attribute(name="age", edges=(-math.inf, 40, 80), **more)  # type: ignore[arg-type]
+    sex = Attribute(name="sex", categories=("F", "M"))
+    schema = Schema(id="people", unit=PrivacyUnit(adjacency="replace-one"), attributes=(sex, age))
+    rows = {"sex": ["F", "M"] * 20, "age": [10.0, 70.0] * 20}
+    made = Curator(rows, schema).release(Fit(model=NaiveBayes(target="sex"), edges={"age": cut}), PureDP(epsilon=9))
+    assert made.schema["age"].levels[-1] == "other"
+    assert made.schema["age"].labels == ()

@@ -164,6 +164,16 @@ def test_a_public_file_has_to_be_called_public_and_cannot_be_the_table(visitor, 
         assert "private table itself" in text_of(answer)
 
 
+def test_a_column_is_closed_by_letting_a_declared_level_count_the_rest(visitor):
+    name = begun(visitor)
+    closing = {"text.0": "female\nmale", "unknown.0": "other", "missing.0": "category"}
+    visitor.post(f"/d/{name}/declare", declared(visitor, name, **closing))
+    assert 'value="male">count as male' in visitor.get(f"/d/{name}/declare").text
+    closing |= {"unknown.0": "male", "missing.0": "male"}
+    assert visitor.post(f"/d/{name}/declare", declared(visitor, name, **closing)).status_code == 303
+    assert visitor.desk.drafts.schema(visitor.desk.drafts.load(name)).attributes[0].levels == ("female", "male")
+
+
 def test_several_columns_are_declared_at_once(visitor):
     name = begun(visitor)
     lists = "sex: female, male, diverse\nage: 0, 18, 65, inf\n"

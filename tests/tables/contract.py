@@ -179,6 +179,17 @@ class EngineContract(ABC):
                 counted = self.open(table, folder).count(schema_of(a, b), marginals)
                 assert [int(counts.array.sum()) for counts in counted] == [100, 100, 100]
 
+    def test_closed_attributes_keep_every_row_in_a_declared_cell(self, tmp_path):
+        table = of_texts({"a": ["x", None, "?", "", "y"] * 20, "b": ["1", "2", "?", None, "9"] * 20})
+        a, b = (
+            Attribute(name="a", categories=("x", "y"), closed="y"),
+            Attribute(name="b", edges=(0, 2, 3), closed="[0, 2)"),
+        )
+        counted = self.open(table, tmp_path).count(
+            schema_of(a, b), [Marginal("a"), Marginal("b"), Marginal(("a", "b"))]
+        )
+        assert [counts.array.tolist() for counts in counted] == [[20, 80], [80, 20], [[20, 0], [60, 20]]]
+
     def test_columns_of_every_type_follow_one_rule(self, tmp_path):
         if not self.typed:
             table = of_texts({"x": ["1", "true", "2026-01-31"]})

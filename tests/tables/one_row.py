@@ -29,6 +29,7 @@ UNKNOWN = object()
 """Stands for a value that Python cannot hold: it is unknown."""
 
 LETTERS = Attribute(name="v", categories=("F", "M", "true", "1", "2.50"), unknown="other", missing="category")
+CLOSED = Attribute(name="v", categories=("F", "M", "1", "none of these"), closed="none of these")
 CODES = Attribute(name="v", categories=(str(BIG), str(BIG + 1), "7"), unknown="other", missing="category")
 CUT = Attribute(name="v", edges=(0, 2, 5, float("inf")), unknown="other", missing="category")
 DAYS = Attribute(name="v", dates=("2020-01-01", "2021-01-01", "2022-01-01"), unknown="other", missing="category")
@@ -93,6 +94,7 @@ TYPED = {
         DAYS, pa.string(), ["2020-05-05", "2021-05-05", "2020-12-31"],
         ["2020-02-30", "0000-01-01", "99999-01-01", "\r", None, "", "now", "2020-06-01T24:00", "infinity", "-infinity"],
     ),
+    "closed": Typed(CLOSED, pa.string(), ["F", "M", "1"], ["\r", "x\x00", "", "none", None, "nan", "ü" * 50_000]),
     "codes": Typed(CODES, pa.int64(), [BIG, BIG + 1, 7], [None, 2**63 - 1, -(2**63), 0]),
     "whole": Typed(CUT, pa.int64(), [1, 3, 10], [None, 2**63 - 1, -(2**63), 0]),
     "double": Typed(CUT, pa.float64(), [1.0, 3.5, 10.0], [float("nan"), float("inf"), -float("inf"), None, 1e308, 5e-324, -0.0]),  # noqa: E501

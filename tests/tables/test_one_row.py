@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from tests.tables import one_row
-from tests.tables.one_row import CODES, CUT, DAYS, LETTERS, OBJECTS, ONE, ROW, TRUTHS, levels, numbers
+from tests.tables.one_row import CLOSED, CODES, CUT, DAYS, LETTERS, OBJECTS, ONE, ROW, TRUTHS, levels, numbers
 
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.marginal import Marginal
@@ -26,6 +26,7 @@ ORDINARY: dict[str, tuple[Attribute, list[object]]] = {
     "categories": (LETTERS, ["F", "M", "1"]),
     "categories of numbers": (LETTERS, [1.0, 2.5, 1.0]),
     "categories of bytes": (LETTERS, [b"F", b"M", b"F"]),
+    "closed": (CLOSED, ["F", "M", "1"]),
     "large codes": (CODES, [one_row.BIG, one_row.BIG + 1, 7]),
     "edges": (CUT, [1, 3.5, 10]),
     "dates": (DAYS, ["2020-05-05", "2021-05-05", "2020-12-31"]),

@@ -65,6 +65,10 @@ def init(
             rich_help_panel=_DECLARE,
         ),
     ] = None,
+    closed: Annotated[
+        list[str] | None,
+        typer.Option(help="sex=M: no further levels, all else counts as M; repeatable.", rich_help_panel=_DECLARE),
+    ] = None,
     from_public: Annotated[
         str | None,
         typer.Option(help="Take categories from this file, which is public already.", rich_help_panel=_DECLARE),
@@ -86,7 +90,7 @@ def init(
 
     Example: dpbayes schema init survey.csv --categories sex=female,male --preset age=ages-10 --out first.toml
     """
-    from dpbayes.tables.declaring import declared, from_codebooks
+    from dpbayes.tables.declaring import closing, declared, from_codebooks
     from dpbayes.tables.declaring import from_public as public_lists
     from dpbayes.tables.skeleton import skeleton
     from dpbayes.tables.sources import dataset_name, open_table
@@ -109,6 +113,7 @@ def init(
         answers, skipped = ask_about([column for column in columns if column.name not in known])
         known |= answers
         columns = tuple(column for column in columns if column.name not in skipped)
+    known |= closing(closed or (), known)
     unit = PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person)
     text = skeleton(columns, id=name or dataset_name(table) or "data", declared=known, unit=unit, records=records)
     left = [column.name for column in columns if column.name not in known]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -20,8 +20,10 @@ OTHER = "other"
 MISSING = "missing"
 DROPPED = "(dropped)"
 
-_UNKNOWN_GOES = {"other": OTHER, "drop": DROPPED, "refuse": DROPPED}
-_MISSING_GOES = {"other": OTHER, "category": MISSING, "drop": DROPPED}
+_GOES = {
+    "unknown": {"other": OTHER, "drop": DROPPED, "refuse": DROPPED},
+    "missing": {"other": OTHER, "category": MISSING, "drop": DROPPED},
+}
 
 LONGEST_NOTE = 300
 """Characters of a label or a source."""
@@ -40,6 +42,8 @@ class Attribute:
     ('[0, 18)', '[18, inf)', 'missing', '(dropped)')
     >>> Attribute(name="job", categories=("works", "other"), codes={"works": ["1", "2"]}).texts
     ('1', '2', 'other')
+    >>> Attribute(name="sex", categories=("F", "M"), closed="M").levels
+    ('F', 'M')
     """
 
     name: str
@@ -60,8 +64,10 @@ class Attribute:
     """Where the declaration comes from, for readers."""
     max_rows: int | None = None
     """The most rows of one person at any declared level, if that is public: for intervals, the noise stays as it is."""
+    closed: InitVar[str | None] = None
+    """A declared level for all that is not declared and all that is missing: the same as naming it in both rules."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, closed: str | None) -> None:
         if not isinstance(self.name, str) or not self.name or not _storable(self.name):
             raise SchemaError(f"Schema: expected an attribute's name to be text, got {self.name!r}.")
         faults = Faults("Schema")
@@ -76,7 +82,9 @@ class Attribute:
         with faults.at("codes" if self.codes else "categories"):
             self._check_distinct()
         if not faults.found:  # the levels are known
-            for key, rules in (("unknown", _UNKNOWN_GOES), ("missing", _MISSING_GOES)):
+            with faults.at("closed"):
+                self._close(closed)
+            for key, rules in _GOES.items():
                 with faults.at(key):
                     self._check_rule(key, getattr(self, key), rules)
             with faults.at("labels"):
@@ -194,7 +202,7 @@ class Attribute:
     def _goes(self, key: str) -> str:
         """The level that a rule leads to."""
         rule: str = getattr(self, key)
-        return (_UNKNOWN_GOES if key == "unknown" else _MISSING_GOES).get(rule, rule)
+        return _GOES[key].get(rule, rule)
 
     def written(self, value: object) -> str | None:
         """The text that stands for one value in a column of texts; None if it is missing.
@@ -221,6 +229,17 @@ class Attribute:
         return sum(number >= cut for cut in cuts) - 1
 
     # -- checks -----------------------------------------------------------------------------------------------
+
+    def _close(self, level: object) -> None:
+        """Let one declared level count everything else: every row keeps a cell, so public totals hold."""
+        fits = level in self.declared and all(rules.get(str(level), level) == level for rules in _GOES.values())
+        for key in _GOES if level is not None else ():
+            if not fits or getattr(self, key) != self.__dataclass_fields__[key].default:
+                raise SchemaError(
+                    f"Schema: attribute {self.name!r} has closed = {level!r}. Name the declared level that counts all "
+                    f"other values, one of {display.listed(self.declared)}, and give neither unknown nor missing."
+                )
+            object.__setattr__(self, key, level)
 
     def _check_one_kind(self, faults: Faults) -> None:
         given = [key for key in ("categories", "edges", "dates") if _said(getattr(self, key))]
@@ -343,7 +362,7 @@ def apart(**declared: object) -> Attribute:
     >>> apart(name="sex", categories=("F", "M")).levels
     ('F', 'M', 'missing', 'other')
     """
-    return Attribute(**{"missing": "category", **declared})  # type: ignore[arg-type]
+    return Attribute(**({} if "closed" in declared else {"missing": "category"}) | declared)  # type: ignore[arg-type]
 
 
 def _said(value: object) -> bool:

@@ -321,7 +321,7 @@ def _attribute(entry: object, faults: Faults) -> Attribute:
         entry,
         where="an [[attribute]]",
         required=("name",),
-        optional=tuple(field.name for field in fields(Attribute) if field.name != "name"),
+        optional=("closed", *(field.name for field in fields(Attribute) if field.name != "name")),
         faults=faults,
     )
     made = None

@@ -8,6 +8,7 @@ from dpbayes.domain import toml
 from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError, SchemaError
+from dpbayes.jobs.edges import releveled
 from dpbayes.release.format import Release
 from dpbayes.release.verify import verify
 from dpbayes.tables.skeleton import section
@@ -48,13 +49,7 @@ def bought(release: Release, schema: Schema) -> Attribute:
     source = f"bought: release {release.id} of {release.created[:10]}, {release.promise}"[:LONGEST_NOTE]
     known = schema[name] if name in schema.names else Attribute(name=name, categories=("?",))
     values = {release.kind: answer.values}
-    bare = {"categories": (), "edges": (), "dates": (), "period": None, "codes": (), "labels": ()}
-    rules = {key: "other" for key in ("unknown", "missing") if getattr(known, key) not in _RULES[key]}
-    return replace(known, **{**bare, **values, **rules, "source": source})  # type: ignore[arg-type]
-
-
-_RULES = {"unknown": ("other", "drop", "refuse"), "missing": ("other", "category", "drop")}
-"""Rules that need no declared level."""
+    return replace(releveled(known, **values), source=source)
 
 
 def _with_section(text: str, attribute: Attribute, schema: Schema) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -60,7 +61,7 @@ class Quantiles:
     def provisional(self, attribute: Attribute) -> Attribute:
         """The attribute with as many edges as there will be at most, for planning."""
         edges = (-math.inf, *np.linspace(self.lower, self.upper, self.bins + 1)[1:-1].tolist(), math.inf)
-        return replace(attribute, categories=(), edges=edges)
+        return releveled(attribute, edges=edges)
 
     def counted(self, name: str) -> Attribute:
         """A column cut at all candidates: the table of this attribute is all that ``edges`` needs."""
@@ -181,6 +182,13 @@ class Edges:
 
 
 JOB = Edges
+
+
+def releveled(attribute: Attribute, **bought: Sequence[object]) -> Attribute:
+    """The attribute with bought categories or edges: what named its own levels goes, be it a label or a rule."""
+    bare = {"categories": (), "edges": (), "dates": (), "period": None, "codes": (), "labels": ()}
+    rules = {key: "other" for key in ("unknown", "missing") if getattr(attribute, key) in attribute.declared}
+    return replace(attribute, **{**bare, **rules, **bought})  # type: ignore[arg-type]  # by name
 
 
 def check_edges(table: Engine, column: str) -> None:

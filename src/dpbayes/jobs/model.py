@@ -17,7 +17,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables, count_and_draw
-from dpbayes.jobs.edges import Quantiles, check_edges, selection_for
+from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
 from dpbayes.jobs.temperature import choose_temperature, worth_it
 from dpbayes.mechanisms.selection import Selection
@@ -199,7 +199,7 @@ class Fit:
         for name, wish in self.edges.items():
             made: Selection = plan.paid[by].mechanism  # type: ignore[assignment]
             edges = wish.edges(table, name, plan.schema, made, rng)
-            attributes[name] = replace(plan.schema[name], categories=(), edges=edges)
+            attributes[name] = releveled(plan.schema[name], edges=edges)
             answers.append(Answer(name=f"edges of {name}", by=by, values=edges))
         kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
         return plan.schema.with_attributes(kept), tuple(answers)

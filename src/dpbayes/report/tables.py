@@ -7,6 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
+from dpbayes.domain.attribute import OTHER
 from dpbayes.domain.display import plural
 from dpbayes.domain.markup import Html, tag
 from dpbayes.release.format import Product, Release, Table
@@ -208,6 +209,10 @@ def footnotes(view: View) -> list[str]:
     ]
     if folded:
         said.append(f"Not shown, since none or too few to say: {words.listed_and(folded)}.")
+    for axis, words_of in zip(view.axes, view.labels, strict=True):
+        rest = axis.level_of_code[-1]
+        if axis.levels == axis.declared and axis.levels[rest] != OTHER:
+            said.append(f"{axis.name} is closed: whatever is not declared counts as “{words_of[rest]}”.")
     return said
 
 

@@ -27,6 +27,9 @@ NUMBERS = (Kind.INTEGER, Kind.NUMBER)
 
 STATE = ".studio"
 
+SHORT = 12
+"""Up to this many levels are offered in a choice."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
@@ -76,6 +79,15 @@ class Declared:
         if len(lines) == 1:
             lines = [item.strip() for item in re.split(r"[,;\t]", lines[0]) if item.strip()]
         return tuple(lines)
+
+    def takers(self, rule: str) -> tuple[str, ...]:
+        """Declared levels that may count other values: all of a short list, and the one that does."""
+        try:
+            declared = self.attribute().declared
+        except SchemaError:
+            declared = ()
+        offered = (*(declared if len(declared) <= SHORT else ()), rule)
+        return tuple(dict.fromkeys(level for level in offered if level not in ("other", "category", "drop", "refuse")))
 
     def attribute(self) -> Attribute:
         """The attribute, or a sentence about what is missing. A whole declaration holds until something is changed."""

@@ -32,7 +32,8 @@ max_rows = {max_rows}
 # Each attribute declares categories (as text, in the order wanted), edges (bins [a, b); -inf and inf leave an end
 # open) or dates (days, cut by year, quarter or month with a period). unknown says where other values go: "other",
 # "drop" (counted in a last level, (dropped)), "refuse" or a level. missing says where NULL and NaN go: "other",
-# "category" (a level of their own), "drop" or a level. labels, codes (recodes) and source are optional.
+# "category" (a level of their own), "drop" or a level. closed = "M" stands for both: no further levels, and whatever is
+# not declared counts as M. labels, codes (recodes) and source are optional.
 """
 
 _EXAMPLE = {

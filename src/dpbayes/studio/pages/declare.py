@@ -94,7 +94,7 @@ def _declared(draft: Draft, form: Form) -> Draft:
     for place, column in enumerate(draft.columns):
         said: dict[str, Any] = {key: form.text(f"{key}.{place}", getattr(column, key)) for key in CHOICES}
         for key, value in said.items():
-            if value not in (*CHOICES[key], getattr(column, key)):
+            if value not in (*CHOICES[key], *column.takers(getattr(column, key)), getattr(column, key)):
                 raise InvalidArgument(f"studio: expected {key} to be one of {', '.join(CHOICES[key])}.")
         said["text"] = form.text(f"text.{place}", column.text).replace("\r\n", "\n")
         said["source"] = form.text(f"source.{place}", column.source)[:LONGEST_NOTE]
