@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 from functools import cache
 
@@ -43,7 +44,8 @@ def test_the_counterexample_to_theorem_4_5_has_one_candidate_where_the_formula_s
     alpha, beta = (2, 5, 9), (3, 6, 7)
     same = [each for each in candidates(3, 13) if score(alpha, each) == score(alpha, beta)]
     assert same == [beta]
-    assert theorem_4_5(alpha, beta) == 36
+    assert theorem_4_5(alpha, beta).printed == 36
+    assert theorem_4_5(alpha, beta).exact == 1
     assert ties(alpha, beta) == (1, 1)
 
 
@@ -51,7 +53,7 @@ def test_theorem_4_5_fails_for_most_candidates_of_a_small_table() -> None:
     alpha, wrong = (2, 3, 4), 0
     everyone = candidates(3, 6)
     for beta in everyone:
-        wrong += theorem_4_5(alpha, beta) != sum(score(alpha, each) == score(alpha, beta) for each in everyone)
+        wrong += theorem_4_5(alpha, beta).printed != sum(score(alpha, each) == score(alpha, beta) for each in everyone)
     assert wrong == len(everyone)
 
 
@@ -60,10 +62,13 @@ def test_what_is_true_instead_bounds_the_number_from_both_sides(cells: int, tota
     everyone = candidates(cells, total)
     for alpha in everyone[:: max(len(everyone) // 12, 1)]:
         scores = {beta: score(alpha, beta) for beta in everyone}
-        for beta in everyone[:: max(len(everyone) // 12, 1)]:
+        most = theorem_4_4(np.subtract(alpha, 1), prior=(1,) * cells)
+        assert most.exact == max(Counter(scores.values()).values()) <= most.bound
+        for beta in everyone[:: max(len(everyone) // 6, 1)]:
             many = sum(value == scores[beta] for value in scores.values())
             by_symmetry, by_condition = ties(alpha, beta)
-            assert 1 <= by_symmetry <= by_condition <= many <= theorem_4_4(cells=cells, total=total)
+            assert 1 <= by_symmetry <= by_condition <= many <= most.exact
+            assert theorem_4_5(alpha, beta).exact == many
 
 
 def test_the_condition_of_theorem_4_3_suffices_and_is_not_necessary() -> None:
@@ -117,9 +122,11 @@ def test_with_two_cells_no_three_candidates_have_one_score(
 
 @pytest.mark.parametrize(("cells", "epsilon", "failure"), [(2, 0.8, 0.05), (5, 0.5, 0.3)])
 def test_laplace_noise_leaves_the_radius_as_often_as_a_product_says(cells: int, epsilon: float, failure: float) -> None:
-    largest, together = laplace_radius(cells=cells, epsilon=epsilon, failure=failure)
+    found = laplace_radius(m=cells, epsilon=epsilon, gamma=failure)
+    largest, together = found.linf, found.l1
     exact = 1 - (1 - math.exp(-largest * epsilon / 2)) ** cells
     assert exact == pytest.approx(1 - (1 - failure / cells) ** cells)
+    assert exact == pytest.approx(found.exact)
     assert exact <= failure
     noise = np.abs(np.random.default_rng(3).laplace(scale=2 / epsilon, size=(100_000, cells)))
     assert (noise.max(axis=1) >= largest).mean() == pytest.approx(exact, rel=0.05)

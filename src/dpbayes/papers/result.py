@@ -80,7 +80,7 @@ class Result(Generic[T]):
     @property
     def erratum(self) -> str | None:
         """What is wrong in print, from the table of statements."""
-        return "; ".join(filter(None, (statements()[row].erratum for row in self.rows.split()))) or None
+        return "; ".join(filter(None, dict.fromkeys(statements()[row].erratum for row in self.rows.split()))) or None
 
     def __float__(self) -> float:
         value: Any = self.holds

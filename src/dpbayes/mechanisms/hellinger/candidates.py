@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -117,6 +118,16 @@ def listed(total: int, cells: int) -> Ints:
         heads = np.column_stack([np.repeat(heads, repeats, axis=0), value])
         left = np.repeat(left, repeats) - value
     return np.column_stack([heads, left])
+
+
+def neighbours(table: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All tables with one record moved."""
+    for i, j in np.ndindex(len(table), len(table)):
+        if i != j and table[i]:
+            moved = [int(count) for count in table]
+            moved[i] -= 1
+            moved[j] += 1
+            yield tuple(moved)
 
 
 def cell_divergences(prior: float, count: int, low: int, high: int) -> Floats:

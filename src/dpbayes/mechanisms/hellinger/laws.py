@@ -84,12 +84,7 @@ class Rows:
             if table[0] < self.total:
                 yield table[0] + 1, table[1] - 1
             return
-        for i, j in np.ndindex(len(table), len(table)):
-            if i != j and table[i]:
-                moved = list(table)
-                moved[i] -= 1
-                moved[j] += 1
-                yield tuple(moved)
+        yield from candidates.neighbours(table)
 
 
 def _two_cell_increments(prior: tuple[float, ...], total: int) -> tuple[Floats, Floats]:

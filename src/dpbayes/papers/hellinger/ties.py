@@ -1,0 +1,181 @@
+"""[H-full] section 4: which candidates have one score, and the last two lemmas. As printed, and what is true instead.
+
+Parameters are those of posteriors, so that all have the same sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes.errors import InvalidArgument
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.hellinger.mechanism import published_smoothing
+from dpbayes.papers.result import Result
+
+MOST_CELLS = 9
+"""Rearrangements are listed up to this many cells."""
+
+MOST_LISTED = 200_000
+"""Candidates are compared one by one up to this many."""
+
+
+def theorem_4_2(c: tuple[float, float], a: tuple[float, float], b: tuple[float, float]) -> bool:
+    """α₂ = β₁, α₁ = β₂, α₀ + α₁ = β₀ + β₂ and α₀ + α₂ = β₀ + β₁: then beta(α₁, β₁) and beta(α₂, β₂) are equally far
+
+    from beta(α₀, β₀). The printed "only if" is false: the condition suffices and is not needed.
+
+    Symbols: (α₀, β₀) c, (α₁, β₁) a, (α₂, β₂) b.
+    Source: [H-full] theorem 4.2; docs/explanation/proofs/hellinger-ties.md.
+    Adjacency: none.
+
+    >>> theorem_4_2((5, 5), (3, 7), (7, 3)), theorem_4_2((5, 6), (3, 8), (8, 3))
+    (True, False)
+    """
+    (a0, b0), (a1, b1), (a2, b2) = c, a, b
+    return a2 == b1 and a1 == b2 and a0 + a1 == b0 + b2 and a0 + a2 == b0 + b1
+
+
+def theorem_4_3(c: Sequence[float], a: Sequence[float], b: Sequence[float]) -> bool:
+    """set(β₁) = set(β₂) and set(α + β₁) = set(α + β₂), as multisets: then DL(β₁) and DL(β₂) are equally far from DL(α)
+
+    The printed "only if" is false: DL(1,1,5) and DL(1,4,2) are equally far from DL(2,2,3).
+
+    Symbols: α c, β₁ a, β₂ b.
+    Source: [H-full] theorem 4.3; docs/explanation/proofs/hellinger-ties.md.
+    Adjacency: none.
+
+    >>> theorem_4_3((2, 2, 3), (1, 4, 2), (4, 1, 2)), theorem_4_3((2, 2, 3), (1, 1, 5), (1, 4, 2))
+    (True, False)
+    """
+    _same_length(c, a, b)
+    return sorted(a) == sorted(b) and _sums(c, a) == _sums(c, b)
+
+
+def theorem_4_4(x: ArrayLike, *, prior: Sequence[float]) -> Result[int]:
+    """At most two candidates have one score, printed; exact, the largest number that have (distances to 12 digits)
+
+    Two holds for two cells. For k ≥ 3 cells and prior parameters ≥ 1, ``bound`` = 2·C(n+k−2, k−2) holds.
+
+    Symbols: k cells, n records.
+    Source: [H-full] theorem 4.4, the case k = 2; docs/explanation/proofs/hellinger-ties.md for the rest.
+    Adjacency: none.
+
+    >>> theorem_4_4([10, 10], prior=(1, 1)).exact, theorem_4_4([1, 1, 1], prior=(1, 1, 1)).exact
+    (2, 6)
+    """
+    alpha = tuple(map(float, prior))
+    table = candidates.check_counts("theorem_4_4", x, len(alpha), int(_checks.counts("theorem_4_4", x).sum()))
+    total, cells = int(table.sum()), len(alpha)
+    distances = candidates.divergences(alpha, table, candidates.listed(total, cells))
+    most = int(np.unique(np.round(distances, 12), return_counts=True)[1].max())
+    bound = 2 * math.comb(total + cells - 2, cells - 2)
+    return Result("F25 N14", 2, exact=most, valid=most <= 2, parts={"bound": bound})
+
+
+def theorem_4_5(alpha: Sequence[float], beta: Sequence[float]) -> Result[int]:
+    """|z| = k!·k!/(Π|a_i|!·Π|b_i|!) candidates as far from α as β, printed, and false; ``ties`` bounds them from below
+
+    Exact, where parameters are whole and the prior is 1 in every cell: they are compared in fractions.
+
+    Symbols: k cells, |a_i| and |b_i| how often each value occurs in α and in β.
+    Source: [H-full] theorem 4.5; docs/explanation/proofs/hellinger-ties.md.
+    Adjacency: none.
+
+    >>> theorem_4_5((2, 5, 9), (3, 6, 7)).printed, theorem_4_5((2, 5, 9), (3, 6, 7)).exact
+    (36, 1)
+    """
+    _same_length(alpha, beta)
+    repeated = math.prod(math.factorial(often) for each in (alpha, beta) for often in Counter(each).values())
+    printed, exact = math.factorial(len(alpha)) ** 2 // repeated, _equally_far(alpha, beta)
+    return Result("F26", printed, exact=exact, valid=printed == exact, parts={"ties": ties(alpha, beta)})
+
+
+def ties(alpha: Sequence[float], beta: Sequence[float]) -> tuple[int, int]:
+    """(Π_a |a|!/Π_b n_ab!, #{β′ : theorem 4.3's condition}): two lower bounds on |z|, the first at most the second
+
+    Symbols: |a| how often a occurs in α, n_ab in how many cells α is a and β is b.
+    Source: docs/explanation/proofs/hellinger-ties.md; the candidates share one prior parameter.
+    Adjacency: none.
+
+    >>> ties((2, 5, 9), (3, 6, 7)), ties((2, 2, 3), (1, 4, 2))
+    ((1, 1), (2, 2))
+    """
+    _same_length(alpha, beta)
+    if len(alpha) > MOST_CELLS:
+        raise InvalidArgument(f"ties: expected up to {MOST_CELLS} cells, got {len(alpha)}.")
+    pairs = Counter(zip(alpha, beta, strict=True))
+    by_symmetry = math.prod(math.factorial(often) for often in Counter(alpha).values()) // math.prod(
+        math.factorial(often) for often in pairs.values()
+    )
+    wanted = _sums(alpha, beta)
+    return by_symmetry, sum(_sums(alpha, each) == wanted for each in set(permutations(beta)))
+
+
+def lemma_4_6(*, epsilon: float, delta_prime: float, n: int, m: int = 2) -> Result[float]:
+    """λ ≤ ln(1 − ε/(2·ln(δ′/(2|R|)))) makes the tail |R|·exp(ε/(2(1 − e^λ))) at most δ′/2; printed with δ′ for ε
+
+    Symbols: ε epsilon, δ′ delta_prime, |R| number of candidates.
+    Source: [H-full] lemma 4.6, its equation (2) and the lines after it; [H-notes] lemma 2.2.
+    Adjacency: replace-one.
+    """
+    logs = candidates.log_number(n, m)
+    exact = published_smoothing(epsilon, delta_prime, logs)
+    printed = published_smoothing(delta_prime, delta_prime, logs)
+    tail = math.exp(logs - 0.5 * epsilon / math.expm1(exact))
+    return Result("F27 F28 F31 N17", printed, exact=exact, valid=False, parts={"tail": tail})
+
+
+def lemma_4_7(*, epsilon: float, delta_prime: float) -> Result[float]:
+    """δ = e^(ε/2)·δ′/2 of M_H; its proof loses the ratio of the normalisers
+
+    Symbols: ε epsilon, δ′ delta_prime.
+    Source: [H-full] lemma 4.7.
+    Adjacency: replace-one.
+    """
+    _checks.positive("lemma_4_7", epsilon=epsilon)
+    _checks.probability("lemma_4_7", delta_prime=delta_prime)
+    return Result("F32", 0.5 * math.exp(0.5 * epsilon) * delta_prime)
+
+
+def _equally_far(alpha: Sequence[float], beta: Sequence[float]) -> int | None:
+    """How many vectors of whole numbers ≥ 1 with β's sum are as far from α as β is; None where that is not settled."""
+    total, cells = math.fsum(beta) - len(beta), len(beta)
+    whole = all(float(value).is_integer() for value in (*alpha, *beta)) and sum(alpha) == sum(beta) and cells > 1
+    if not whole or total < 1 or candidates.number(int(total), cells) > MOST_LISTED:
+        return None
+    table, others = np.asarray(alpha, np.int64) - 1, candidates.listed(int(total), cells)
+    distances = candidates.divergences((1.0,) * cells, table, others)
+    mine = candidates.divergences((1.0,) * cells, table, np.asarray([beta], np.int64) - 1)
+    near = others[np.abs(distances - mine) <= 1e-9] + 1
+    score = _score(alpha, beta)
+    return sum(_score(alpha, each) == score for each in near.tolist())
+
+
+def _score(alpha: Sequence[float], beta: Sequence[float]) -> tuple[Fraction, int]:
+    """Π Γ((α+β)/2)²/Γ(β) as a fraction and a power of π: equal where the distances from α are."""
+    value, odd = Fraction(1), 0
+    for a, b in zip(alpha, beta, strict=True):
+        halves = int(a + b)
+        value *= math.prod((Fraction(k, 2) for k in range(halves - 2, 0, -2)), start=Fraction(1)) ** 2
+        value /= math.factorial(int(b) - 1)
+        odd += halves % 2
+    return value, odd
+
+
+def _sums(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    return sorted(a + b for a, b in zip(one, other, strict=True))
+
+
+def _same_length(*vectors: Sequence[float]) -> None:
+    if len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
+        raise InvalidArgument("papers: expected vectors of one length.")
+    for vector in vectors:
+        _checks.positive("papers", **{f"parameter {at}": value for at, value in enumerate(vector, start=1)})
