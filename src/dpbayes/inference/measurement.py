@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from dpbayes import _checks
-from dpbayes._checks import Floats
+from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.residuals import Axes
 
@@ -29,6 +29,9 @@ class Noise(Protocol):
 
     def slope(self) -> float:
         """How much the variance grows with one more record in the cell."""
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """The logarithm of P[value is released | count] at given counts, up to a constant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,10 @@ class GaussianNoise:
         """The same at every count."""
         return 0.0
 
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """−(x − c)²/2σ²."""
+        return np.asarray(-0.5 * np.square((value - counts) / self.sigma))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceNoise:
@@ -77,6 +84,10 @@ class LaplaceNoise:
     def slope(self) -> float:
         """The same at every count."""
         return 0.0
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """−|x − c|/scale."""
+        return np.asarray(-np.abs(value - counts) / self.scale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +117,15 @@ class GammaNoise:
         """1/r."""
         return 1 / self.weight
 
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """(r·c + α − 1)·ln z − lnΓ(r·c + α), where all cells have one α."""
+        from scipy.special import gammaln
+
+        if np.size(self.concentration) > 1:
+            raise InvalidArgument("GammaNoise: expected one concentration for all cells.")
+        shape = self.weight * counts + float(np.reshape(self.concentration, ()))
+        return np.asarray((shape - 1.0) * math.log(max(value, 1e-300)) - gammaln(shape))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
@@ -124,6 +144,10 @@ class Exact:
     def slope(self) -> float:
         """None."""
         return 0.0
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """0 at the value, −∞ elsewhere."""
+        return np.where(counts == value, 0.0, -np.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -123,24 +123,21 @@ class PosteriorLaplace:
         table = candidates.check_counts("PosteriorLaplace", counts, len(self.prior), self.total)
         listed = candidates.listed(self.total, len(self.prior))
         left = np.full(len(listed), self.total, dtype=np.int64)
-        probabilities = np.ones(len(listed))
+        logs = np.zeros(len(listed))
         for count, column in zip(table[:-1], listed.T[:-1], strict=True):
-            probabilities *= self._truncated_probability(column - count, column == 0, column == left)
+            logs += self.log_truncated(column - count, column == 0, column == left)
             left = left - column
-        return listed, probabilities
+        return listed, np.asarray(np.exp(logs))
 
-    def _truncated_probability(self, step: Ints, lowest: Flags, highest: Flags) -> Floats:
-        """P[noise = step], or of all that is cut to it at an end: P[noise ≤ step], P[noise ≥ step]."""
-        ratio = np.exp(-1.0 / self.scale)
-        exact = (1.0 - ratio) / (1.0 + ratio) * ratio ** np.abs(step)
-        beyond_up = np.where(
-            step > 0, ratio ** np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio)
-        )
-        beyond_down = np.where(
-            step < 0, ratio ** np.abs(step) / (1 + ratio), 1 - ratio ** (1 + np.abs(step)) / (1 + ratio)
-        )
+    def log_truncated(self, step: Ints, lowest: Flags, highest: Flags) -> Floats:
+        """Of a cell: ln P[noise = step], or at an end of all that is cut to it, P[noise ≤ step] or P[noise ≥ step]."""
+        ratio, size = np.exp(-1.0 / self.scale), np.abs(step)
+        exact = np.log1p(-ratio) - np.log1p(ratio) - size / self.scale
+        tail = -size / self.scale - np.log1p(ratio)
+        rest = np.log1p(-(ratio ** (1.0 + size)) / (1.0 + ratio))
+        beyond_up, beyond_down = np.where(step > 0, tail, rest), np.where(step < 0, tail, rest)
         value = np.where(lowest, beyond_down, np.where(highest, beyond_up, exact))
-        return np.where(lowest & highest, 1.0, value)
+        return np.where(lowest & highest, 0.0, value)
 
     def record(self) -> Record:
         """JSON form."""

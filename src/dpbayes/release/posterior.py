@@ -19,10 +19,12 @@ from dpbayes.inference.ask import Answer
 from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement, Noise
 from dpbayes.inference.numbers import TableEstimate
 from dpbayes.inference.posterior import Posterior as Joint
+from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.repeats import Repeats
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.release.format import Answer as Drawn
 from dpbayes.release.format import Release, Table
 
 NOISY = ("gammas", "noisy-counts")
@@ -158,6 +160,15 @@ def measured_noise(mechanism: object, shape: tuple[int, ...] = (-1,)) -> Noise:
         case Laplace(scale=scale):
             return LaplaceNoise(scale=scale)
     raise ReleaseError(f"Posterior: tables drawn by {type(mechanism).__name__} have no estimate.")
+
+
+def released(release: Release, answer: Drawn) -> Reading:
+    """What a released posterior says about counts and shares, with the noise of its mechanism. Free."""
+    mechanism = release.paid[answer.by].mechanism
+    prior = [float(value) for value in release.job["prior"]]
+    prior = prior * len(answer.values) if len(prior) == 1 else prior
+    noisy = mechanism if hasattr(mechanism, "prior") else measured_noise(mechanism)
+    return reading(noisy, answer.values, prior=prior, total=release.records)  # type: ignore[arg-type]  # of numbers
 
 
 def _shaped(numbers: Iterable[float], names: tuple[str, ...], schema: Schema) -> Floats:

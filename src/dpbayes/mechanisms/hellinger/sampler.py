@@ -8,7 +8,6 @@ target over envelope. What is accepted has exactly the target law, whatever the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -102,10 +101,10 @@ class Sampler:
         self._shares /= self._shares.sum()
         self.proposed = self.accepted = 0
 
-    def _node(self, rate: float) -> _Uniform | _Product:
+    def _node(self, rate: float) -> _Uniform | ClosedSum:
         if rate == 0:
             return _Uniform(total=self._total, cells=len(self._cells))
-        return _Product(cells=self._cells, closing=self._closing, rate=rate)
+        return ClosedSum([_line(cell, rate) for cell in self._cells], self._total, self._closing)
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """``size`` independent tables, one per row."""
@@ -156,84 +155,74 @@ class _Uniform:
         return rng.multinomial(self._total, shares), np.ones(size, dtype=bool)
 
 
-class _Product:
-    """One exponential e^{−cD}: independent cells, the closing one accepted by its own factor.
+class ClosedSum:
+    """Independent laws of cells given that they add up to n: one closes the sum, accepted by its own factor.
 
     Free cells may add up to more than n on average. As Σk = n is fixed, a factor e^{tk} in every cell changes
     nothing but the proposals: t is chosen so that they add up to n.
     """
 
-    def __init__(self, *, cells: list[Cell], closing: int, rate: float) -> None:
-        self._total, self._closing = cells[0].total, closing
-        tables = [_Table(cell, rate) for cell in cells]
-        surplus, spread = _surplus(tables)
+    def __init__(self, lines: list[Line], total: int, closing: int) -> None:
+        self._total, self._closing = total, closing
+        surplus, spread = _surplus(lines, total)
         if abs(surplus) > spread:
-            tables = _balanced(tables, surplus)
-        self._tables = tables
-        self.log_mass = tables[closing].log_top + sum(t.log_mass for i, t in enumerate(tables) if i != closing)
+            lines = _balanced(lines, total, surplus)
+        self._lines = lines
+        self.log_mass = lines[closing].log_top + sum(t.log_mass for i, t in enumerate(lines) if i != closing)
 
     def propose(self, size: int, rng: np.random.Generator) -> tuple[Ints, Flags]:
         """Tables, and which of them survive the factor of the closing cell."""
-        tables = np.zeros((size, len(self._tables)), dtype=np.int64)
-        for index, table in enumerate(self._tables):
+        tables = np.zeros((size, len(self._lines)), dtype=np.int64)
+        for index, line in enumerate(self._lines):
             if index != self._closing:
-                tables[:, index] = table.draw(size, rng)
+                tables[:, index] = line.draw(size, rng)
         rest = self._total - tables.sum(axis=1)
         tables[:, self._closing] = rest
-        return tables, -rng.standard_exponential(size) < self._tables[self._closing].log_factor(rest)
+        return tables, -rng.standard_exponential(size) < self._lines[self._closing].log_factor(rest)
 
 
-def _surplus(tables: list[_Table]) -> tuple[float, float]:
+def _surplus(lines: list[Line], total: int) -> tuple[float, float]:
     """How far the independent cells add up to more than n on average, and their joint standard deviation."""
-    means, variances = zip(*(table.moments() for table in tables), strict=True)
-    return sum(means), float(np.sqrt(sum(variances)))
+    means, variances = zip(*(line.moments() for line in lines), strict=True)
+    return sum(means) + (sum(line.anchor for line in lines) - total), float(np.sqrt(sum(variances)))
 
 
-def _balanced(tables: list[_Table], surplus: float) -> list[_Table]:
-    """The same tables with the tilt at which their means add up to n, to within a part of their spread."""
+def _balanced(lines: list[Line], total: int, surplus: float) -> list[Line]:
+    """The same laws with the tilt at which their means add up to n, to within a part of their spread."""
     outer = -1.0 if surplus > 0 else 1.0
-    while _surplus([table.tilted(outer) for table in tables])[0] * surplus > 0:
+    while _surplus([line.tilted(outer) for line in lines], total)[0] * surplus > 0:
         outer *= 2.0
     inner = 0.0
     for _ in range(40):
         middle = 0.5 * (inner + outer)
-        trial = [table.tilted(middle) for table in tables]
-        left, spread = _surplus(trial)
+        trial = [line.tilted(middle) for line in lines]
+        left, spread = _surplus(trial, total)
         if abs(left) < 0.1 * spread:
             break
         inner, outer = (middle, outer) if left * surplus > 0 else (inner, middle)
     return trial
 
 
-class _Table:
-    """The law ∝ e^{−c·h(k) + t·(k − count)} of one cell on the consecutive k where it can be told from zero."""
+class Line:
+    """A law on consecutive whole numbers from ``low`` on, by the logarithms of its weights; tilts leave ``anchor``."""
 
-    def __init__(self, cell: Cell, rate: float) -> None:
-        window, low = cell.window
-        centre = cell.count - low
-        right = centre + int(np.searchsorted(window[centre:], UNDERFLOW / rate, side="right"))
-        left = centre + 1 - int(np.searchsorted(window[centre::-1], UNDERFLOW / rate, side="right"))
-        self._low, self._offset = low + left, left - centre
-        self._logs = -rate * window[left:right]
-        self._weigh()
-
-    def _weigh(self) -> None:
-        self.log_top = float(self._logs.max())
-        self._weights = np.exp(self._logs - self.log_top)
+    def __init__(self, logs: Floats, low: int, anchor: int) -> None:
+        self._logs, self._low, self.anchor = logs, low, anchor
+        self.log_top = float(logs.max())
+        self._weights = np.exp(logs - self.log_top)
         self._cumulative = np.cumsum(self._weights)
         self.log_mass = self.log_top + float(np.log(self._cumulative[-1]))
 
-    def tilted(self, tilt: float) -> _Table:
-        """The same cell with another t."""
-        other = copy(self)
-        other._logs = self._logs + tilt * (self._offset + np.arange(self._logs.size))
-        other._weigh()
-        return other
+    def tilted(self, tilt: float) -> Line:
+        """The same law times e^{t(k − anchor)}."""
+        return Line(self._logs + tilt * self._steps(), self._low, self.anchor)
+
+    def _steps(self) -> Ints:
+        return self._low - self.anchor + np.arange(self._logs.size)
 
     def moments(self) -> tuple[float, float]:
-        """Mean and variance of k − count."""
-        shares = self._weights / self._cumulative[-1]
-        steps = self._offset + np.arange(shares.size)
+        """Mean and variance of k − anchor."""
+        shares, steps = self._weights / self._cumulative[-1], self._steps()
         mean = float(shares @ steps)
         return mean, float(shares @ (steps - mean) ** 2)
 
@@ -248,3 +237,12 @@ class _Table:
         points = rng.random(size) * self._cumulative[-1]
         index = np.searchsorted(self._cumulative, points, side="right")
         return np.asarray(self._low + np.minimum(index, self._cumulative.size - 1))
+
+
+def _line(cell: Cell, rate: float) -> Line:
+    """The law ∝ e^{−c·h(k)} of one cell on the consecutive k where it can be told from zero."""
+    window, low = cell.window
+    centre = cell.count - low
+    right = centre + int(np.searchsorted(window[centre:], UNDERFLOW / rate, side="right"))
+    left = centre + 1 - int(np.searchsorted(window[centre::-1], UNDERFLOW / rate, side="right"))
+    return Line(-rate * window[left:right], low + left, cell.count)

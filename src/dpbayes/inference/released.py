@@ -1,0 +1,326 @@
+"""Reading a released posterior: the law of the counts given what was released, with the noise of the mechanism.
+
+A released Dir(prior + k) is no posterior: k carries noise. What it says about the counts c is
+P(c | k) ∝ P(k | c) · DirichletMultinomial(c | prior), and shares follow: θ | c ~ Dir(prior + c).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes._checks import Floats, Ints
+from dpbayes.errors import InvalidArgument
+from dpbayes.inference.measurement import LaplaceNoise, Measurement, Noise
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
+from dpbayes.mechanisms.hellinger.mechanism import Hellinger
+from dpbayes.mechanisms.hellinger.sampler import ClosedSum, Line
+from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+
+Logs = Callable[[Ints], Floats]
+"""ln of a law of one count, up to a constant."""
+
+DRAWS = 4800
+"""Weighted draws of the counts, where they cannot be listed."""
+
+LISTED = 200_000
+"""Up to this many tables of two cells are listed, and nothing is drawn."""
+
+MANY = 1000
+"""Beyond this many cells their draws need not add up to n: a cell's law is off by about one part in d."""
+
+_DEPTH = 45.0
+"""Weights below e^−45 of the largest are left out."""
+
+_POINTS = 20_000
+"""Different counts of all cells together that are kept apart when quantiles are sought: 16 to 300 of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Reading:
+    """Weighted draws of the counts behind a released posterior, and the law of shares that follows from them.
+
+    Two readers of one release have the same draws: the generator is seeded with what was released.
+    """
+
+    prior: Floats
+    """Parameters of the prior."""
+    total: int
+    """The public number of records."""
+    counts: Ints
+    """Tables, one per row."""
+    weights: Floats
+    """The probability of each; they add up to one."""
+    _cells: list[tuple[Floats, Floats]] = field(default_factory=list)
+
+    @property
+    def size(self) -> float:
+        """The sum of the parameters of every posterior behind it, n + Σα."""
+        return float(self.total + self.prior.sum())
+
+    @property
+    def effective(self) -> float:
+        """How many equally weighted draws are worth as much."""
+        return float(1.0 / np.square(self.weights).sum())
+
+    @property
+    def expected_counts(self) -> Floats:
+        """Mean of the counts."""
+        return np.asarray(self.weights @ self.counts)
+
+    @property
+    def mean(self) -> Floats:
+        """Mean of the shares: (α + E[c])/(n + Σα)."""
+        return np.asarray((self.prior + self.expected_counts) / self.size)
+
+    @property
+    def sd(self) -> Floats:
+        """Standard deviation of the shares: √(Var[p] + E[p(1 − p)]/(n + Σα + 1)), p = (α + c)/(n + Σα)."""
+        p = (self.prior + self.counts) / self.size
+        between = self.weights @ np.square(p - self.mean)
+        return np.asarray(np.sqrt(between + self.weights @ (p * (1.0 - p)) / (self.size + 1.0)))
+
+    def interval(self, level: float = 0.95, *, of: str = "shares") -> tuple[Floats, Floats]:
+        """Lower and upper ends of central intervals, cell by cell: of the shares, or of the ``counts``."""
+        _checks.probability("Reading", level=level)
+        _checks.one_of("Reading", ("shares", "counts"), of=of)
+        tails = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
+        lower, upper = (np.array([self._quantile(cell, tail, of) for cell in range(self.prior.size)]) for tail in tails)
+        return lower, upper
+
+    def cdf(self, cell: int, at: ArrayLike) -> Floats:
+        """P[share of the cell ≤ at]."""
+        from scipy.special import betainc
+
+        counts, weights = self._cell(cell)
+        a, x = self.prior[cell] + counts, np.clip(np.asarray(at, np.float64), 0.0, 1.0)
+        return np.asarray(betainc(a, self.size - a, x[..., None]) @ weights)
+
+    def density(self, cell: int, grid: ArrayLike) -> tuple[Floats, Floats]:
+        """Density of the share of a cell on a grid between 0 and 1: now, and before anything was released."""
+        counts, weights = self._cell(cell)
+        a, alpha = self.prior[cell] + counts, self.prior[cell]
+        x = np.asarray(grid, np.float64)[..., None]
+        now = _beta_density(x, a, self.size - a) @ weights
+        before = _beta_density(x, np.array([alpha]), np.array([self.prior.sum() - alpha]))[..., 0]
+        return np.asarray(now), before
+
+    def draws(self, number: int, rng: np.random.Generator) -> Floats:
+        """Draws of all shares, one per row."""
+        _checks.positive_integer("Reading", number=number)
+        rows = rng.choice(self.weights.size, size=number, p=self.weights)
+        gammas = rng.standard_gamma(self.prior + self.counts[rows])
+        return np.asarray(gammas / gammas.sum(axis=1, keepdims=True))
+
+    def _cell(self, cell: int) -> tuple[Floats, Floats]:
+        """Different counts of a cell and their weights; many of them are gathered into groups of neighbours."""
+        if not self._cells:
+            most = int(np.clip(_POINTS // self.prior.size, 16, 300))
+            self._cells.extend(_gathered(column, self.weights, most) for column in self.counts.T)
+        return self._cells[cell]
+
+    def _quantile(self, cell: int, tail: float, of: str) -> float:
+        if of == "counts":
+            order = np.argsort(self.counts[:, cell], kind="stable")
+            found = np.searchsorted(np.cumsum(self.weights[order]), tail)
+            return float(self.counts[order[min(int(found), order.size - 1)], cell])
+        from scipy.special import betaincinv
+
+        counts, _ = self._cell(cell)
+        ends = self.prior[cell] + counts[[0, -1]]
+        low, high = (float(end) for end in betaincinv(ends, self.size - ends, tail))
+        for _ in range(3):  # each round leaves a sixteenth of the bracket
+            grid = np.linspace(low, high, 17)
+            chances = self.cdf(cell, grid)
+            place = min(max(int(np.searchsorted(chances, tail)), 1), 16)
+            low, high = grid[place - 1], grid[place]
+            below, above = chances[place - 1], chances[place]
+        part = (tail - below) / (above - below) if above > below else 0.5
+        return float(low + np.clip(part, 0.0, 1.0) * (high - low))
+
+    def __repr__(self) -> str:
+        return f"Reading({self.prior.size} cells, {self.total:,} records, {self.weights.size:,} draws)"
+
+
+def reading(
+    mechanism: PosteriorLaplace | Hellinger | PosteriorExponential | Noise,
+    parameters: Sequence[float],
+    *,
+    prior: Sequence[float] | None = None,
+    total: int | None = None,
+    factor: Measurement | None = None,
+) -> Reading:
+    """What released parameters say about the counts and the shares, cell by cell; kept for as long as the process runs.
+
+    Args:
+        mechanism: What released them, or the noise that was added to every count.
+        parameters: Prior plus noisy counts, as released.
+        prior: Parameters of the prior, where the mechanism does not hold them.
+        total: The public number of records, likewise.
+        factor: Another measurement of the same cells: its likelihood multiplies in.
+
+    >>> from dpbayes import PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> noisy = PosteriorLaplace(prior=(1.0, 1.0), total=98, scale=5.0, truncated=True, unit=unit)
+    >>> read = reading(noisy, (31.0, 69.0))
+    >>> read.mean.round(2).tolist(), [end.round(2).tolist() for end in read.interval()]
+    ([0.31, 0.69], [[0.15, 0.52], [0.48, 0.85]])
+    """
+    alpha = tuple(float(value) for value in getattr(mechanism, "prior", prior) or ())
+    records = getattr(mechanism, "total", total)
+    if not alpha or records is None or len(parameters) != len(alpha):
+        raise InvalidArgument("Reading: expected one parameter for each cell of the prior, and the number of records.")
+    if factor is None:
+        return _kept(mechanism, tuple(map(float, parameters)), alpha, int(records))  # type: ignore[arg-type]  # all frozen
+    return _read(mechanism, tuple(map(float, parameters)), alpha, int(records), factor)
+
+
+def _read(
+    mechanism: PosteriorLaplace | Hellinger | PosteriorExponential | Noise,
+    parameters: tuple[float, ...],
+    prior: tuple[float, ...],
+    total: int,
+    factor: Measurement | None = None,
+) -> Reading:
+    released = np.asarray(parameters) - np.asarray(prior)
+    base = _prior_logs(prior, total)
+    if factor is not None:
+        base = [
+            _sum(one, other) for one, other in zip(base, _measured(factor.noise, factor.values.ravel()), strict=True)
+        ]
+    seed = hashlib.sha256(repr((mechanism, parameters, prior, total)).encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(seed[:16], "big"))
+    if isinstance(mechanism, PosteriorLaplace):
+        told = _noisy(mechanism, released)
+    elif isinstance(mechanism, Hellinger | PosteriorExponential):
+        raise InvalidArgument("Reading: expected Laplace noise.")
+    else:
+        told = _measured(mechanism, released)
+    logs = [_sum(one, other) for one, other in zip(base, told, strict=True)]
+    seen = [released] if factor is None else [released, np.asarray(factor.noise.center(factor.values.ravel()))]
+    counts, weights = product_law(logs, total, hints(seen, prior, total), rng)
+    return Reading(prior=np.asarray(prior), total=total, counts=counts, weights=weights)
+
+
+_kept = lru_cache(maxsize=64)(_read)
+
+
+def product_law(
+    logs: Sequence[Logs], total: int, near: Sequence[Ints], rng: np.random.Generator
+) -> tuple[Ints, Floats]:
+    """Tables c, Σc = n, of the law ∝ Π_i e^{l_i(c_i)}, and their probabilities: listed for two cells, else drawn.
+
+    All cells but one are drawn independently; the last closes the sum and is accepted by its own factor, which is
+    exact. The symbols: l logs, n total.
+    """
+    low, high = _windows(logs, total, near)
+    if len(logs) == 2 and high[0] - low[0] < LISTED:
+        first = np.arange(low[0], high[0] + 1)
+        tables = np.column_stack([first, total - first])
+        return tables, candidates.normalised(logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
+    lines = []
+    for log, bottom, top, hint in zip(logs, low, high, near, strict=True):
+        values = log(np.arange(bottom, top + 1))
+        kept = np.flatnonzero(values > values.max() - _DEPTH)
+        lines.append(Line(values[kept[0] : kept[-1] + 1], int(bottom + kept[0]), int(hint[0])))
+    number = int(np.clip(500_000 // len(logs), 200, DRAWS))
+    if len(logs) > MANY:
+        tables = np.column_stack([line.draw(number, rng) for line in lines])
+    else:
+        closing = int(np.argmax([line.moments()[1] for line in lines]))
+        tables = closed_draws(ClosedSum(lines, total, closing), number, rng)
+    return tables, np.full(number, 1.0 / number)
+
+
+def closed_draws(law: ClosedSum, number: int, rng: np.random.Generator) -> Ints:
+    """So many accepted tables, one per row."""
+    found: list[Ints] = []
+    missing, batch = number, 2 * number
+    while missing > 0:
+        tables, alive = law.propose(batch, rng)
+        found.append(tables[alive][:missing])
+        missing -= len(found[-1])
+    return np.concatenate(found)
+
+
+def hints(seen: Sequence[Floats], prior: Sequence[float], total: int) -> list[Ints]:
+    """Counts near which the law of each cell may be: what was released, what the prior expects, and the ends."""
+    expected = np.asarray(prior) / np.sum(prior) * total
+    rows = [np.clip(np.rint(each), 0, total).astype(np.int64) for each in (*seen, expected)]
+    return [np.array([*column, 0, total]) for column in np.column_stack(rows)]
+
+
+def _windows(logs: Sequence[Logs], total: int, near: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """For each cell the counts whose weight can be told from zero; never too few, perhaps some too many."""
+    steps = np.unique(np.append(np.geomspace(1, max(total, 2), 120).astype(np.int64), 0))
+    low, high = np.zeros(len(logs), np.int64), np.zeros(len(logs), np.int64)
+    for cell, (log, hint) in enumerate(zip(logs, near, strict=True)):
+        grid = np.unique(np.clip(np.add.outer(hint, np.append(-steps, steps)).ravel(), 0, total))
+        values = log(grid)
+        kept = np.flatnonzero(values > values.max() - _DEPTH)
+        low[cell], high[cell] = grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, grid.size - 1)]
+    return np.maximum(low, total - (high.sum() - high)), np.minimum(high, total - (low.sum() - low))
+
+
+def _prior_logs(prior: Sequence[float], total: int) -> list[Logs]:
+    """Of Γ(α + c)/(Γ(α)·c!)·pᶜ, p = n/(n + Σα): their product is the Dirichlet-multinomial law, as Σc is fixed."""
+    tilt = float(np.log(total) - np.log(total + np.sum(prior)))
+    return [partial(_expected, alpha=alpha, tilt=tilt) for alpha in prior]
+
+
+def _expected(c: Ints, alpha: float, tilt: float) -> Floats:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(alpha + c) - gammaln(alpha) - gammaln(c + 1.0) + tilt * c)
+
+
+def _measured(noise: Noise, values: Floats) -> list[Logs]:
+    return [partial(noise.log_law, float(value)) for value in values]
+
+
+def _noisy(mechanism: PosteriorLaplace, released: Floats) -> list[Logs]:
+    """Of the baseline: a product over cells even where counts are cut to what is left, since that is released."""
+    counts = np.rint(released).astype(np.int64)
+    if not mechanism.truncated:
+        return [*_measured(LaplaceNoise(scale=mechanism.scale), released[:-1]), _nothing]
+    left = mechanism.total - np.cumsum(counts) + counts
+    pairs = zip(counts.tolist(), left.tolist(), strict=True)
+    return [*(partial(_cut, mechanism=mechanism, k=k, left=rest) for k, rest in list(pairs)[:-1]), _nothing]
+
+
+def _cut(c: Ints, mechanism: PosteriorLaplace, k: int, left: int) -> Floats:
+    return mechanism.log_truncated(k - c, np.array(k == 0), np.array(k == left))
+
+
+def _nothing(c: Ints) -> Floats:
+    return np.zeros(c.shape)
+
+
+def _sum(one: Logs, other: Logs) -> Logs:
+    return lambda c: one(c) + other(c)
+
+
+def _gathered(column: Ints, weights: Floats, most: int) -> tuple[Floats, Floats]:
+    values, place = np.unique(column, return_inverse=True)
+    summed = np.asarray(np.bincount(place, weights, values.size), np.float64)
+    if values.size <= most:
+        return values.astype(np.float64), summed
+    group = np.minimum((np.cumsum(summed) * most).astype(np.int64), most - 1)
+    group[[0, -1]] = -1, most  # the ends stay apart: they bracket every quantile
+    _, place = np.unique(group, return_inverse=True)
+    total = np.asarray(np.bincount(place, summed), np.float64)
+    return np.asarray(np.bincount(place, summed * values) / np.maximum(total, 1e-300)), total
+
+
+def _beta_density(x: Floats, a: Floats, b: Floats) -> Floats:
+    from scipy.special import betaln, xlog1py, xlogy
+
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - betaln(a, b)))

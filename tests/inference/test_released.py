@@ -1,0 +1,119 @@
+"""Reading a released posterior: against enumeration of the law, and how often its intervals hold the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from dpbayes import PrivacyUnit
+from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.released import Reading, reading
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+
+UNIT = PrivacyUnit(adjacency="replace-one")
+
+
+def laplace(prior: tuple[float, ...], total: int, epsilon: float, *, cut: bool = True) -> PosteriorLaplace:
+    return PosteriorLaplace.at(prior=prior, total=total, epsilon=epsilon, unit=UNIT, truncated=cut)
+
+
+def log_prior(tables: np.ndarray, prior: tuple[float, ...]) -> np.ndarray:
+    alpha = np.asarray(prior)
+    return (gammaln(alpha + tables) - gammaln(alpha) - gammaln(tables + 1)).sum(axis=1)
+
+
+def enumerated(log_likelihood: np.ndarray, tables: np.ndarray, prior: tuple[float, ...]) -> np.ndarray:
+    """Probabilities of all tables."""
+    return candidates.normalised(log_likelihood + log_prior(tables, prior))
+
+
+def likelihood(mechanism: object, tables: np.ndarray, released: np.ndarray) -> np.ndarray:
+    """ln P(released | each table), by the mechanism's own law."""
+    found = np.empty(len(tables))
+    for row, table in enumerate(tables):
+        listed, chances = mechanism.law(table)  # type: ignore[attr-defined]
+        found[row] = np.log(chances[(listed == released).all(axis=1)][0] + 1e-300)
+    return found
+
+
+def assert_agrees(read: Reading, tables: np.ndarray, chances: np.ndarray, error: float = 4.0) -> None:
+    """Means and standard deviations of the counts, within so many standard errors of the draws."""
+    mean = chances @ tables
+    sd = np.sqrt(chances @ np.square(tables - mean))
+    own = read.expected_counts
+    spread = np.sqrt(read.weights @ np.square(read.counts - own))
+    allowed = error / np.sqrt(read.effective)
+    exact = read.counts.shape[1] == 2
+    np.testing.assert_array_less(np.abs(own - mean), 1e-6 + (0 if exact else allowed) * np.maximum(sd, 1e-3))
+    np.testing.assert_allclose(spread, sd, rtol=1e-6 if exact else allowed, atol=1e-6)
+
+
+@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 3.0), (1.0, 1.0, 1.0), (0.5, 2.0, 5.0), (1.0, 0.3, 1.0, 2.0)])
+@pytest.mark.parametrize("epsilon", [0.2, 2.0])
+def test_the_law_of_the_counts_is_that_of_enumeration(prior: tuple[float, ...], epsilon: float) -> None:
+    total = {2: 60, 3: 20, 4: 10}[len(prior)]
+    made, rng = laplace(prior, total, epsilon), np.random.default_rng(len(prior))
+    tables = candidates.listed(total, len(prior))
+    for truth in tables[rng.integers(len(tables), size=2)]:
+        released = made.draw_many(truth, 1, rng)[0]
+        chances = enumerated(likelihood(made, tables, released), tables, prior)
+        assert_agrees(reading(made, tuple(np.asarray(prior) + released)), tables, chances)
+
+
+@pytest.mark.parametrize("noise", [LaplaceNoise(scale=3.0), GaussianNoise(sigma=2.0)])
+def test_noise_on_every_count_and_a_second_measurement_multiply(noise: LaplaceNoise | GaussianNoise) -> None:
+    prior, total = (1.0, 0.5, 2.0), 25
+    tables = candidates.listed(total, 3)
+    noisy, other = np.array([11.0, -2.0, 19.0]), np.array([8.0, 1.0, 12.0])
+    read = reading(noise, tuple(noisy + np.asarray(prior)), prior=prior, total=total)
+    told = sum(noise.log_law(value, tables[:, cell]) for cell, value in enumerate(noisy))
+    assert_agrees(read, tables, enumerated(told, tables, prior))
+    second = Measurement(axes=("a",), values=other, noise=GaussianNoise(sigma=3.0))
+    both = reading(noise, tuple(noisy + np.asarray(prior)), prior=prior, total=total, factor=second)
+    told = told - np.square(tables - other).sum(axis=1) / 18
+    assert_agrees(both, tables, enumerated(told, tables, prior))
+
+
+def test_shares_are_a_mixture_of_dirichlets() -> None:
+    made = laplace((1.0, 2.0, 1.0), 50, 0.5)
+    read = reading(made, (21.0, 30.0, 3.0))
+    draws = read.draws(40_000, np.random.default_rng(1))
+    np.testing.assert_allclose(draws.mean(axis=0), read.mean, atol=4e-3)
+    np.testing.assert_allclose(draws.std(axis=0), read.sd, rtol=0.03)
+    lower, upper = read.interval(0.9)
+    for cell in range(3):
+        np.testing.assert_allclose(np.quantile(draws[:, cell], [0.05, 0.95]), [lower[cell], upper[cell]], atol=6e-3)
+        np.testing.assert_allclose(read.cdf(cell, [lower[cell], upper[cell]]), [0.05, 0.95], atol=1e-4)
+        grid = np.linspace(0, 1, 4001)
+        now, before = read.density(cell, grid)
+        assert np.trapezoid(now, grid) == pytest.approx(1, abs=1e-3)
+        assert np.trapezoid(before, grid) == pytest.approx(1, abs=1e-3)
+    low, high = read.interval(0.9, of="counts")
+    inside = (read.counts >= low) & (read.counts <= high)
+    assert ((read.weights @ inside) >= 0.9 - 1e-9).all()
+
+
+def test_two_readers_read_the_same() -> None:
+    made = laplace((1.0, 1.0, 1.0), 100, 0.8)
+    one = reading(made, (31.0, 42.0, 30.0))
+    assert reading(made, (31.0, 42.0, 30.0)) is one
+    reading.__globals__["_kept"].cache_clear()
+    again = reading(made, (31.0, 42.0, 30.0))
+    assert again is not one
+    np.testing.assert_array_equal(again.counts, one.counts)
+
+
+@pytest.mark.parametrize(("cells", "total"), [(2, 1), (2, 10**9), (3, 10**6), (16, 1), (16, 10**9), (1200, 10**6)])
+def test_any_size_is_read_in_a_moment(cells: int, total: int) -> None:
+    prior = (1.0,) * cells
+    truth = np.full(cells, total // cells)
+    truth[0] += total - truth.sum()
+    for noise in (LaplaceNoise(scale=2.5), GaussianNoise(sigma=4.0)):
+        noisy = truth + np.rint(np.random.default_rng(3).normal(0, 3, cells))
+        read = reading(noise, tuple(noisy + 1), prior=prior, total=total)
+        if cells < 100:
+            lower, upper = read.interval()
+            assert ((lower <= read.mean) & (read.mean <= upper)).all()
+        assert np.abs(read.counts - truth)[read.weights > 1e-9].max() < 100
