@@ -18,7 +18,6 @@ from dpbayes import _checks
 from dpbayes.errors import DpbayesError
 
 COMMANDS = (
-    "affected",
     "build",
     "calibrate",
     "cost",
