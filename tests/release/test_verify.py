@@ -103,7 +103,7 @@ FORGERIES = {
     "a kind that the mechanism does not draw": (
         "joint",
         put(*FIRST, "kind", value="gammas"),
-        {"mechanisms", "values", "floating point"},
+        {"mechanisms", "values"},
     ),
     "a sensitivity below that of counts": (
         "gammas",
