@@ -29,6 +29,7 @@ COMMANDS = (
     "finish",
     "fit",
     "ledger",
+    "papers",
     "plan",
     "posterior",
     "predict",

@@ -12,15 +12,7 @@ from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.certificate import (
-    QUICK_WORK,
-    Certificate,
-    affordable,
-    certify,
-    with_curves,
-    work,
-    worst_case,
-)
+from dpbayes.mechanisms.hellinger.certificate import Certificate, affordable, certify, worst_case
 from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Sensitivities, Table
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.mechanisms.hellinger.promise import SmoothTail
@@ -59,9 +51,7 @@ def with_global(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) 
 
     Source: [H-notes] section 2.1; [MT07] theorem 6.
     """
-    return _enumerated(
-        Hellinger(prior=prior, total=total, sharpness=epsilon, smoothing=0.0, calibration="proved", unit=unit)
-    )
+    return Hellinger(prior=prior, total=total, sharpness=epsilon, smoothing=0.0, calibration="proved", unit=unit)
 
 
 def with_local(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) -> Hellinger:
@@ -109,26 +99,14 @@ def proved(
     smallest = min(1e-3 * epsilon / logs, 1e-3 * largest)
     smoothing = _minimiser(expected, np.geomspace(smallest, largest, 12))
     smoothing = min(smoothing, 0.0, key=expected)
-    return _enumerated(
-        Hellinger(
-            prior=prior,
-            total=total,
-            sharpness=sharpness(smoothing),
-            smoothing=smoothing,
-            calibration="proved",
-            unit=unit,
-        )
+    return Hellinger(
+        prior=prior,
+        total=total,
+        sharpness=sharpness(smoothing),
+        smoothing=smoothing,
+        calibration="proved",
+        unit=unit,
     )
-
-
-def _enumerated(made: Hellinger) -> Hellinger:
-    """The mechanism with what it costs exactly, where that takes a second or two."""
-    if not affordable(made.prior, made.total) or work(made.prior, made.total) > QUICK_WORK:
-        return made
-    found = certify(made.prior, made.total, sharpness=made.sharpness, smoothing=made.smoothing, delta=0.0)
-    found = with_curves(found, made.prior, made.total, made.sharpness, made.smoothing)
-    bound = found.bound(made.prior, made.total, made.sharpness, made.smoothing, made.unit)
-    return replace(made, certificate=bound) if found.profile else made
 
 
 def certified(
@@ -168,26 +146,25 @@ def certified(
 
     smoothing = _minimiser(lambda gamma: tuned(gamma)[0], _SMOOTHINGS)
     sharpness = tuned(smoothing)[1]
-    best: tuple[Certificate, float] | None = None
+    best: Hellinger | None = None
     for _ in range(8):
         certificate = certify(prior, total, sharpness=sharpness, smoothing=smoothing, delta=delta)
         ratio = epsilon / certificate.epsilon
         if ratio >= 1.0:
-            best = certificate, sharpness
+            best = with_certificate(prior, total, sharpness, smoothing, unit, certificate)
             if ratio < 1.0 + 1e-4:
                 break
         sharpness *= ratio * (1.0 - 1e-5)
     if best is None:
         raise TargetUnreachable(f"Hellinger: no sharpness was certified for ε={epsilon:g}.")
-    certificate, sharpness = best
-    certificate = with_curves(certificate, prior, total, sharpness, smoothing)
-    return with_certificate(prior, total, sharpness, smoothing, unit, certificate)
+    return best
 
 
 def with_certificate(
     prior: Prior, total: int, sharpness: float, smoothing: float, unit: PrivacyUnit, certificate: Certificate
 ) -> Hellinger:
     """The mechanism that a certificate belongs to, and is from now on bound to."""
+    bound = replace(certificate, digest=certificate.binding(prior, total, sharpness, smoothing, unit))
     return Hellinger(
         prior=prior,
         total=total,
@@ -195,7 +172,7 @@ def with_certificate(
         smoothing=smoothing,
         calibration="certified",
         unit=unit,
-        certificate=certificate.bound(prior, total, sharpness, smoothing, unit),
+        certificate=bound,
     )
 
 
