@@ -18,6 +18,7 @@ from dpbayes.ledger.account import Account, Charge, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
+from dpbayes.ledger.series import Series
 from dpbayes.ledger.store import Store
 from dpbayes.ledger.witness import Witness
 from dpbayes.mechanisms.base import confirm
@@ -200,6 +201,12 @@ class Ledger:
             raise account.refusal(cost)
         placed = account.with_charge(entry, cost).spending(entry.serial)
         return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
+
+    def series(self, dataset: str, cost: Cost, *, about: str = "", schema: str = "") -> Series:
+        """Charge draws as one entry at their composed price now, and make them one by one, each from new counts."""
+        if not all(hasattr(mechanism, "draw") for mechanism, _ in cost.entries):
+            raise InvalidArgument("Ledger: expected a series of mechanisms that draw. Charge what others made instead.")
+        return Series(self, self.charge(dataset, cost, about=about, schema=schema), cost)
 
     def check(self, dataset: str, cost: Cost, *, schema: str = "") -> Account:
         """Refuse what ``charge`` would refuse now, and charge nothing; the account, if it affords the cost."""
