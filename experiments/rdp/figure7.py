@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.papers.dirichlet import equation_10
+from dpbayes.papers import rdp
 from experiments import style
 from experiments.lab import Claim, verdict
 
@@ -34,7 +34,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     return [
         {
             "weight": weight,
-            "paper": equation_10(weight=weight, order=order, delta=delta, l2_squared=settings["l2_squared"]),
+            "paper": rdp.equation_10(r=weight, order=order, delta=delta, l2_squared=settings["l2_squared"]).printed,
             "exact": Dirichlet(weight=weight, concentration=1 + 4 * (order - 1) * weight, unit=UNIT).epsilon(delta),
         }
         for weight in np.geomspace(settings["lowest"], settings["highest"], settings["points"])

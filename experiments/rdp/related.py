@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit, PseudoRecords
-from dpbayes.papers.dirichlet import theorem_2
+from dpbayes.papers import tcdp
 from dpbayes.papers.related import commuters_prior, simplex_epsilon
 from experiments import style
 from experiments.lab import Claim, verdict
@@ -45,10 +45,10 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
         records = PseudoRecords.of(made, task["drawn"])
         row |= {"pure": records.renyi(np.inf), "synthetic": records.epsilon(delta)}
         row |= {"theirs": float(np.log1p(task["drawn"] / alpha))}
-        return [row | {"prior again": commuters_prior(drawn=task["drawn"], epsilon=row["theirs"])}]
-    shape = {"weight": weight, "concentration": alpha, "delta": delta}
-    row |= {"rdp": made.published().epsilon(delta), "tcdp": theorem_2(**shape)[0]}
-    return [row | {"simplex": simplex_epsilon(**shape, cells=settings["cells"], records=settings["records"])}]
+        return [row | {"prior again": float(commuters_prior(drawn=task["drawn"], epsilon=row["theirs"]))}]
+    shape = {"r": weight, "alpha": alpha, "delta": delta}
+    row |= {"rdp": made.published().epsilon(delta), "tcdp": tcdp.theorem_2(**shape).printed}
+    return [row | {"simplex": float(simplex_epsilon(**shape, d=settings["cells"], N=settings["records"]))}]
 
 
 def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:

@@ -17,6 +17,7 @@ from scipy.special import rel_entr
 
 from dpbayes import RDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit, calibrate
 from dpbayes.mechanisms.tuning import gaussian_noise, published_dirichlet
+from dpbayes.papers.rdp import theorem_2
 from experiments import style
 from experiments.estimates import clip_and_smooth
 from experiments.lab import Claim, verdict
@@ -73,10 +74,8 @@ def _drawn(made: Dirichlet, counts: np.ndarray, rng: np.random.Generator) -> np.
 
 def _bound(made: Dirichlet, cells: int, records: int, eta: float) -> float:
     """exp(−βη²/(2(2+η)(4+3η))) with β = rN, once β ≥ dα/(e^{η/2} − 1): [RDP] theorem 2; else one."""
-    beta = made.weight * records
-    if beta < cells * made.smallest[0] / np.expm1(eta / 2):
-        return 1.0
-    return float(np.exp(-beta * eta**2 / (2 * (2 + eta) * (4 + 3 * eta))))
+    even = np.full(cells, 1.0 / cells)  # the bound is the same for every p
+    return float(theorem_2(even, alpha=made.smallest[0], beta=made.weight * records, eta=eta))
 
 
 def _smallest(chance: Callable[[int], float], allowed: float, between: tuple[int, int]) -> int:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from dpbayes import TCDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
 from dpbayes.jobs.planner import score
 from dpbayes.mechanisms.utility import expected_kl
-from dpbayes.papers.dirichlet import theorem_1
+from dpbayes.papers import tcdp
 from experiments import style
 from experiments.estimates import noise_aware
 from experiments.lab import Claim, verdict
@@ -83,8 +83,9 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
         for name, less in (("published, fixed gamma", settings["gamma"]), ("exact", 0.0))
     }
     (first, alpha), (second, grown) = settings["example"]
-    rho, omega = theorem_1(concentration=alpha, weight=first, gamma=settings["example_gamma"])
-    rho_grown, omega_grown = theorem_1(concentration=grown, weight=second, gamma=settings["example_gamma"])
+    start = tcdp.theorem_1(alpha=alpha, r=first, gamma=settings["example_gamma"])
+    end = tcdp.theorem_1(alpha=grown, r=second, gamma=settings["example_gamma"])
+    omega = start.omega
     costs = [
         Dirichlet(weight=weight, concentration=prior, unit=UNIT).concentrated(omega)
         for weight, prior in settings["example"]
@@ -108,7 +109,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
             where="Appendix D",
             says=f"From r = {first:g}, α = {alpha:g} to r = {second:g}, α = {grown:g} keeps ρ about the same.",
             measured=f"exactly, at ω = {omega:.2f}: {costs[0]:.2f} → {costs[1]:.2f}; by Theorem 1 with γ = ½: "
-            f"{rho:.2f} (ω = {omega:.2f}) → {rho_grown:.2f} (ω = {omega_grown:.3f})",
+            f"{start.rho:.2f} (ω = {omega:.2f}) → {end.rho:.2f} (ω = {end.omega:.3f})",
             verdict=verdict(0.8 < costs[1] / costs[0] < 1.25),
             why="The exact cost bears it out; the bound does not, as α = 1 is outside its own condition α − γ ≥ 1. "
             f"At r = {second:g} α = {needed:.1f} is enough.",

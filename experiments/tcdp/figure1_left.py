@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
 from dpbayes.mechanisms.hellinger.distance import renyi
-from dpbayes.papers.dirichlet import theorem_1
+from dpbayes.papers import tcdp
 from experiments import style
 from experiments.lab import Claim, verdict
 
@@ -34,15 +34,16 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     least, gamma = settings["thresholds"][task["pair"]], settings["gamma"]
     rows = []
     for alpha in np.geomspace(settings["smallest_alpha"], settings["largest_alpha"], settings["points"]):
-        numbers = {"concentration": alpha, "gamma": gamma, "l2_squared": 1.0, "linf": 1.0}
-        bound, omega = theorem_1(**numbers)
+        numbers = {"alpha": alpha, "gamma": gamma, "l2_squared": 1.0, "linf": 1.0}
+        bound = tcdp.theorem_1(**numbers)
+        omega = bound.omega
         exact = Dirichlet(weight=1.0, concentration=alpha, unit=UNIT, least_count=least)
         rows.append(
             {
                 "alpha": alpha,
                 "actual": float(renyi(alpha + before, alpha + after, omega)) / omega,
-                "bound": bound,
-                "bound with threshold": theorem_1(**numbers, least_count=least)[0],
+                "bound": bound.rho,
+                "bound with threshold": tcdp.theorem_1(**numbers, tau=least).rho,
                 "exact": exact.concentrated(omega),
             }
         )

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.papers.dirichlet import equation_6, theorem_2
+from dpbayes.papers import tcdp
 from experiments import style
 from experiments.lab import Claim, Verdict, verdict
 
@@ -32,15 +32,15 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     drawn = Dirichlet(weight=1.0, concentration=alpha, unit=UNIT)
     rows = []
     for delta in np.logspace(*settings["log10_delta"], settings["points"]):
-        epsilon, gamma, largest = theorem_2(concentration=alpha, delta=delta)
-        gammas = np.linspace(0.0, alpha, 402)[1:-1]
+        found = tcdp.theorem_2(alpha=alpha, delta=delta)
+        lines = [tcdp.theorem_1(alpha=alpha, gamma=float(g)) for g in np.linspace(0.0, alpha, 402)[1:-1]]
         rows.append(
             {
                 "delta": delta,
-                "theorem 2": epsilon,
-                "gamma": gamma,
-                "largest gamma": largest,
-                "equation 6": min(equation_6(concentration=alpha, gamma=float(g), delta=delta) for g in gammas),
+                "theorem 2": found.printed,
+                "gamma": found.gamma_m,
+                "largest gamma": found.gamma_M,
+                "equation 6": min(float(tcdp.lemma_1(rho=line.rho, omega=line.omega, delta=delta)) for line in lines),
                 "best order": drawn.published().epsilon(delta),
                 "exact": drawn.epsilon(delta),
             }

@@ -17,15 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import TCDP, Adjacency, ConcentrationCurve, PrivacyUnit
-from dpbayes.papers.histogram import (
-    gaussian_linf,
-    gaussian_linf_bound,
-    linf_bound,
-    linf_quantile,
-    posterior_kl,
-    posterior_kl_bound,
-    records_for_linf,
-)
+from dpbayes.papers import tcdp
 from experiments import style
 from experiments.lab import Claim, verdict
 
@@ -57,19 +49,18 @@ def _for_kl(task: Mapping[str, Any], settings: Mapping[str, Any]) -> list[dict[s
         max(ConcentrationCurve(target=target, unit=UNIT, accounting=accounting).concentration(1.0), 1.0)
         for accounting in ("published", "exact")
     )
-    evenness, moved = float((1.0 / p).sum()), UNIT.sensitivity.l2_squared
     high = published - settings["kl_gamma"] > 1.0
 
-    def until(divergence: Callable[..., float], alpha: float) -> int:
-        return _first(lambda n: divergence(p, records=n, prior=1.0, private_prior=alpha) <= error)
+    def until(which: str, alpha: float) -> int:
+        return _first(lambda n: getattr(tcdp.theorem_3(p, N=n, alpha=1.0, alpha_prime=alpha), which) <= error)
 
     return [
         {
             "high privacy": high,
-            "formula": moved**2 * evenness / (rho**2 * error) if high else moved * evenness / (rho * error),
-            "bound": until(posterior_kl_bound, published),
-            "needed": until(posterior_kl, published),
-            "needed, exact": until(posterior_kl, exact),
+            "formula": float(tcdp.sample_size_kl(p, epsilon=error, rho_prime=rho, high_privacy=high)),
+            "bound": until("printed", published),
+            "needed": until("exact", published),
+            "needed, exact": until("exact", exact),
             "alpha": published,
         }
     ]
@@ -87,18 +78,21 @@ def _for_linf(task: Mapping[str, Any], settings: Mapping[str, Any]) -> list[dict
     high = published - gamma > 1.0
 
     def drawn(n: int, alpha: float) -> float:
-        return linf_quantile(worst, records=n, concentration=alpha, failure=failure)[1]
+        return float(tcdp.theorem_4(n * worst, alpha=alpha, beta=failure).upper)
 
-    common = {"cells": d, "failure": failure}
+    def noisy(n: int) -> Any:
+        return tcdp.equation_16(d=d, N=n, rho=rho, beta=failure)
+
+    formula = tcdp.equation_14 if high else tcdp.equation_15
     return [
         {
             "high privacy": high,
-            "formula": records_for_linf(error, **common, rho=rho, gamma=gamma, high_privacy=high),
-            "bound": _first(lambda n: linf_bound(**common, records=n, total_concentration=d * published) <= error),
+            "formula": float(formula(d=d, beta=failure, epsilon=error, rho=rho, gamma=gamma)),
+            "bound": tcdp.sample_size(d=d, beta=failure, epsilon=error, alpha=published).printed,
             "needed": _first(lambda n: drawn(n, published) <= error),
             "needed, exact": _first(lambda n: drawn(n, exact) <= error),
-            "gaussian bound": _first(lambda n: gaussian_linf_bound(**common, records=n, rho=rho) <= error),
-            "gaussian": _first(lambda n: gaussian_linf(**common, records=n, rho=rho) <= error),
+            "gaussian bound": _first(lambda n: noisy(n).printed <= error),
+            "gaussian": _first(lambda n: noisy(n).exact <= error),
         }
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 GOLDEN = json.loads(Path(__file__).with_name("papers.json").read_text(encoding="utf-8"))
-ROOMS = {name: importlib.import_module(f"dpbayes.papers.{name}") for name in ("hellinger",)}
+ROOMS = {name: importlib.import_module(f"dpbayes.papers.{name}") for name in ("rdp", "tcdp", "hellinger")}
 PENDING = ("hellinger.posterior.", "hellinger.coverage.")
 """The noise-aware reading of a release."""
 

@@ -9,7 +9,7 @@ import pytest
 from tests.privacy import reference
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.papers.dirichlet import equation_10
+from dpbayes.papers.rdp import equation_10
 from dpbayes.privacy.bounds import algorithm_1
 from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
 
@@ -96,7 +96,7 @@ def test_lemma_3_from_rdp_to_approximate_dp() -> None:
 @pytest.mark.parametrize("order", [2, 10, 50, 200])
 def test_figure_7_equation_10_rises_with_the_weight_and_stays_above_the_exact_cost(order: int) -> None:
     weights = [0.01, 0.1, 1.0, 10.0]
-    values = [equation_10(weight=r, order=order, delta=1e-5) for r in weights]
+    values = [equation_10(r=r, order=order, delta=1e-5).printed for r in weights]
     assert values == sorted(values)
     for weight, value in zip(weights, values, strict=True):
         exact = Dirichlet(weight=weight, concentration=1 + 4 * (order - 1) * weight, unit=REPLACE).epsilon(1e-5)
@@ -104,5 +104,5 @@ def test_figure_7_equation_10_rises_with_the_weight_and_stays_above_the_exact_co
 
 
 def test_figure_7_larger_orders_give_smaller_epsilons_where_the_conversion_dominates() -> None:
-    values = [equation_10(weight=0.01, order=order, delta=1e-5) for order in (2, 10, 50, 200)]
+    values = [equation_10(r=0.01, order=order, delta=1e-5).printed for order in (2, 10, 50, 200)]
     assert values == sorted(values, reverse=True)

@@ -10,7 +10,7 @@ import pytest
 from tests.privacy import reference
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.papers.dirichlet import equation_6, theorem_1, theorem_2
+from dpbayes.papers.tcdp import equation_6, theorem_1, theorem_2
 from dpbayes.privacy.convert import tcdp_to_epsilon
 
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -23,8 +23,10 @@ def test_figure_1_left_actual_rho_lies_below_the_exact_claim_and_that_below_theo
         here, there = ([mp.mpf(c) + mp.mpf(alpha) for c in counts] for counts in (POSTERIOR, NEIGHBOUR))
     actual = max(reference.exact_renyi(here, there, 2), reference.exact_renyi(there, here, 2)) / 2
     claim = Dirichlet(weight=1.0, concentration=alpha, unit=CHANGE).concentrated(2.0)
-    rho, omega = theorem_1(concentration=alpha, gamma=1.0, l2_squared=1.0, linf=1.0)
-    assert omega == 2.0
+    line = theorem_1(alpha=alpha, gamma=1.0, l2_squared=1.0, linf=1.0)
+    rho = line.rho
+    assert line.omega == 2.0
+    assert line.exact == pytest.approx(claim)
     assert actual < claim < rho
     if alpha >= 3:
         assert actual > 0.6 * rho  # "a close approximation to the actual value"
@@ -32,7 +34,7 @@ def test_figure_1_left_actual_rho_lies_below_the_exact_claim_and_that_below_theo
 
 
 def test_figure_1_left_the_bound_falls_with_the_prior() -> None:
-    curve = [theorem_1(concentration=alpha, gamma=1.0, l2_squared=1.0)[0] for alpha in np.linspace(1.1, 10, 30)]
+    curve = [theorem_1(alpha=alpha, gamma=1.0, l2_squared=1.0).rho for alpha in np.linspace(1.1, 10, 30)]
     assert curve == sorted(curve, reverse=True)
 
 
@@ -40,7 +42,7 @@ def test_figure_1_left_the_bound_falls_with_the_prior() -> None:
 def test_figure_1_right_delta_decays_with_epsilon_and_theorem_2_stays_above_the_exact_cost(alpha: float) -> None:
     deltas = [1e-1, 1e-3, 1e-5, 1e-7, 1e-9]
     mechanism = Dirichlet(weight=1.0, concentration=alpha, unit=CHANGE)
-    bounds = [theorem_2(concentration=alpha, delta=delta, l2_squared=1.0)[0] for delta in deltas]
+    bounds = [theorem_2(alpha=alpha, delta=delta, l2_squared=1.0).printed for delta in deltas]
     assert bounds == sorted(bounds)
     for delta, bound in zip(deltas, bounds, strict=True):
         assert mechanism.epsilon(delta) < bound
@@ -48,7 +50,7 @@ def test_figure_1_right_delta_decays_with_epsilon_and_theorem_2_stays_above_the_
 
 def test_figure_1_right_larger_priors_are_more_private() -> None:
     for delta in (1e-3, 1e-6):
-        bounds = [theorem_2(concentration=alpha, delta=delta, l2_squared=1.0)[0] for alpha in (2.0, 5.0, 10.0)]
+        bounds = [theorem_2(alpha=alpha, delta=delta, l2_squared=1.0).printed for alpha in (2.0, 5.0, 10.0)]
         assert bounds == sorted(bounds, reverse=True)
 
 
@@ -58,11 +60,12 @@ def test_lemma_1_from_tcdp_to_approximate_dp() -> None:
 
 
 def test_equations_6_to_8_agree_at_their_best_gamma() -> None:
-    epsilon, best, largest = theorem_2(concentration=10.0, delta=1e-5)
+    found = theorem_2(alpha=10.0, delta=1e-5)
+    epsilon = found.printed
     assert epsilon == pytest.approx(3.63, abs=0.005)
-    assert equation_6(concentration=10.0, gamma=best, delta=1e-5) == pytest.approx(epsilon, rel=1e-12)
+    assert equation_6(alpha=10.0, gamma=found.gamma_m, delta=1e-5).printed == pytest.approx(epsilon, rel=1e-12)
     # γ_M separates the two branches of equation (6)
-    rho, omega = theorem_1(concentration=10.0, gamma=largest)
-    assert math.log(1e5) == pytest.approx((omega - 1) ** 2 * rho, rel=1e-9)
-    gammas = np.linspace(0.01, 0.999, 400) * 10.0
-    assert min(equation_6(concentration=10.0, gamma=g, delta=1e-5) for g in gammas) >= epsilon * (1 - 1e-12)
+    line = theorem_1(alpha=10.0, gamma=found.gamma_M)
+    assert math.log(1e5) == pytest.approx((line.omega - 1) ** 2 * line.rho, rel=1e-9)
+    gammas = np.linspace(0.01, 0.999, 60) * 10.0
+    assert min(equation_6(alpha=10.0, gamma=g, delta=1e-5).printed for g in gammas) >= epsilon * (1 - 1e-12)

@@ -8,7 +8,7 @@ import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, PrivacyUnit
 from dpbayes.mechanisms.urn import PseudoRecords
-from dpbayes.papers.dirichlet import theorem_2
+from dpbayes.papers.tcdp import theorem_2
 from dpbayes.privacy.bounds import algorithm_1
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -21,7 +21,7 @@ REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 def test_exact_epsilon_of_one_draw_beside_theorem_2_of_tcdp(concentration: int, exact: float, published: float) -> None:
     spent = Dirichlet(weight=1, concentration=concentration, unit=REPLACE).epsilon(1e-5)
     assert spent == pytest.approx(exact, abs=0.005 if exact > 2 else 0.0005)
-    bound = theorem_2(concentration=concentration, delta=1e-5)[0]
+    bound = theorem_2(alpha=concentration, delta=1e-5).printed
     assert bound == pytest.approx(published, abs=0.05 if published > 10 else 0.005)
 
 

@@ -18,7 +18,7 @@ from dpbayes import Adjacency, Dirichlet, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.records import from_record
-from dpbayes.papers.dirichlet import theorem_1
+from dpbayes.papers.tcdp import theorem_1
 from dpbayes.privacy.bounds import trigamma_bound
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -209,8 +209,9 @@ def test_a_general_vector_is_priced_by_its_sensitivities() -> None:
     assert not mechanism.exact
     assert mechanism.renyi(3.0) == trigamma_bound(3.0, weight=0.5, concentration=4.0, l2_squared=5.0, linf=2.0)
     assert mechanism.renyi(5.0) == math.inf
-    rho, omega = theorem_1(concentration=4.0, gamma=2.0, weight=0.5, l2_squared=5.0, linf=2.0)
-    assert mechanism.concentrated(omega) == pytest.approx(rho, rel=1e-12)
+    line = theorem_1(alpha=4.0, gamma=2.0, r=0.5, l2_squared=5.0, linf=2.0)
+    assert line.exact is None
+    assert mechanism.concentrated(line.omega) == pytest.approx(line.rho, rel=1e-12)
 
 
 @given(powers(-1.5, 1), powers(-0.5, 2), st.floats(0.05, 0.99), st.sampled_from([REPLACE, CHANGE]), st.booleans())

@@ -10,7 +10,7 @@ from mpmath import mp
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit, PseudoRecords
 from dpbayes.errors import InvalidArgument
-from dpbayes.papers.related import commuters_prior, simplex_epsilon
+from dpbayes.papers.related import bounded, commuters_prior, simplex_epsilon
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 
@@ -20,14 +20,14 @@ UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 def test_the_bound_on_the_simplex_holds_and_is_far_above_the_exact_price(
     weight: float, alpha: float, cells: int, records: int
 ) -> None:
-    bound = simplex_epsilon(weight=weight, concentration=alpha, cells=cells, records=records, delta=1e-5)
+    bound = float(simplex_epsilon(r=weight, alpha=alpha, d=cells, N=records, delta=1e-5))
     exact = Dirichlet(weight=weight, concentration=alpha, unit=UNIT).epsilon(1e-5)
     assert bound > exact
 
 
 def test_outside_the_given_up_outcomes_no_loss_exceeds_the_bound() -> None:
     weight, alpha, cells, records, delta = 1.0, 4.0, 3, 30, 1e-2
-    bound = simplex_epsilon(weight=weight, concentration=alpha, cells=cells, records=records, delta=delta)
+    bound = float(simplex_epsilon(r=weight, alpha=alpha, d=cells, N=records, delta=delta))
     here, there = np.array([0, records, 0]) * weight + alpha, np.array([1, records - 1, 0]) * weight + alpha
     draws = np.random.default_rng(2).dirichlet(here, 200_000)
     mp.dps = 30
@@ -38,14 +38,19 @@ def test_outside_the_given_up_outcomes_no_loss_exceeds_the_bound() -> None:
 
 @pytest.mark.parametrize(("drawn", "epsilon"), [(20, 0.5), (1000, 1.0), (7, 3.0)])
 def test_synthetic_commuters_cost_exactly_what_pseudo_records_cost(drawn: int, epsilon: float) -> None:
-    alpha = commuters_prior(drawn=drawn, epsilon=epsilon)
+    alpha = float(commuters_prior(drawn=drawn, epsilon=epsilon))
     made = PseudoRecords(weight=1.0, concentration=alpha, records=drawn, unit=UNIT)
     assert made.renyi(math.inf) == pytest.approx(epsilon, rel=1e-9)
     assert made.epsilon(1e-6) < epsilon
+
+
+def test_a_bounded_log_density_costs_four_times_its_bound() -> None:
+    assert float(bounded(0.25)) == 1.0
+    assert "−1" in (bounded(0.25).erratum or "")
 
 
 def test_senseless_numbers_are_refused() -> None:
     with pytest.raises(InvalidArgument):
         commuters_prior(drawn=0, epsilon=1.0)
     with pytest.raises(InvalidArgument):
-        simplex_epsilon(weight=1, concentration=0, cells=3, records=10, delta=1e-5)
+        simplex_epsilon(r=1, alpha=0, d=3, N=10, delta=1e-5)

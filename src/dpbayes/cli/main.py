@@ -18,6 +18,7 @@ from dpbayes import _checks
 from dpbayes.errors import DpbayesError
 
 COMMANDS = (
+    "affected",
     "build",
     "calibrate",
     "cost",
@@ -29,7 +30,6 @@ COMMANDS = (
     "finish",
     "fit",
     "ledger",
-    "papers",
     "plan",
     "posterior",
     "predict",

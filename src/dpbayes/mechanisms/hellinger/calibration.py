@@ -17,7 +17,7 @@ from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Sensitivities, Table
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.mechanisms.hellinger.promise import SmoothTail
 from dpbayes.mechanisms.hellinger.pure import largest_useful_smoothing, range_excess
-from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
+from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, tabulated_steps
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.solve import GOLDEN
 
@@ -26,6 +26,7 @@ Prior = tuple[float, ...]
 _SMOOTHINGS = np.geomspace(2e-3, 2.0, 13)
 _ACTIVE_NUMBERS = 4_000_000
 _REFERENCES = 16
+_TABULATED = 5_000_000
 
 
 def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: PrivacyUnit) -> Hellinger:
@@ -81,6 +82,7 @@ def proved(
     _check(prior, total, unit, epsilon, delta or 0.5)
     tables = references(prior, total, around)
     logs = candidates.log_number(total, len(prior))
+    steps = tabulated_steps(prior, total) if len(set(prior)) * total <= _TABULATED else None
 
     def sharpness(smoothing: float) -> float:
         purely = epsilon / (1.0 + 0.5 * range_excess(prior, total, smoothing)) * (1.0 - 1e-15)
@@ -91,7 +93,7 @@ def proved(
 
     def expected(smoothing: float) -> float:
         half = 0.5 * sharpness(smoothing)
-        exponents = [half / smooth_sensitivity(prior, table, smoothing) for table in tables]
+        exponents = [half / smooth_sensitivity(prior, table, smoothing, steps) for table in tables]
         return math.fsum(expected_distance(prior, *pair) for pair in zip(tables, exponents, strict=True)) / len(tables)
 
     # little smoothing is where the tail can win, and from the largest on all γ are alike

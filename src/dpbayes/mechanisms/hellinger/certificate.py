@@ -32,7 +32,7 @@ class Certificate:
 
     ``table`` and ``neighbour`` are the data sets and ``candidate`` the release at which the loss is largest. They
     range over all possible data sets and say nothing about any real one. ``digest`` ties these numbers to the
-    parameters of one mechanism; a certificate without one is not relied upon.
+    parameters of one mechanism; dpbayes 0.1.0 wrote none, and such a certificate is not relied upon.
     """
 
     epsilon: float

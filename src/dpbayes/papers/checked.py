@@ -1,0 +1,107 @@
+"""What the modules of the papers share: arguments are checked by their symbols, results know the rows they answer."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes import _checks
+from dpbayes._checks import Floats, non_negative, positive, positive_integer, probability
+from dpbayes.errors import InvalidArgument
+from dpbayes.papers.result import Result
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Rule = Callable[..., None]
+
+
+def prior(owner: str, **named: object) -> None:
+    """A prior is one number or one for each cell, above zero."""
+    for name, value in named.items():
+        if hasattr(value, "__len__") and not isinstance(value, str):
+            vector(owner, name, value, above=True)  # type: ignore[arg-type]  # it checks
+        else:
+            positive(owner, **{name: value})
+
+
+def above_one(owner: str, **named: object) -> None:
+    """A Rényi order, or the ω of tCDP."""
+    for value in named.values():
+        _checks.order(owner, value)
+
+
+SYMBOLS: Mapping[str, Rule] = {
+    **dict.fromkeys(("order", "omega"), above_one),
+    **dict.fromkeys(("delta", "failure"), probability),
+    **dict.fromkeys(("alpha", "alpha_prime"), prior),
+    **dict.fromkeys(("N", "K", "d", "m", "size", "drawn"), positive_integer),
+    **dict.fromkeys(("t", "b", "s", "tau", "epsilon_hat"), non_negative),
+    **dict.fromkeys(
+        ("epsilon", "rho", "rho_prime", "gamma", "r", "eta", "beta", "B", "l2_squared", "linf", "alpha_0"), positive
+    ),
+}
+"""What each symbol of [RDP] and [tCDP] must be, where a function does not say otherwise."""
+
+
+def states(rows: str, **rules: Rule) -> Callable[[Callable[P, Result[T]]], Callable[P, Result[T]]]:
+    """A function that answers these rows of the table of statements; ``rules`` are those of its own symbols."""
+
+    def answering(function: Callable[P, Result[T]]) -> Callable[P, Result[T]]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> Result[T]:
+            for name, value in signature.bind(*args, **kwargs).arguments.items():
+                rule = rules.get(name) or SYMBOLS.get(name)
+                if rule is not None and value is not None:
+                    rule(function.__name__, **{name: value})
+            return function(*args, **kwargs).of(rows)
+
+        return checked
+
+    return answering
+
+
+def found(
+    printed: T, exact: T | None = None, *, valid: bool = True, corrected: T | None = None, **parts: Any
+) -> Result[T]:
+    """What a function states; its rows are added by ``states``."""
+    return Result("", printed, exact=exact, valid=valid, corrected=None if valid else corrected, parts=parts)
+
+
+def equal(value: T, **parts: Any) -> Result[T]:
+    """A printed formula that is exact."""
+    return found(value, value, **parts)
+
+
+def vector(owner: str, name: str, values: ArrayLike, *, above: bool = False) -> Floats:
+    """Two or more finite numbers in a row, zero or above, or above zero. The message never repeats them."""
+    try:
+        cells = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        cells = np.empty(0)
+    fit = (cells > 0 if above else cells >= 0) & np.isfinite(cells)
+    if cells.ndim != 1 or cells.size < 2 or not fit.all():
+        sign = "> 0" if above else ">= 0"
+        raise InvalidArgument(f"{owner}: expected {name} as two or more finite numbers, each {sign}.")
+    return cells
+
+
+def counted(owner: str, values: ArrayLike) -> Floats:
+    """Counts, or another vector, with something in it."""
+    cells = vector(owner, "counts", values)
+    if not cells.any():
+        raise InvalidArgument(f"{owner}: expected a count above zero.")
+    return cells
+
+
+def same_size(owner: str, one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Two vectors over the same cells."""
+    if one.shape != other.shape:
+        raise InvalidArgument(f"{owner}: expected two vectors with the same number of cells.")
+    return one, other
