@@ -144,10 +144,10 @@ def test_a_posterior_needs_a_known_size_a_joint_table_and_a_fitting_prior() -> N
 
 @pytest.mark.parametrize("mechanism", ["hellinger", "exponential", "laplace", "improved-laplace"])
 def test_a_posterior_by_every_mechanism_keeps_its_promise(mechanism: str) -> None:
-    small = replace(PEOPLE, records=40)
+    small = replace(PEOPLE, records=20)
     job = DirichletPosterior(marginal=Marginal("sex"), mechanism=mechanism)  # type: ignore[arg-type]
     plan = job.plan(small, USUAL if mechanism == "hellinger" else PureDP(epsilon=1))
     assert plan.target.gap(plan.cost) <= 1e-9
-    release = Curator(people(40), small).release(job, plan.target)
+    release = Curator(people(20), small).release(job, plan.target)
     assert release.verify().ok
     assert len(release.answers[0].values) == 3
