@@ -12,8 +12,8 @@ from audit.result import Row
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "explanation" / "audit.md"
-RESULTS = {"now": HERE / "results.json", "0.1.0": HERE / "results-0.1.0.json"}
-"""Stored runs: of the code as it is, and of the release that gave rise to the audit."""
+RESULTS = {"now": HERE / "results.json"}
+"""The stored run of the code as it is."""
 
 
 def stored(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One posterior for everything published against 0.1.0's separate estimates, on real tables and the same noise.
+"""One posterior for everything published against a posterior of each table alone, on real tables and the same noise.
 
 Rules, fixed before the run: nine attributes per data set (the first eight usable columns and the class), all one- and
 two-way tables of them with equal Gaussian noise, (ε, 10⁻⁶) for all tables together under replace-one. The method was
@@ -19,10 +19,6 @@ from experiments.data import load
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from benchmarks.first.noise import GaussianNoise as OldNoise
-from benchmarks.first.result import Estimate as OldEstimate
-from benchmarks.first.rows import estimate_rows
-from benchmarks.first.table import estimate
 from dpbayes.inference import Estimate, GaussianNoise, Measurement, Posterior, best_split
 
 Floats = NDArray[np.float64]
@@ -148,19 +144,18 @@ class Drawn:
         return cls(values=values, sigma=sigma)
 
     def posterior(self, data: Data) -> Posterior:
+        return self._of(data, *self.values)
+
+    def separate(self, axes: Axes, data: Data) -> Posterior:
+        """What one table says alone."""
+        return self._of(data, axes)
+
+    def _of(self, data: Data, *tables: Axes) -> Posterior:
         measured = [
-            Measurement(axes=axes, values=values, noise=GaussianNoise(sigma=self.sigma[axes]))
-            for axes, values in self.values.items()
+            Measurement(axes=axes, values=self.values[axes], noise=GaussianNoise(sigma=self.sigma[axes]))
+            for axes in tables
         ]
         return Posterior(measured, data.sizes, records=data.records)
-
-    def separate(self, axes: Axes, records: int, level: float | None) -> OldEstimate:
-        """0.1.0: each table by itself."""
-        return estimate(self.values[axes], OldNoise(sigma=self.sigma[axes]), records=records, level=level)
-
-    def separate_rows(self, axes: Axes, records: int) -> OldEstimate:
-        """0.1.0: the second attribute for each level of the first."""
-        return estimate_rows(self.values[axes], OldNoise(sigma=self.sigma[axes]), total=records, level=None)
 
 
 def accuracy(name: str, epsilon: float, seed: int = 0) -> dict[str, list[dict[str, float]]]:
@@ -173,10 +168,10 @@ def accuracy(name: str, epsilon: float, seed: int = 0) -> dict[str, list[dict[st
     posterior = drawn.posterior(data)
     found: dict[str, list[dict[str, float]]] = {"one-way": [], "two-way": [], "conditional": []}
     for axes, clean in counts.items():
-        ours, old = posterior.estimate(axes), drawn.separate(axes, data.records, 0.95)
-        assert old.counts_interval is not None
-        entry = errors(clean, ours.counts.values, old.counts)
-        wide, narrow = (each.upper - each.lower for each in (ours.counts, old.counts_interval))
+        alone = drawn.separate(axes, data)
+        ours, old = posterior.estimate(axes), alone.estimate(axes)
+        entry = errors(clean, ours.counts.values, old.counts.values)
+        wide, narrow = (each.upper - each.lower for each in (ours.counts, old.counts))
         entry["width"] = float(wide.sum() / narrow.sum())
         bound = least_width(clean, np.sqrt(posterior.linear(axes)[1]), data.records)
         entry["least possible width"] = float(bound.sum() / narrow.sum())
@@ -188,9 +183,9 @@ def accuracy(name: str, epsilon: float, seed: int = 0) -> dict[str, list[dict[st
         found["one-way" if len(axes) == 1 else "two-way"].append(entry)
         if len(axes) == 2:
             rows = posterior.estimate(axes[1:], given=axes[:1])
-            old_rows = drawn.separate_rows(axes, data.records)
+            old_rows = alone.estimate(axes[1:], given=axes[:1])
             total = clean.sum(axis=1, keepdims=True)
-            parts = (clean, total * rows.records.values, total * old_rows.empirical)
+            parts = (clean, total * rows.records.values, total * old_rows.records.values)
             found["conditional"].append(errors(*parts))
     return found
 
@@ -282,7 +277,7 @@ def ten_tables(epsilon: float, seeds: int) -> dict[str, float]:
         separate = Drawn.of({axes: data.count(axes) for axes in TEN}, equal, rng)
         for axes in TEN:
             truth, mine = data.count(axes), posterior.estimate(axes).counts.values
-            theirs = separate.separate(axes, data.records, None).counts
+            theirs = separate.separate(axes, data).estimate(axes).counts.values
             ratios.append(kl(truth, mine) / kl(truth, theirs))
             ours.append((kl(truth, mine), np.abs(truth - mine).sum() / 2 / data.records))
             old.append((kl(truth, theirs), np.abs(truth - theirs).sum() / 2 / data.records))
@@ -291,9 +286,9 @@ def ten_tables(epsilon: float, seeds: int) -> dict[str, float]:
         "mean KL ratio": float(np.mean(ratios)),
         "geometric mean KL ratio": float(np.exp(np.mean(np.log(ratios)))),
         "mean KL, posterior": float(np.mean([kl for kl, _ in ours])),
-        "mean KL, 0.1.0": float(np.mean([kl for kl, _ in old])),
+        "mean KL, each table alone": float(np.mean([kl for kl, _ in old])),
         "mean TV, posterior": float(np.mean([tv for _, tv in ours])),
-        "mean TV, 0.1.0": float(np.mean([tv for _, tv in old])),
+        "mean TV, each table alone": float(np.mean([tv for _, tv in old])),
     }
 
 
@@ -421,7 +416,7 @@ def run(names: tuple[str, ...] = DATA, repeats: int = 1, releases: int = 1000) -
         }
         print(f"posterior, ε={epsilon}: done", file=sys.stderr, flush=True)
     return {
-        "errors over those of 0.1.0": compared,
+        "errors over those of each table alone": compared,
         "coverage of 95 % intervals, and cells": coverage,
         "ten tables of Adult": {f"ε={epsilon}": ten_tables(epsilon, 10) for epsilon in EPSILONS},
         "coverage of derived statistics, ε=1": derived(1.0, releases),

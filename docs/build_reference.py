@@ -1,4 +1,4 @@
-"""Write the reference pages that the code itself can tell: theorems.md, cli.md, python.md and release-format.md.
+"""Write the reference pages that the code itself can tell: theorems, command line, Python, release files, papers.
 
 Run ``python docs/build_reference.py`` after changing a ``Source:`` line, a command, a public name or the release. A
 test fails while a committed page differs from what this writes.
@@ -302,7 +302,12 @@ def _choices(kind: object) -> Sequence[object]:
     return next((found for each in get_args(kind) if (found := _choices(each))), ())
 
 
-ROOMS = {"dpbayes": "dp", "dpbayes.sklearn": "dpbayes.sklearn", "dpbayes.bridges": "dpbayes.bridges"}
+ROOMS = {
+    "dpbayes": "dp",
+    "dpbayes.papers": "dpbayes.papers",
+    "dpbayes.sklearn": "dpbayes.sklearn",
+    "dpbayes.bridges": "dpbayes.bridges",
+}
 """Modules whose public names have a reference, and how their names are written."""
 
 
@@ -311,7 +316,8 @@ def python_page() -> str:
     lines = [
         "# Python",
         "",
-        "What `import dpbayes as dp` offers, then `dpbayes.sklearn` and `dpbayes.bridges`. Everything but `Curator`,",
+        "What `import dpbayes as dp` offers, then `dpbayes.papers` (its functions are on the page",
+        "[From the papers to the code](papers.md)), `dpbayes.sklearn` and `dpbayes.bridges`. Everything but `Curator`,",
         "`Ledger` and the estimator is immutable, and arguments have to be named unless the signature says otherwise.",
         "Examples are in the [tutorials](../tutorials/first-release.md) and the how-to pages. Written by",
         "`docs/build_reference.py`.",
@@ -381,7 +387,8 @@ def _shown(default: object) -> str:
 
 def _glossary(owner: str, name: str) -> str:
     words = _words_shared()
-    return str(words.get(owner.rpartition(".")[2], {}).get(name) or words.get(name, ""))
+    own = words.get(owner.rpartition(".")[2])
+    return str((own.get(name) if isinstance(own, dict) else "") or words.get(name, ""))
 
 
 @cache
@@ -435,8 +442,7 @@ def release_page() -> str:
         "released: tables, a model, a posterior, answers of a wide distribution, categories or edges. It holds all",
         "that is public about it: `dpbayes verify` prices the promise and recomputes every number from it alone.",
         "A reader refuses unknown fields, missing fields, other types, and numbers that are not finite. A later",
-        "version may add fields; it then carries a higher number, and this one stays readable. Files of version 1",
-        "and model files of dpbayes 0.1.0 are read as well.",
+        "version may add fields; it then carries a higher number, and this one stays readable.",
         "",
         f"A list of more than {numbers.LONG:,} numbers is not written out: its place in `release.json` holds its",
         "length (`cells`) and its SHA-256, taken of the numbers as 64-bit little-endian integers or doubles. The",
@@ -504,11 +510,70 @@ _SHOWN = ("Release", "Table", "Product", "Group", "Answer", "Paid", "Spending")
 _PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false", type(None): "null", Any: "anything"}
 
 
+VERDICTS = {"agrees": "✓", "differs": "≠", "cannot be known": "?"}
+
+
+def papers_page() -> str:
+    """Statement → line of code → figure → verdict → erratum."""
+    from dpbayes import papers
+
+    stated = papers.statements()
+    answered = sum(bool(each.call) for each in stated)
+    others = sum(bool(each.also) and not each.also.startswith("nothing") and not each.call for each in stated)
+    nothing = sum(each.also.startswith("nothing") for each in stated)
+    lines = [
+        "# From the papers to the code",
+        "",
+        f"The {len(stated)} statements of the five documents behind dpbayes, in our words. {answered} are answered by",
+        f"a function of `dpbayes.papers`, {others} by another part of the library or a page,",
+        f"{len(stated) - answered - others - nothing} are figures and tables computed again, and {nothing} ask for",
+        "nothing. A test runs every line of code, after `from dpbayes.papers import rdp, tcdp, hellinger`; in a shell",
+        "it is `dpbayes papers 'LINE'`. Verdicts count the claims of the [reproduction](../reproduction/index.md) on",
+        f"the statement, or else on its figure. {len(papers.errata())} statements have an erratum; what concerns the",
+        "authors' code is on the [page of errata](../explanation/errata.md). Written by `docs/build_reference.py` from",
+        "`src/dpbayes/papers/statements.csv` and the stored results.",
+        "",
+    ]
+    for paper in ("RDP", "tCDP", "H-full", "H-abstract", "H-notes"):
+        lines += [f"## {paper}", "", "| Place | Statement | Code | Figure | Verdict | Erratum |"]
+        lines.append("| --- | --- | --- | --- | --- | --- |")
+        for each in papers.statements(paper):
+            also = [_noun(noun) for noun in filter(None, each.also.split("; "))]
+            code = "<br>".join([*(f"`{call.replace('|', chr(92) + '|')}`" for call in each.calls), *also])
+            figure, verdict = _figure(each.figure, each.place)
+            cells = (_cell(each.place), _cell(each.says), code, figure, verdict, _cell(each.erratum))
+            lines.append("| " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _noun(name: str) -> str:
+    if name.startswith("docs/"):
+        title = (ROOT / name).read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        return f"[{title}](../{name.removeprefix('docs/')})"
+    return _cell(name) if name.startswith("nothing") else f"`{name}`"
+
+
+def _figure(experiment: str, place: str) -> tuple[str, str]:
+    """A link to the reproduction, and how its claims on this place came out; if there are none, all of its claims."""
+    if not experiment:
+        return "", ""
+    slug = experiment.replace(".", "-").replace("_", "-")
+    stored = json.loads((ROOT / "experiments" / "results" / f"{slug}.json").read_text(encoding="utf-8"))
+    claims = [claim for claim in stored["claims"] if not claim["ours"]]
+    words = [rf"{re.escape(word.lower())}(?!\w)" for word in place.split(", ")]
+    here = [claim for claim in claims if any(re.search(word, claim["where"].lower()) for word in words)]
+    found = [claim["verdict"] for claim in here or claims]
+    counted = (f"{found.count(name)} {mark}" for name, mark in VERDICTS.items() if name in found)
+    return f"[{experiment}](../reproduction/index.md#{slug})", ", ".join(counted)
+
+
 BUILDERS = {
     "theorems.md": theorems_page,
     "cli.md": cli_page,
     "python.md": python_page,
     "release-format.md": release_page,
+    "papers.md": papers_page,
 }
 
 

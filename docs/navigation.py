@@ -31,7 +31,10 @@ SECTIONS = {
             "hellinger-ties",
         ),
     ),
-    "Reference": ("reference", ("cli", "python", "schema", "release-format", "ledger", "symbols", "theorems")),
+    "Reference": (
+        "reference",
+        ("cli", "python", "papers", "schema", "release-format", "ledger", "symbols", "theorems"),
+    ),
     "Reproduction": ("reproduction", ("index",)),
     "Benchmarks": ("benchmarks", ("index",)),
     "Decisions": ("decisions", ()),

@@ -7,8 +7,8 @@ import doctest
 import importlib
 import importlib.util
 import json
-import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests import commands
 
 import dpbayes
 
@@ -91,16 +92,19 @@ def test_notebooks_run_from_top_to_bottom_and_keep_no_output(page: Path) -> None
 
 
 @pytest.mark.parametrize("blocks", _blocks("console"))
-def test_console_snippets_print_what_they_say(blocks: list[str], tmp_path: Path) -> None:
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "OMP_NUM_THREADS": "1"}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+def test_console_snippets_print_what_they_say(
+    blocks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
     for block in blocks:
         for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, expected = step.partition("\n")
-            done = subprocess.run(
-                command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-            )
-            assert _same(expected, done.stdout + done.stderr), f"$ {command}\n{done.stdout}{done.stderr}"
+            program, *arguments = shlex.split(command)
+            assert program == "dpbayes"
+            done = commands.dpbayes(*arguments)
+            assert _same(expected, done.out + done.err), f"$ {command}\n{done.out}{done.err}"
 
 
 MODULES = sorted(

@@ -114,7 +114,6 @@ LAST = ("schema adopt", "ledger accept")
 
 EXEMPT = {
     "studio": "runs until it is stopped",
-    "ledger convert": "needs a ledger of 0.1.0",
     "posterior certify": "needs a table that is small enough to enumerate",
 }
 

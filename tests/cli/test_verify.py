@@ -92,11 +92,3 @@ def test_a_folder_is_checked_with_the_files_in_it(tmp_path: Path) -> None:
     code, said = run(tmp_path / "out")
     assert code == 1
     assert "FAIL  files: report.html was changed" in said
-
-
-@pytest.mark.parametrize("name", ["gaussian", "gammas-small", "model", "posterior"])
-def test_files_of_the_first_version_are_read(name: str) -> None:
-    code, said = run(Path(__file__).parents[1] / "files" / "0.1.0" / f"{name}.json")
-    assert code in (0, 1)
-    assert "pass  promise" in said or "FAIL" in said
-    assert "a file of 0.1.0 carries none" in said

@@ -30,7 +30,6 @@ from dpbayes.domain.codec import digest
 from dpbayes.errors import BudgetExceeded, InvalidArgument, ReleaseError, TableError, TargetUnreachable, Unfinished
 from dpbayes.jobs.base import plan_from_record
 from dpbayes.ledger.kept import Slot
-from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.tables.coded import CodedTable
 
 UNIT = PrivacyUnit(adjacency="replace-one")
@@ -79,27 +78,6 @@ def test_occupied_cells_are_those_of_the_small_tables(table, schema):
     found = np.zeros(dense.array.size, dtype=np.int64)
     found[sparse.cells] = sparse.counts
     assert found.tolist() == dense.array.ravel().tolist()
-
-
-def test_a_state_of_the_first_version_answers_from_the_same_random_numbers(wide, tmp_path):
-    """Its record has no grid; a second draw for the same charge would be a release that nobody paid for."""
-    made = wide.plan.paid[0].mechanism
-    old = UnroundedDirichlet(weight=made.weight, concentration=made.concentration, unit=made.unit)
-    about = {
-        "format": "dpbayes-wide-1",
-        "schema": wide.plan.schema.record(),
-        "marginal": MARGINAL.record(),
-        "target": TARGET.record(),
-        "mechanism": old.record(),
-        "law": "splits",
-        "key": wide.key.hex(),
-        "seeded": True,
-    }
-    with (tmp_path / "old.wide").open("wb") as file:
-        np.savez(file, about=json.dumps(about), cells=wide.counts.cells, counts=wide.counts.counts)
-    found = WideDistribution.load(tmp_path / "old.wide")
-    assert found.plan.paid[0].mechanism.record()["mechanism"] == "dirichlet-1"
-    assert found.table(["a0", "a1"]).tolist() == wide.table(["a0", "a1"]).tolist()
 
 
 def test_a_concentration_that_doubles_cannot_carry_is_refused_before_the_charge(

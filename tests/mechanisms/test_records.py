@@ -109,7 +109,7 @@ def test_the_draw_of_the_first_version_keeps_its_price_and_draws_no_more() -> No
     old, new = (from_record({**STORED[2][0], "mechanism": name}) for name in ("dirichlet-1", "dirichlet-2"))
     assert [old.renyi(1.5), old.delta(0.3), old.epsilon(1e-6)] == [new.renyi(1.5), new.delta(0.3), new.epsilon(1e-6)]
     for draw in (old.draw, old.gammas):
-        with pytest.raises(InvalidArgument, match=r"0\.1\.0"):
+        with pytest.raises(InvalidArgument, match="does not draw"):
             draw([3, 4])
     assert old.rounding() == new
 

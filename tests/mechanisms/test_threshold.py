@@ -15,7 +15,7 @@ from scipy.stats import beta
 from dpbayes import Cost, Laplace, PrivacyUnit
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.records import from_record
-from dpbayes.mechanisms.threshold import Threshold, delta_of_first_version, threshold_for
+from dpbayes.mechanisms.threshold import Threshold, threshold_for
 
 UNITS = [
     PrivacyUnit(adjacency=adjacency, max_rows=rows) for adjacency in ("add-remove", "replace-one") for rows in (1, 2, 3)
@@ -190,48 +190,6 @@ def test_a_threshold_that_no_table_reaches_is_refused() -> None:
 
 def test_the_chance_of_a_lone_text_never_rounds_to_nothing() -> None:
     assert Threshold(scale=1e-3, threshold=10_000, unit=UNITS[0]).least_delta > 0
-
-
-# -- what 0.1.0 stated ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("adjacency", "epsilon", "stated", "true"),
-    [
-        ("add-remove", 0.999999999, 6.078962119238085e-07, 1.65e-6),
-        ("add-remove", 4.999999995, 4.509607525016168e-05, 6.7e-3),
-        ("add-remove", 7.999999992, 0.00033535013314844875, 0.9997),
-    ],
-)
-def test_what_the_first_version_understated(adjacency: str, epsilon: float, stated: float, true: float) -> None:
-    unit = PrivacyUnit(adjacency=adjacency)
-    assert delta_of_first_version(epsilon=epsilon, delta=stated, unit=unit) == pytest.approx(true, rel=5e-3)
-
-
-@every_unit
-def test_what_the_first_version_stated_is_read_back_from_its_map(unit: PrivacyUnit) -> None:
-    """It kept counts of T or more and priced noise beyond T − m, for each of ℓ₁ categories."""
-    m, moved = unit.max_rows, int(unit.sensitivity.l1)
-    for asked, above in itertools.product((0.1, 1.0, 2.5, 8.0), (0, 1, 5, 40)):
-        scale, threshold = moved / asked * (1 + 1e-9), m + above
-        beyond = chance(m, scale, threshold)
-        stated = float(1 - (1 - beyond) ** moved)
-        if not 0 < stated < 1:
-            continue
-        kept = [chance(count, scale, threshold - 1) for count in (m, 1)]
-        true = float(max(kept[0], 1 - (1 - kept[1]) ** m))
-        found = delta_of_first_version(epsilon=moved / scale, delta=stated * (1 + 4e-10), unit=unit)
-        assert found == pytest.approx(true, rel=1e-6)
-        assert found >= true * (1 - 1e-9)
-
-
-def test_replaced_records_were_understated_from_twice_the_logarithm_of_two() -> None:
-    unit = PrivacyUnit(adjacency="replace-one")
-    for epsilon in (1.3, 1.45):
-        scale = 2 / epsilon
-        stated = float(1 - (1 - chance(1, scale, 12)) ** 2)
-        true = delta_of_first_version(epsilon=epsilon, delta=stated, unit=unit)
-        assert (true > stated) == (epsilon > 2 * math.log(2))
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 17.5])

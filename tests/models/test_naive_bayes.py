@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,8 +12,6 @@ from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 
 from .examples import ADD, REPLACE, tables, weather, weather_schema
 from .examples import fitted as released
-
-FILES = Path(__file__).parents[1] / "files" / "0.1.0"
 
 TARGET = ApproxDP(epsilon=1.0, delta=1e-6)
 SPEC = NaiveBayes(target="rain")
@@ -238,20 +233,6 @@ def test_building_is_free(tmp_path):
     for spec in (SPEC, BayesNet(edges=(("rain", "street"),)), Histogram(attributes=("rain", "street"))):
         release.build(spec)
     assert len(ledger.account("weather").entries) == before
-
-
-def test_a_model_file_of_the_first_version_is_estimated_anew_from_its_tables():
-    """The numbers that it states came from an older estimator: the class shares lie within the intervals of today's."""
-    text = (FILES / "model.json").read_text()
-    stated = json.loads(text)["model"]
-    model = Release.from_json(text).build()
-    classes = model.published.posterior.table("sex").population
-    rows = model.published.posterior.table("job|sex").population
-    assert np.exp(model.class_log_prior) == pytest.approx(classes.values)
-    assert np.exp(model.feature_log_prob[0]) == pytest.approx(rows.values)
-    assert ((classes.lower <= stated["class_shares"]) & (stated["class_shares"] <= classes.upper)).all()
-    colder = text.replace('"temperature": 1.0', '"temperature": 0.25')
-    assert Release.from_json(colder).build().temperature == 0.25
 
 
 def test_records_come_as_columns_or_as_any_frame():

@@ -12,7 +12,7 @@ from scipy.special import polygamma
 
 from dpbayes.mechanisms.utility import log_moment
 from dpbayes.papers import rdp, tcdp
-from dpbayes.papers.result import statements
+from dpbayes.papers.result import errata
 
 P = [0.5, 0.3, 0.2]
 
@@ -200,6 +200,6 @@ def test_the_erratum_is_shown_by_numbers(row: str) -> None:
 
 
 def test_every_erratum_is_shown_or_a_slip_of_the_pen() -> None:
-    stated = {row for row, each in statements().items() if each.paper in ("RDP", "tCDP") and each.erratum}
+    stated = {each.row for paper in ("rdp", "tcdp") for each in errata(paper)}
     assert set(SHOWN) | WORDS == stated
     assert not set(SHOWN) & WORDS

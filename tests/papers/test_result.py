@@ -27,7 +27,7 @@ def test_nothing_is_made_up_where_nothing_is_known() -> None:
 
 def test_both_values_and_the_erratum_are_printed() -> None:
     text = repr(Result("R33", 0.39068, exact=1.0, valid=False, parts={"eta": 5}))
-    assert "[RDP] Thm 2: printed 0.39068, which does not hold, exact 1, eta 5. Erratum: " in text
+    assert "[RDP] Theorem 2: printed 0.39068, which does not hold, exact 1, eta 5. Erratum: " in text
 
 
 def test_a_result_is_an_array_where_its_value_is_one() -> None:
@@ -46,6 +46,6 @@ def test_a_result_is_frozen_and_can_be_copied() -> None:
 
 
 def test_the_table_has_every_statement_of_the_five_documents() -> None:
-    counted = {paper: sum(each.paper == paper for each in statements().values()) for paper in PAPERS.values()}
+    counted = {paper: sum(each.paper == paper for each in statements()) for paper in PAPERS.values()}
     assert counted == {"RDP": 75, "tCDP": 63, "H-full": 32, "H-abstract": 26, "H-notes": 34}
-    assert all(each.place and each.says for each in statements().values())
+    assert all(each.place and each.says for each in statements())

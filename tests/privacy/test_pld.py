@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from dpbayes.privacy.convolution import compose
 from dpbayes.privacy.pld import (
     Pld,
-    _largest_convex_below,
     accounted,
     epsilon_of,
     from_atoms,
     from_masses,
     from_profile,
     from_statement,
+    largest_convex_below,
     span,
     split,
 )
@@ -74,7 +74,7 @@ def test_a_span_leaves_out_less_than_its_tail() -> None:
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.floats(0.01, 2))
 def test_the_convex_hull_lies_below_touches_and_is_convex(values: list[float], interval: float) -> None:
     y = np.array(values)
-    hull = _largest_convex_below(y, interval)
+    hull = largest_convex_below(y, interval)
     x = np.exp(interval * np.arange(y.size))
     assert (hull <= y + 1e-12).all()
     assert hull[0] == y[0]
@@ -89,7 +89,7 @@ def test_the_convex_hull_lies_below_touches_and_is_convex(values: list[float], i
 def test_the_convex_hull_does_not_overflow_where_e_to_the_epsilon_does() -> None:
     epsilons = np.arange(0.0, 3000.0, 10.0)
     y = np.exp(-epsilons / 100.0)
-    assert np.allclose(_largest_convex_below(y, 10.0), y, rtol=1e-12)
+    assert np.allclose(largest_convex_below(y, 10.0), y, rtol=1e-12)
 
 
 def test_a_profile_that_is_already_convex_is_kept() -> None:

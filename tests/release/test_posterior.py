@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from dpbayes import ApproxDP, Gaussian, Posterior, Release
 from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.release.products import completed
 
-FILES = Path(__file__).parents[1] / "files" / "0.1.0"
 USUAL = ApproxDP(epsilon=1, delta=1e-6)
 NOISE = Gaussian(sigma=8, unit=REPLACE)
 SCHEMA = schema_of("sex", "income", "region")
@@ -124,21 +121,3 @@ def test_questions_that_cannot_be_answered_say_why() -> None:
         posterior.table("wealth")
     with pytest.raises(InvalidArgument, match="at character"):
         posterior.ask("share(income='high'")
-
-
-@pytest.mark.parametrize("name", ["gaussian", "gammas-small"])
-def test_estimates_of_the_first_version_are_kept_and_said_not_to_be_recomputed(name: str) -> None:
-    made = Release.load(FILES / f"{name}.json")
-    assert "not recomputed" in {check.name: check.detail for check in made.verify().checks}["products"]
-    stated = json.loads((FILES / f"{name}.json").read_text())["tables"][0]["products"]["counts"]["values"]
-    assert made.tables[0].products["counts"].values.tolist() == stated
-    today = made.posterior().table(made.tables[0].marginal).counts
-    assert ((today.lower.ravel() <= stated) & (stated <= today.upper.ravel())).all()
-
-
-def test_a_sealed_file_cannot_pass_for_one_of_the_first_version() -> None:
-    record = json.loads(release("income,sex").to_json())
-    record["job"]["legacy"] = 1
-    record["tables"][0]["products"]["counts"]["values"][0] += 1.0
-    failed = {check.name for check in Release.from_json(json.dumps(record)).verify().checks if not check.passed}
-    assert failed == {"seal", "products"}

@@ -30,7 +30,6 @@ from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.report.page import report_html
 
-OLD = Path(__file__).parents[1] / "files" / "0.1.0"
 Json = Any
 
 ODD: list[Json] = [
@@ -55,11 +54,10 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     ]
     return {
         "release": releases,
-        "release of 0.1.0": [path.read_text() for path in sorted(OLD.glob("*.json"))],
         "ledger export": exports,
         "plan in a draft": [json.dumps(plan_record(plan)) for plan in plans],
         "graph": ['[["a", "b"], ["b", "c"]]', '{"edges": [["a", "b"]], "nodes": ["a", "b", "c"]}'],
-        "schema": [PEOPLE.to_toml(), *(path.read_text() for path in sorted(OLD.glob("*.toml")))],
+        "schema": [PEOPLE.to_toml()],
         "request": [REQUEST.to_toml()],
         "prior": [
             "sex,share\nF,0.6\nM,0.3\nother,0.1\n",
@@ -87,7 +85,6 @@ def a_posterior() -> Posterior:
 
 READERS: dict[str, Callable[[str], object]] = {
     "release": Release.from_json,
-    "release of 0.1.0": Release.from_json,
     "ledger export": lambda text: read_export(text.split("\n")),
     "plan in a draft": lambda text: plan_from_record(json.loads(text)),
     "graph": BayesNet.of,
@@ -228,15 +225,14 @@ def at_most(seconds: int) -> Iterator[None]:
 
 def test_whatever_can_be_read_can_be_verified_and_shown(texts: dict[str, list[str]]) -> None:
     shown = 0
-    for name in ("release", "release of 0.1.0"):
-        for text in inputs(name, texts[name], 150, seed=4):
-            found = read_or_refused(name, text)
-            if isinstance(found, Release):
-                with at_most(60):
-                    assert isinstance(verify(found).ok, bool)
-                report_html(found).encode()
-                repr(found)
-                shown += 1
+    for text in inputs("release", texts["release"], 150, seed=4):
+        found = read_or_refused("release", text)
+        if isinstance(found, Release):
+            with at_most(60):
+                assert isinstance(verify(found).ok, bool)
+            report_html(found).encode()
+            repr(found)
+            shown += 1
     assert shown > 20
 
 
@@ -281,7 +277,6 @@ def test_one_huge_number_does_not_keep_verify_busy(kind: str, tmp_path: Path) ->
 
 def test_the_examples_are_read_as_they_are(texts: dict[str, list[str]]) -> None:
     for name, listed in texts.items():
-        if name != "release of 0.1.0":
-            for text in listed:
-                READERS[name](text)
+        for text in listed:
+            READERS[name](text)
     assert Curator(people(), PEOPLE, seed=1).release(Tables("sex", mechanism="gaussian"), USUAL)

@@ -9,7 +9,7 @@ from dpbayes.cli.output import print_json, print_table
 from dpbayes.domain.display import plural
 from dpbayes.ledger.history import timeline
 from dpbayes.privacy.adaptive import AdaptiveDP
-from dpbayes.privacy.guarantee import ApproxDP, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
@@ -44,12 +44,12 @@ def balance(account: Account) -> dict[str, Any]:
 
 
 def _delta(account: Account) -> float:
-    return account.budget.delta if isinstance(account.budget, (ApproxDP, AdaptiveDP)) else DELTA
+    return account.budget.delta if isinstance(account.budget, AdaptiveDP) else DELTA
 
 
 def _number(account: Account) -> str:
     """What the numbers of a balance are."""
-    if isinstance(account.budget, (ApproxDP, AdaptiveDP)):
+    if isinstance(account.budget, AdaptiveDP):
         return f"ε at δ={account.budget.delta:g}"
     return "ρ" if hasattr(account.budget, "rho") else "ε"
 
@@ -75,12 +75,7 @@ def _in_words(account: Account) -> list[str]:
     """What a data owner wants to know."""
     left, number = rounded_down(account.left(), 4), _number(account)
     said = []
-    if isinstance(account.budget, ApproxDP):
-        said.append(
-            "This limit was set by dpbayes 0.1 and does not hold against adaptive analysts: nothing can be charged "
-            "until the owner converts it with `dpbayes ledger convert`."
-        )
-    elif account.left() > 0:
+    if account.left() > 0:
         said.append(f"One more release of up to {number.replace('ε', f'ε={left}', 1).replace('ρ', f'ρ={left}')} fits.")
     else:
         said.append("Nothing more fits, unless the data owner raises the limit.")

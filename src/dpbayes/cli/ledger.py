@@ -16,7 +16,7 @@ from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.privacy.adaptive import Rule
 from dpbayes.privacy.cautions import cautions
-from dpbayes.privacy.guarantee import Limit, rounded_up
+from dpbayes.privacy.guarantee import Limit
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
@@ -114,36 +114,6 @@ def budget(
     opened = Ledger(ledger)
     opened.change_budget(dataset, limit, about=about, slack=slack)
     print_balances([opened.account(dataset)], as_json)
-
-
-@group.command()
-def convert(
-    ledger: Where,
-    dataset: Dataset,
-    reason: Reason,
-    rule: RuleOption = "gaussian",
-    slack: Slack = None,
-    person: Annotated[
-        str | None, typer.Option(help="The column by which all releases so far held people to their rows.")
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Carry on a data set of dpbayes 0.1: the same limit, kept by a rule that adaptive analysts cannot break.
-
-    Example: dpbayes ledger convert survey.ledger --dataset example-survey --reason "upgrade, board of 3 May"
-    """
-    from dpbayes.ledger.ledger import Ledger
-
-    opened = Ledger(ledger)
-    opened.convert(dataset, about=reason, rule=rule, slack=slack, person=person)
-    account = opened.account(dataset)
-    if account.used > 1.0 and not as_json:
-        tell(
-            f"By the rule, {rounded_up(account.spent, 4)} is spent of a limit of {account.limit:g}: more than it "
-            "allows. The releases are out, and nothing more can be charged unless the owner raises the limit.",
-            err=True,
-        )
-    print_balances([account], as_json)
 
 
 @group.command()

@@ -18,7 +18,6 @@ from dpbayes import _checks
 from dpbayes.errors import DpbayesError
 
 COMMANDS = (
-    "affected",
     "build",
     "calibrate",
     "cost",
@@ -30,6 +29,7 @@ COMMANDS = (
     "finish",
     "fit",
     "ledger",
+    "papers",
     "plan",
     "posterior",
     "predict",

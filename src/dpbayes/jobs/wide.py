@@ -27,9 +27,8 @@ from dpbayes.jobs.base import Drawn, Plan, check_columns, plan_from_record, plan
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
 from dpbayes.mechanisms.randomness import software
-from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
-from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import COMMITMENT, Answer, Paid, Release, Table, now
 from dpbayes.tables.engine import Engine, ListingEngine
 
@@ -253,8 +252,9 @@ class WideDistribution:
             with np.load(raw, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 cells, counts = file["cells"], file["counts"]
-            known = about["format"] in (FORMAT, EARLIER)
-            plan = plan_from_record(about["plan"]) if known else _first_version(about, path)
+            if about["format"] not in (FORMAT, EARLIER):
+                raise ReleaseError(f"Wide: {str(path)!r} was written by another version. Expected {FORMAT}.")
+            plan = plan_from_record(about["plan"])
             shape = plan.job.marginal.shape(plan.schema)  # type: ignore[attr-defined]
             sparse = SparseCounts(shape, cells, counts)
             key, seeded, opened = bytes.fromhex(about["key"]), bool(about["seeded"]), dict(about.get("opened", {}))
@@ -267,24 +267,6 @@ class WideDistribution:
 
 def _taken(state: str) -> ReleaseError:
     return ReleaseError(f"Wide: {state!r} exists already, and is not of this charge. Move it away.")
-
-
-def _first_version(about: Record, path: str | Path) -> Plan:
-    """The plan of a state that 0.1.0 wrote."""
-    if about["format"] != "dpbayes-wide-1":
-        raise ReleaseError(f"Wide: {str(path)!r} was written by another version. Expected {FORMAT}.")
-    schema, marginal = Schema.from_record(about["schema"]), Marginal.from_record(about["marginal"])
-    made = from_record(about["mechanism"])
-    times = 1 if about["law"] == "cells" else len(marginal.names)
-    return Plan(
-        job=Wide(marginal=marginal, state=str(path), law=about["law"]),
-        schema=schema,
-        target=guarantee_from_record(about["target"]),
-        paid=(Paid(mechanism=made, times=times),),
-        choice=f"dirichlet: the law of {about['law']}",
-        about=f"wide: {marginal}",
-        columns=marginal.names,
-    )
 
 
 def _position(position: Mapping[str, int], name: str) -> int:

@@ -80,8 +80,6 @@ class Account:
     budget: Limit
     entries: tuple[Entry, ...]
     charges: Mapping[int, Charge]
-    format: int
-    """That of the last budget entry; 1 is dpbayes 0.1."""
     schemas: tuple[str, ...] = ()
     """Digests of the schemas that may be charged; none yet, if the data set was opened without one."""
 
@@ -213,7 +211,6 @@ def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> 
         budget=state.budget,
         entries=tuple(entries),
         charges=state.charges,
-        format=state.format,
         schemas=tuple(state.schemas),
     )
 
@@ -233,24 +230,20 @@ class _State:
     unit: PrivacyUnit | None = None
     budget: Limit | None = None
     charges: dict[int, Charge] = field(default_factory=dict)
-    format: int = 0
-    _converted: bool = False
     schemas: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, account: Account) -> _State:
-        unit, budget, version = account.unit, account.budget, account.format
-        return cls(unit, budget, dict(account.charges), version, schemas=list(account.schemas))
+        return cls(account.unit, account.budget, dict(account.charges), schemas=list(account.schemas))
 
     def apply(self, entry: Entry) -> None:
         match entry.body:
             case {"kind": "budget", "format": version, "budget": budget, "unit": unit}:
-                self._set_format(version, "schema" in entry.body)
-                self._set_budget(guarantee_from_record(budget), PrivacyUnit.from_record(unit))
-                self._accept(entry.body.get("schema", ""))
+                self._set_budget(version, guarantee_from_record(budget), PrivacyUnit.from_record(unit))
+                self._accept(entry.body["schema"])
             case {"kind": "charge", "releases": [_, *_] as releases, "lock": str(lock)} if self.unit:
                 parts = tuple(self._release(one) for one in releases)
-                digest_of_schema = entry.body.get("schema", "")
+                digest_of_schema = entry.body["schema"]
                 if digest_of_schema and self.schemas and digest_of_schema not in self.schemas:
                     raise InvalidArgument("Ledger: a charge names a schema that was not accepted.")
                 self._accept(digest_of_schema)
@@ -266,21 +259,13 @@ class _State:
             case _:
                 raise InvalidArgument("Ledger: expected an entry that follows from the others.")
 
-    def _set_format(self, version: object, names_schema: bool) -> None:
+    def _set_budget(self, version: object, budget: Limit, unit: PrivacyUnit) -> None:
         _checks.positive_integer("Ledger", format=version)
         if version > FORMAT:  # type: ignore[operator]  # checked the line before
             raise too_new()
-        if version < max(self.format, 2 if names_schema else 1):  # type: ignore[operator]
-            raise InvalidArgument("Ledger: a budget is not of the format that it says.")
-        self._converted = 0 < self.format < version  # type: ignore[operator]
-        self.format = int(version)  # type: ignore[call-overload]
-
-    def _set_budget(self, budget: Limit, unit: PrivacyUnit) -> None:
-        """The unit stays; only the entry that converts a ledger of format 1 may name the person column it left out."""
-        before = replace(self.unit, person=unit.person) if self.unit and self._converted else self.unit
-        if before not in (None, unit):
+        if self.unit not in (None, unit):
             raise UnitMismatch("Ledger: the unit of a data set is fixed when its ledger is opened.")
-        if self.format > 1 and isinstance(budget, ApproxDP):
+        if isinstance(budget, ApproxDP):
             raise InvalidArgument("Ledger: an (ε, δ) limit says by which rule it is kept.")
         self.budget, self.unit = budget, unit
 

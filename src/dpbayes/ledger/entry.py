@@ -25,14 +25,14 @@ LONGEST_TEXT = 1000
 GENESIS = "0" * 64
 """What the first entry names as the hash before it."""
 
-FIELDS: dict[str, tuple[set[str], ...]] = {
-    "budget": ({"format", "budget", "unit"}, {"format", "budget", "unit", "schema"}),
-    "charge": ({"releases", "lock"}, {"releases", "lock", "schema", "software"}),
-    "schema": ({"schema"},),
-    "drawn": ({"charge", "digest"},),
-    "void": ({"charge", "key"},),
+FIELDS: dict[str, set[str]] = {
+    "budget": {"format", "budget", "unit", "schema"},
+    "charge": {"releases", "lock", "schema", "software"},
+    "schema": {"schema"},
+    "drawn": {"charge", "digest"},
+    "void": {"charge", "key"},
 }
-"""The kinds of entries, and what each says beyond data set, serial, previous, kind, time and about: format 1 first."""
+"""The kinds of entries, and what each says beyond data set, serial, previous, kind, time and about."""
 
 COMMON = {"dataset", "serial", "previous", "kind", "time", "about"}
 
@@ -81,7 +81,10 @@ class Entry:
         body = parsed(text)
         if body is None:
             raise broken(dataset, serial, "is not the text that dpbayes wrote")
-        if set(body) not in [COMMON | fields for fields in FIELDS.get(str(body.get("kind")), ())]:
+        kind = str(body.get("kind"))
+        if kind == "budget" and "schema" not in body:
+            raise too_old()
+        if kind not in FIELDS or set(body) != COMMON | FIELDS[kind]:
             raise broken(dataset, serial, "is of no known form")
         if body["previous"] != (GENESIS if after is None else after.hash):
             raise broken(dataset, serial, "does not follow from the entry before it")
@@ -90,6 +93,11 @@ class Entry:
         if not (_plain(body["time"]) and _plain(body["about"])):
             raise broken(dataset, serial, "holds what is not plain text")
         return cls(text=text, hash=digest(text), body=body)
+
+
+def too_old() -> LedgerError:
+    """The error for a ledger of 0.1.0, which was never published."""
+    return LedgerError("Ledger: written by dpbayes 0.1.0, which no later version reads. Open a new ledger.")
 
 
 def _plain(text: object) -> bool:

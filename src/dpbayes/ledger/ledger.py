@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -18,6 +18,7 @@ from dpbayes.ledger.account import Account, Charge, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.entry import FORMAT, Entry
 from dpbayes.ledger.kept import Kept
+from dpbayes.ledger.series import Series
 from dpbayes.ledger.store import Store
 from dpbayes.ledger.witness import Witness
 from dpbayes.mechanisms.base import confirm
@@ -135,37 +136,12 @@ class Ledger:
     def change_budget(
         self, dataset: str, budget: Limit, *, about: str, rule: Rule | None = None, slack: float | None = None
     ) -> None:
-        """Replace the limit, the data owner's decision, with the reason; the unit stays, and so does the rule.
-
-        For an (ε, δ) limit of format 1 see ``convert``.
-        """
+        """Replace the limit, the data owner's decision, with the reason; the unit stays, and so does the rule."""
         with self._store.writing() as connection:
             account = self._account(connection, dataset, lock=True)
-            _refuse_old(account)
             kept: Rule = account.budget.rule if isinstance(account.budget, AdaptiveDP) else "gaussian"
             limit = _lasting(budget, kept if rule is None else rule, slack)
             self._set_budget(connection, account, limit, account.unit, about)
-
-    def convert(
-        self,
-        dataset: str,
-        *,
-        about: str,
-        rule: Rule = "gaussian",
-        slack: float | None = None,
-        person: str | None = None,
-    ) -> None:
-        """Carry a data set of format 1 on, with the owner's reason: the same limit, kept by a rule that lasts.
-
-        All charges are priced again by the rule, which may show more spent than the limit. ``person`` names the column
-        by which all earlier releases held people to their rows, if they did: format 1 did not say.
-        """
-        with self._store.writing() as connection:
-            account = self._account(connection, dataset, lock=True)
-            if account.format >= FORMAT:
-                raise LedgerError(f"Ledger: {dataset!r} needs no conversion; its limit holds as it is.")
-            unit = account.unit if person is None else replace(account.unit, person=person)
-            self._set_budget(connection, account, _lasting(account.budget, rule, slack), unit, about)
 
     def accept(self, dataset: str, schema: str, *, about: str) -> None:
         """Let releases use another schema too, given by its digest: the data owner's decision, with the reason."""
@@ -175,7 +151,6 @@ class Ledger:
             account = self._account(connection, dataset, lock=True)
             if schema in account.schemas:
                 raise LedgerError(f"Ledger: {dataset!r} accepts this schema already.")
-            _refuse_old(account)
             _append(connection, account, "schema", about, schema=schema)
 
     def _set_budget(
@@ -227,6 +202,12 @@ class Ledger:
         placed = account.with_charge(entry, cost).spending(entry.serial)
         return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
 
+    def series(self, dataset: str, cost: Cost, *, about: str = "", schema: str = "") -> Series:
+        """Charge draws as one entry at their composed price now, and make them one by one, each from new counts."""
+        if not all(hasattr(mechanism, "draw") for mechanism, _ in cost.entries):
+            raise InvalidArgument("Ledger: expected a series of mechanisms that draw. Charge what others made instead.")
+        return Series(self, self.charge(dataset, cost, about=about, schema=schema), cost)
+
     def check(self, dataset: str, cost: Cost, *, schema: str = "") -> Account:
         """Refuse what ``charge`` would refuse now, and charge nothing; the account, if it affords the cost."""
         with self._store.reading() as connection:
@@ -257,7 +238,6 @@ class Ledger:
 
     def _check(self, account: Account, cost: Cost, schema: str) -> None:
         """Refuse what is not about the price."""
-        _refuse_old(account)
         if account.unit != cost.unit:
             raise UnitMismatch(
                 f"Ledger: {account.dataset!r} protects this unit: {account.unit}. This charge protects another: "
@@ -325,14 +305,6 @@ def _lasting(budget: Limit, rule: Rule, slack: float | None) -> Limit:
     if not isinstance(budget, ApproxDP):
         return budget
     return AdaptiveDP(epsilon=budget.epsilon, delta=budget.delta, rule=rule, slack=slack)
-
-
-def _refuse_old(account: Account) -> None:
-    if isinstance(account.budget, ApproxDP):
-        raise LedgerError(
-            f"Ledger: the (ε, δ) limit of {account.dataset!r} was set by dpbayes 0.1. It does not hold when releases "
-            "are chosen after seeing earlier ones. The data owner can carry it on with `dpbayes ledger convert`."
-        )
 
 
 def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:

@@ -20,7 +20,7 @@ from dpbayes.errors import LedgerError
 from dpbayes.ledger import tables
 from dpbayes.ledger.account import too_new
 from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, check_driver, told
-from dpbayes.ledger.entry import FORMAT
+from dpbayes.ledger.entry import FORMAT, too_old
 from dpbayes.ledger.witness import Witness, heads
 
 CREATION = 0x64706C67
@@ -59,8 +59,7 @@ class Store:
         with self._transaction(*self._begin_writing()) as connection:
             if create:
                 self._create(connection)
-            if self._check_format(connection) < FORMAT:  # from now on older programs would misread what is written
-                connection.execute("UPDATE dpbayes_ledger SET format = ?", [FORMAT])
+            self._check_format(connection)
             yield connection
             connection.commit()
 
@@ -111,13 +110,14 @@ class Store:
         if not self.path:
             connection.execute("SELECT pg_advisory_xact_lock(?)", [CREATION])
 
-    def _check_format(self, connection: Connection) -> int:
+    def _check_format(self, connection: Connection) -> None:
         versions = [version for (version,) in connection.execute("SELECT format FROM dpbayes_ledger")]
         if len(versions) != 1 or not isinstance(versions[0], int) or versions[0] < 1:
             raise LedgerError(f"Ledger: {self.name} {NO_LEDGER}")
         if versions[0] > FORMAT:
             raise too_new()
-        return versions[0]
+        if versions[0] < FORMAT:
+            raise too_old()
 
 
 def _server(where: str | Path) -> tuple[str, str]:

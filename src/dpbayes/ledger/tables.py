@@ -131,10 +131,7 @@ def weigh(connection: Connection, dataset: str, releases: str) -> None:
 
 
 def fingerprint_changed(connection: Connection, dataset: str, of: str, value: str) -> bool:
-    """Keep this fingerprint under the data set's secret key, and say whether another was kept for the same part.
-
-    What format 1 kept had no key: it is forgotten.
-    """
+    """Keep this fingerprint under the data set's secret key, and say whether another was kept for the same part."""
     query = "SELECT fingerprint FROM dpbayes_datasets WHERE dataset = ?"
     stored = connection.scalar(_locking(connection, query), [dataset])
     lines = [line.split(" ") for line in (stored or "").splitlines()]

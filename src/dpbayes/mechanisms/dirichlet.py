@@ -243,8 +243,7 @@ class Dirichlet:
 class UnroundedDirichlet(Dirichlet):
     """The Dirichlet mechanism of real numbers: it has a price for any parameters, and cannot draw.
 
-    Searches for parameters pass through it, and ``dirichlet-1``, the record of 0.1.0, is read as it. Whether gammas
-    that 0.1.0 published are safe, ``rounding.float_leak`` says.
+    Searches for parameters pass through it.
 
     Source: docs/explanation/proofs/dominating-pair.md, whose theorem is about real numbers.
     """
@@ -254,9 +253,7 @@ class UnroundedDirichlet(Dirichlet):
             raise InvalidArgument("UnroundedDirichlet: expected no grid.")
 
     def _raw(self, counts: ArrayLike, rng: np.random.Generator | None) -> Floats:  # noqa: ARG002 - as Dirichlet
-        raise InvalidArgument(
-            "Dirichlet: this mechanism has no grid and does not draw; it was recorded by dpbayes 0.1.0, or only priced."
-        )
+        raise InvalidArgument("Dirichlet: this mechanism has no grid and does not draw; it has a price only.")
 
     def rounding(self) -> Dirichlet:
         """The mechanism that draws, of the same parameters and price."""

@@ -14,6 +14,7 @@ from dpbayes._checks import Floats
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.base import Record
+from dpbayes.privacy.atoms import randomised_response_renyi
 from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld, from_profile
 
@@ -56,14 +57,14 @@ class Selection:
         return True
 
     def renyi(self, order: float) -> float:
-        """D_λ ≤ min(λε²/8, ε)
+        """D_λ ≤ min(λε²/8, D_λ of randomised response), the latter at most ε
 
         Symbols: λ order, ε sharpness.
-        Source: [CR21] for ε²/8-zCDP; our proof, docs/explanation/proofs/selection.md.
+        Source: [CR21] for ε²/8-zCDP; [KOV] theorem 3.3; our proof, docs/explanation/proofs/selection.md.
         Adjacency: enters through the spread of the scores.
         """
         _checks.order("Selection", order)
-        return min(order * self.concentrated(order), self.sharpness)
+        return min(order * self.concentrated(order), randomised_response_renyi(order, self.sharpness))
 
     def concentrated(self, omega: float) -> float:
         """ρ = ε²/8 at every ω.
@@ -83,9 +84,10 @@ class Selection:
         Adjacency: enters through the spread of the scores.
         """
         _checks.non_negative("Selection", epsilon=epsilon)
-        return float(self._profile(np.array([epsilon], dtype=np.float64))[0])
+        return float(self.profile(np.array([epsilon], dtype=np.float64))[0])
 
-    def _profile(self, epsilons: Floats) -> Floats:
+    def profile(self, epsilons: Floats) -> Floats:
+        """δ at many ε."""
         short = np.maximum(self.sharpness - epsilons, 0.0)
         profile: Floats = np.expm1(-0.5 * short) ** 2 / -math.expm1(-self.sharpness) * ROUND_UP
         return np.minimum(profile, 1.0)
@@ -104,7 +106,7 @@ class Selection:
 
     def pld(self, interval: float) -> Pld:
         """Privacy loss distribution on multiples of ``interval``."""
-        return from_profile(self._profile, interval, self.sharpness)
+        return from_profile(self.profile, interval, self.sharpness)
 
     def choose(self, scores: Sequence[int], *, spread: int, below: Below = secrets.randbelow) -> int:
         """The position of the candidate drawn, exactly: uniform candidates, each accepted with its weight.

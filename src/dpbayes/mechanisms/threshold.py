@@ -198,26 +198,3 @@ def _kept(count: int, scale: float, threshold: int) -> float:
     if count <= threshold:
         return math.exp(-(threshold - count + 1) / scale) * share
     return 1.0 - math.exp(-(count - threshold) / scale) * share
-
-
-def delta_of_first_version(*, epsilon: float, delta: float, unit: PrivacyUnit) -> float:
-    """The true δ of a discovery of categories that dpbayes 0.1.0 recorded as stated (ε, δ).
-
-    It kept counts of T or more, with noise of scale Δ₁/ε, and stated δ = 1 − (1 − P[Z > T − m])^Δ₁: the price of
-    counts above T. T follows from δ, as it is a whole number.
-
-    Symbols: m unit.max_rows, Δ₁ sensitivity.l1, Z the noise.
-    Source: our proof, docs/explanation/proofs/discovery.md.
-    Adjacency: both.
-
-    >>> unit = PrivacyUnit(adjacency="add-remove")
-    >>> f"{delta_of_first_version(epsilon=0.999999999, delta=6.078962119e-07, unit=unit):.3g}"
-    '1.65e-06'
-    """
-    _checks.positive("delta_of_first_version", epsilon=epsilon)
-    _checks.probability("delta_of_first_version", delta=delta)
-    moved = unit.sensitivity.l1
-    scale = moved / epsilon
-    beyond = -math.expm1(math.log1p(-delta) / moved)  # P[Z ≥ k] = q^k/(1+q), k = T − m + 1
-    steps = round(-scale * math.log(beyond * (1.0 + math.exp(-1.0 / scale))))
-    return betrayal(scale=scale, threshold=steps + unit.max_rows - 2, rows=unit.max_rows)

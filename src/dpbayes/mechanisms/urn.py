@@ -21,6 +21,7 @@ from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
+from dpbayes.privacy.bounds import largest_over_chord
 from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 
@@ -124,7 +125,7 @@ class PseudoRecords:
         high, most = min(1.002, omega), 0.0
         while low < omega and pure / low > most and most < found:
             after = (high - 1.0) * pair.renyi(high)
-            most = max(most, _largest_over_chord(low, high, before, after))
+            most = max(most, largest_over_chord(low, high, before, after))
             low, high, before = high, min(1.0 + 1.15 * (high - 1.0), omega), after
         return min(found, most)
 
@@ -176,20 +177,6 @@ class PseudoRecords:
             unit=PrivacyUnit.from_record(record["unit"]),
             least_count=record["least_count"],  # type: ignore[arg-type]
         )
-
-
-def _largest_over_chord(low: float, high: float, at_low: float, at_high: float) -> float:
-    """The largest value of k(λ)/(λ(λ−1)) between two orders, k the straight line through the two given values.
-
-    That is k(1)/(λ−1) − k(0)/λ, where convexity makes k(1) and k(0) negative: it rises, then falls.
-    """
-    slope = (at_high - at_low) / (high - low)
-    at_one, at_zero = min(at_low - slope * (low - 1.0), 0.0), min(at_low - slope * low, 0.0)
-    if at_one == 0.0:
-        return -at_zero / low
-    ratio = math.sqrt(at_zero / at_one)
-    peak = min(max(ratio / (ratio - 1.0), low), high) if ratio > 1.0 else high
-    return at_one / (peak - 1.0) - at_zero / peak
 
 
 class Posterior(Protocol):

@@ -149,7 +149,6 @@ class NaiveBayes:
             fitted = spec_from_record(release.job.get("model", {}))
             if isinstance(fitted, NaiveBayes) and fitted.target == self.target:
                 chosen = [answer.values[0] for answer in release.answers if answer.name == TEMPERATURE]
-                chosen += [release.job["temperature"]] if "temperature" in release.job else []  # of 0.1.0
                 if chosen and set(fitted.predictors(release.schema)) == set(names):
                     return float(chosen[0])
         return 1.0 if self.draws else trust(published, self.target, names, prior, rows)

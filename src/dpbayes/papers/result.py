@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Generic, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from dpbayes._checks import Floats
+from dpbayes.errors import InvalidArgument
 
 T = TypeVar("T")
 
@@ -21,48 +22,96 @@ PAPERS = {"R": "RDP", "T": "tCDP", "F": "H-full", "A": "H-abstract", "N": "H-not
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement of a paper: where it stands, what it says, the call that answers it, and its erratum."""
+    """One statement of a paper, and what answers it."""
 
     row: str
+    """A letter for the paper and a number."""
     place: str
+    """Where it stands."""
     says: str
+    """What it says, in short."""
     call: str
+    """Calls that answer it, with arguments that run, between semicolons."""
+    also: str
+    """Nouns of the library or pages that answer it; or "nothing:" and why."""
+    figure: str
+    """The experiment that looks at it."""
     erratum: str
+    """What is wrong in print."""
 
     @property
     def paper(self) -> str:
         """The short name of the paper."""
         return PAPERS[self.row[0]]
 
+    @property
+    def calls(self) -> list[str]:
+        """Each call that answers it."""
+        return [call.strip() for call in self.call.split(";") if call.strip()]
+
+    def __str__(self) -> str:
+        answered = self.call or self.also or self.figure
+        return f"{self.row} [{self.paper}] {self.place}: {self.says.rstrip('.')}. → {answered}"
+
 
 @cache
-def statements() -> dict[str, Statement]:
-    """Every statement of the five documents, by row.
-
-    >>> statements()["R33"].paper, statements()["R33"].place
-    ('RDP', 'Thm 2')
-    """
+def _rows() -> dict[str, Statement]:
     text = files("dpbayes.papers").joinpath("statements.csv").read_text(encoding="utf-8")
     return {each["row"]: Statement(**each) for each in csv.DictReader(text.splitlines())}
+
+
+def statements(paper: str | None = None) -> tuple[Statement, ...]:
+    """Every statement of the five documents, or of one.
+
+    Args:
+        paper: rdp, tcdp, h-full, h-abstract, h-notes; or hellinger, for the last three.
+
+    >>> [statement.place for statement in statements("rdp")[32:34]]
+    ['Theorem 2', 'Section 4, display']
+    """
+    known = {name.lower() for name in PAPERS.values()} | {"hellinger"}
+    if paper is None:
+        return tuple(_rows().values())
+    asked = paper.lower()
+    if asked not in known:
+        raise InvalidArgument(f"papers: expected one of {', '.join(sorted(known))}, got {paper[:40]!r}.")
+    chosen = ("h-full", "h-abstract", "h-notes") if asked == "hellinger" else (asked,)
+    return tuple(each for each in _rows().values() if each.paper.lower() in chosen)
+
+
+def errata(paper: str | None = None) -> tuple[Statement, ...]:
+    """The statements of which something is wrong in print.
+
+    Args:
+        paper: As in ``statements``.
+
+    >>> [statement.place for statement in errata("h-full") if statement.erratum.startswith("False")]
+    ['Theorem 4.5']
+    """
+    return tuple(each for each in statements(paper) if each.erratum)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Result(Generic[T]):
     """A value of a paper. ``float(x)``, ``x[i]``, ``np.asarray(x)`` are what holds: the printed value if valid.
 
-    ``rows`` are the statements that it answers, ``parts`` what belongs to it, as attributes under the paper's symbols.
-
     >>> x = Result("R33", 0.39, exact=1.0, valid=False, parts={"beta": 10})
     >>> float(x), x.printed, x.beta, x.place
-    (1.0, 0.39, 10, '[RDP] Thm 2')
+    (1.0, 0.39, 10, '[RDP] Theorem 2')
     """
 
     rows: str
+    """The statements that it answers."""
     printed: T
+    """As the paper has it."""
     exact: T | None = None
+    """The exact value, where one is known."""
     valid: bool = True
+    """Whether the printed value holds."""
     corrected: T | None = None
+    """What holds instead, if that is not the exact value."""
     parts: Mapping[str, Any] = field(default_factory=dict)
+    """What belongs to it, as attributes under the paper's symbols."""
 
     def of(self, rows: str) -> Result[T]:
         """The same result as the answer of these rows."""
@@ -78,13 +127,13 @@ class Result(Generic[T]):
     @property
     def place(self) -> str:
         """Where it is printed."""
-        first = statements()[self.rows.split()[0]]
+        first = _rows()[self.rows.split()[0]]
         return f"[{first.paper}] {first.place}"
 
     @property
     def erratum(self) -> str | None:
         """What is wrong in print, from the table of statements."""
-        return "; ".join(filter(None, dict.fromkeys(statements()[row].erratum for row in self.rows.split()))) or None
+        return " ".join(filter(None, dict.fromkeys(_rows()[row].erratum for row in self.rows.split()))) or None
 
     def __float__(self) -> float:
         value: Any = self.holds
@@ -121,3 +170,19 @@ def shown(value: object) -> str:
     if isinstance(value, (list, tuple, np.ndarray)):
         return np.array2string(np.asarray(value), precision=6, threshold=12, separator=", ")
     return str(value)
+
+
+def record(value: object) -> Any:
+    """The JSON form of what a call gives, or of a statement."""
+    if isinstance(value, Result):
+        names = ("place", "printed", "exact", "corrected", "valid", "holds", "erratum")
+        return {name: record(getattr(value, name)) for name in names} | {"parts": record(value.parts)}
+    if isinstance(value, Mapping):
+        return {shown(key): record(each) for key, each in value.items() if not callable(each)}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [record(each) for each in value]
+    if isinstance(value, Statement):
+        return {"paper": value.paper} | {each.name: getattr(value, each.name) for each in fields(value)}
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)

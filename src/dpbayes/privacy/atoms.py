@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbayes._checks import Floats
-from dpbayes.privacy.pld import Pld, from_atoms
+from dpbayes.privacy.pld import Pld, from_atoms, largest_convex_below
 from dpbayes.privacy.solve import safe_root
 
 ROUND_UP = 1.0 + 1e-10
@@ -21,6 +21,26 @@ class AtomicLoss:
 
     losses: Floats
     probabilities: Floats
+
+    @classmethod
+    def of_profile(cls, deltas: Floats, highest: float) -> AtomicLoss:
+        """The pair whose δ is at most ``deltas`` at equal steps of ε from 0 to ``highest``, and straight in e^ε between
+
+        p_i = (δ_{i+1} − δ_i)/(e^h − 1) − (δ_i − δ_{i−1})/(1 − e^{−h}) for ε_i > 0, p_i·e^{−ε_i} for −ε_i, the rest at 0
+
+        Symbols: h the step. The last δ is 0: the loss is bounded.
+        Source: [Dots] algorithm 1; docs/explanation/proofs/hellinger.md, section 4.
+        Adjacency: that of the profile, which holds in both directions.
+        """
+        step, steps = highest / (len(deltas) - 1), len(deltas) - 1
+        at = step * np.arange(steps + 1)
+        below = 1.0 - np.exp(-at[:0:-1]) * (1.0 - deltas[:0:-1])  # a symmetric pair has δ(−ε) = 1 − e^−ε(1 − δ(ε))
+        above = largest_convex_below(np.concatenate([below, deltas]), step)[steps:]
+        rises = np.append(np.diff(above), 0.0)
+        p = np.maximum(rises[1:] / math.expm1(step) - rises[:-1] / -math.expm1(-step), 0.0)
+        q = p * np.exp(-at[1:])
+        rest = max(1.0 - math.fsum(p) - math.fsum(q), 0.0)
+        return cls(np.concatenate([at[1:], [0.0], -at[1:]]), np.concatenate([p, [rest], q]))
 
     def delta(self, epsilon: float) -> float:
         """E[(1 − e^{ε−L})₊], rounded up."""
@@ -47,22 +67,33 @@ class AtomicLoss:
         Source: docs/explanation/proofs/pseudo-records.md.
         Adjacency: that of the pair.
         """
-        less, losses = order - 1.0, self.losses
-        tilted = less * losses
-        highest = float(tilted.max())
-        if highest > 300.0:
-            logs = np.log(self.probabilities) + tilted
+        less = order - 1.0
+        if float(less * self.losses.max()) > 300.0:
+            logs = np.log(self.probabilities, where=self.probabilities > 0, out=np.full(self.losses.shape, -np.inf))
+            logs += less * self.losses
             highest = float(logs.max())
             return ROUND_UP * (highest + math.log(float(np.exp(logs - highest).sum()))) / less
-        near = (np.abs(losses) < 0.01) & (np.abs(tilted) < 0.01)
-        terms = np.expm1(tilted) + less * np.expm1(-losses)
-        x, y = -losses[near], tilted[near]
-        terms[near] = sum((y**n + less * x**n) / math.factorial(n) for n in range(7, 1, -1))
-        return ROUND_UP * math.log1p(float((self.probabilities * terms).sum())) / less
+        return ROUND_UP * math.log1p(float((self.probabilities * renyi_weights(self.losses, order)).sum())) / less
 
     def pld(self, interval: float, betrayed: float = 0.0) -> Pld:
         """The loss on multiples of ``interval``; with probability ``betrayed`` it is infinite instead."""
         return from_atoms(self.losses, self.probabilities, interval, betrayed)
+
+
+def renyi_weights(losses: Floats, order: float) -> Floats:
+    """e^{(λ−1)L} − 1 − (λ−1)(1 − e^{−L}), with every digit also where L is small
+
+    Symbols: λ order, L losses.
+    Source: docs/explanation/proofs/pseudo-records.md.
+    Adjacency: none.
+    """
+    less = order - 1.0
+    tilted = less * losses
+    near = (np.abs(losses) < 0.01) & (np.abs(tilted) < 0.01)
+    terms: Floats = np.expm1(tilted) + less * np.expm1(-losses)
+    x, y = -losses[near], tilted[near]
+    terms[near] = sum((y**n + less * x**n) / math.factorial(n) for n in range(7, 1, -1))
+    return terms
 
 
 def randomised_response(epsilon: float) -> AtomicLoss:

@@ -127,3 +127,17 @@ def algorithm_1(
             raise TargetUnreachable("algorithm_1: no weight reaches this ε with the slack given; let it grow slower.")
     weight = safe_root(gap, safe=0.0, unsafe=high, tolerance=1e-13 * epsilon)
     return weight, 1.0 + g(weight) + (order - 1.0) * weight * linf
+
+
+def largest_over_chord(low: float, high: float, at_low: float, at_high: float) -> float:
+    """The largest value of k(λ)/(λ(λ−1)) between two orders, k the straight line through the two given values.
+
+    That is k(1)/(λ−1) − k(0)/λ, where convexity makes k(1) and k(0) negative: it rises, then falls.
+    """
+    slope = (at_high - at_low) / (high - low)
+    at_one, at_zero = min(at_low - slope * (low - 1.0), 0.0), min(at_low - slope * low, 0.0)
+    if at_one == 0.0:
+        return -at_zero / low
+    ratio = math.sqrt(at_zero / at_one)
+    peak = min(max(ratio / (ratio - 1.0), low), high) if ratio > 1.0 else high
+    return at_one / (peak - 1.0) - at_zero / peak

@@ -33,12 +33,13 @@ def log1p_deficit(x: Floats) -> Floats:
 
 def log1p_excess(x: Floats) -> Floats:
     """(1 + x)·ln(1 + x) − x for x ≥ 0, accurate also where both are nearly equal."""
+    return _excess(x, log1p_deficit(x))
+
+
+def _excess(x: Floats, deficit: Floats) -> Floats:
+    """The same where x − ln(1 + x) is known."""
     small = np.minimum(x, 0.5)
-    return np.where(
-        x <= 0.5,
-        small * small - (1.0 + small) * log1p_deficit(small),
-        (1.0 + x) * np.log1p(x) - x,
-    )
+    return np.where(x <= 0.5, small * small - (1.0 + small) * deficit, (1.0 + x) * np.log1p(x) - x)
 
 
 def jensen_gap(x: Floats | float, left: Floats | float, right: Floats | float) -> Floats:
@@ -58,30 +59,22 @@ def jensen_gap(x: Floats | float, left: Floats | float, right: Floats | float) -
         np.asarray(x, np.float64), np.asarray(left, np.float64), np.asarray(right, np.float64)
     )
     steps = np.maximum(np.ceil(STIRLING_FROM - start), 0.0)
-    total = _gap_of_stirling(start + steps, a, b)
-    longest = int(steps.max(initial=0.0))
-    if longest:
-        k = np.arange(longest, dtype=np.float64)
-        terms = _gap_of_minus_log(start[..., None] + k, a[..., None], b[..., None])
-        total = total + np.where(k < steps[..., None], terms, 0.0).sum(axis=-1)
-    return total
-
-
-def _gap_of_minus_log(x: Floats, a: Floats, b: Floats) -> Floats:
-    """The gap of −ln, one term of the series of lnΓ."""
-    p, q = a / x, b / (x + a)
-    return x * (q * log1p_excess(p) + p * log1p_deficit(q))
-
-
-def _gap_of_stirling(x: Floats, a: Floats, b: Floats) -> Floats:
-    """The gap of Stirling's series (x − ½)·ln x − x + 1/(12x) − 1/(360x³)."""
-    middle, end = x + a, x + a + b
+    k = np.arange(steps.max(initial=0.0))
+    x, a, b = np.concatenate([start[..., None] + k, (start + steps)[..., None]], axis=-1), a[..., None], b[..., None]
+    middle = x + a
     p, q = a / x, b / middle
-    of_x_log_x = x * middle * (p * log1p_excess(q) + q * log1p_deficit(p))
-    u, v, w = 1.0 / x, 1.0 / middle, 1.0 / end
+    deficits = log1p_deficit(np.stack([p, q]))
+    terms = x * (q * _excess(p, deficits[0]) + p * deficits[1])  # the gaps of −ln
+    total: Floats = np.where(k < steps[..., None], terms[..., :-1], 0.0).sum(axis=-1)
+    x, a, b, middle, p, q = x[..., -1], a[..., 0], b[..., 0], middle[..., -1], p[..., -1], q[..., -1]
+    # the gap of Stirling's series (x − ½)·ln x − x + 1/(12x) − 1/(360x³)
+    of_x_log_x = x * middle * (p * _excess(q, deficits[1, ..., -1]) + q * deficits[0, ..., -1])
+    u, v, w = 1.0 / x, 1.0 / middle, 1.0 / (middle + b)
     of_reciprocal = a * b * (a + b) * u * v * w
     of_cube = of_reciprocal * (u * u + v * v + w * w + u * v + u * w + v * w)
-    return of_x_log_x + 0.5 * _gap_of_minus_log(x, a, b) + of_reciprocal / 12.0 - of_cube / 360.0
+    rest: Floats = of_x_log_x + 0.5 * terms[..., -1] + of_reciprocal / 12.0 - of_cube / 360.0
+    total += rest
+    return total
 
 
 def loss_at_mode_up(concentration: float, weight: float) -> float:

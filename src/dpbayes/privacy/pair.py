@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -32,6 +33,7 @@ class GammaPair:
     first: float
     second: float | None
 
+    @lru_cache(maxsize=2**14)  # noqa: B019 - of a few floats; a search asks for the same orders again and again
     def renyi(self, order: float) -> float:
         """D_λ = [lnΓ(α+λr) + lnΓ(α−(λ−1)r) − lnΓ(α+r) − lnΓ(α)]/(λ−1)      valid while α > (λ−1)r, else ∞
 
@@ -46,10 +48,8 @@ class GammaPair:
             return math.inf
         if self.second is None:
             return ROUND_UP * max(self._gaining(self.first, order), self._losing(self.first, order))
-        return ROUND_UP * max(
-            self._gaining(self.first, order) + self._losing(self.second, order),
-            self._gaining(self.second, order) + self._losing(self.first, order),
-        )
+        ways = {(self.first, self.second), (self.second, self.first)}  # one where the cells are alike
+        return ROUND_UP * max(self._gaining(gains, order) + self._losing(loses, order) for gains, loses in ways)
 
     def _gaining(self, concentration: float, order: float) -> float:
         """D_λ(Gamma(α+r) ‖ Gamma(α)) = [lnΓ(α+λr) − lnΓ(α+r)]/(λ−1) − [lnΓ(α+r) − lnΓ(α)]"""

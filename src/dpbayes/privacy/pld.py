@@ -137,14 +137,14 @@ def from_profile(profile: Callable[[Floats], Floats], interval: float, highest: 
     positive = np.clip(profile(epsilons), 0.0, 1.0)
     # symmetric pairs have δ(−ε) = 1 − e^−ε (1 − δ(ε))
     negative = 1.0 - np.exp(-epsilons[:0:-1]) * (1.0 - positive[:0:-1])
-    deltas = _largest_convex_below(np.concatenate([negative, positive]), interval)
+    deltas = largest_convex_below(np.concatenate([negative, positive]), interval)
     pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
         interval, -count, count, np.minimum(deltas + ROUNDING, 1.0)
     )
     return Pld(interval, (_masses(pmf),))
 
 
-def _largest_convex_below(values: Floats, interval: float) -> Floats:
+def largest_convex_below(values: Floats, interval: float) -> Floats:
     """The largest convex function of e^ε below these values at successive multiples of ``interval``.
 
     Andrew's lower hull. With x = e^ε, (x_b − x_a)/(x_c − x_a) depends on differences of ε only: large ε do

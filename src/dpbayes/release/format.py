@@ -255,11 +255,6 @@ class Release:
         return (*tables, *(answer.by for answer in self.answers))
 
     @property
-    def legacy(self) -> bool:
-        """Whether it was read from a file of an earlier format, which had no seal. A sealed file cannot say so."""
-        return bool(self.job.get("legacy")) and not self.seal
-
-    @property
     def bought(self) -> bool:
         """Whether parts of the schema were bought with it, so that it differs from the one that was charged."""
         return any(answer.name.startswith("edges of ") for answer in self.answers) and bool(self.tables)
@@ -376,7 +371,7 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, folder: Path | None = None) -> Release:
-        """Read a JSON file of this or an earlier version; what does not fit the format is refused in one sentence.
+        """Read a JSON file; what does not fit the format is refused in one sentence.
 
         The numbers of large tables may lie in Parquet files in its ``folder``.
         """

@@ -12,14 +12,11 @@ from dpbayes.release.format import FORMAT, VERSION, Release
 
 
 def release_of(text: str | bytes, folder: Path | None = None) -> Release:
-    """The release in a JSON file of this or an earlier version, with the numbers that lie beside it in its folder."""
+    """The release in a JSON file of this version, with the numbers that lie beside it in its folder."""
     record = loaded(text)
     try:
-        if record.get("format") == FORMAT and record.get("version") == VERSION:
-            return _faithful(_with_numbers(record, folder))
-        from dpbayes.release.legacy import upgraded
-
-        return upgraded(record)
+        _check_version(record)
+        return _faithful(_with_numbers(record, folder))
     except ReleaseError:
         raise
     except DpbayesError as problem:
@@ -27,6 +24,20 @@ def release_of(text: str | bytes, folder: Path | None = None) -> Release:
         raise ReleaseError(f"Release: {said}") from None
     except (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError, RecursionError):
         raise ReleaseError("Release: a part of the file is missing or malformed.") from None
+
+
+def _check_version(record: Record) -> None:
+    name, version = record.get("format"), record.get("version")
+    if name == FORMAT and version == VERSION:
+        return
+    if version == 1 and name in (FORMAT, "dpbayes-model", "dpbayes-posterior"):
+        raise ReleaseError("Release: written by dpbayes 0.1.0, which no later version reads. Make the release again.")
+    if name == FORMAT:
+        raise ReleaseError(
+            f"Release: expected version {VERSION}, got {str(version)[:20]}. A newer dpbayes may have written it: "
+            "upgrade to read it."
+        )
+    raise ReleaseError(f"Release: expected a JSON object whose format is {FORMAT!r}.")
 
 
 def _faithful(record: Record) -> Release:

@@ -14,10 +14,10 @@ from dpbayes.domain.codec import canonical, digest
 from dpbayes.domain.display import plural
 from dpbayes.errors import DpbayesError
 from dpbayes.mechanisms.base import confirm
-from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
+from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.rounding import float_leak, rounded
+from dpbayes.mechanisms.rounding import rounded
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table, TableKind
@@ -36,7 +36,7 @@ SMALL = 1e-3
 MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "gammas": (Dirichlet,),
     "noisy-counts": (Gaussian, Laplace),
-    "pseudo-records": (PseudoRecords, UnroundedDirichlet),  # 0.1.0 wrote the draw that they are taken from
+    "pseudo-records": (PseudoRecords,),
     "shares": (Dirichlet,),
     "derived": (),  # never drawn
 }
@@ -129,8 +129,6 @@ def _randomness(release: Release) -> str:
 
 
 def _seal(release: Release) -> str:
-    if release.legacy:
-        return "a file of 0.1.0 carries none"
     if not release.seal:
         return "not read from a file"
     if release.seal != release.sealed():
@@ -213,7 +211,7 @@ def _public_totals(release: Release) -> str:
 def _values(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
         if table.kind == "gammas":
-            _check_gammas(name, release, table, mechanism)
+            _check_gammas(name, table, mechanism)
         elif table.kind == "shares" and not ((table.values >= 0).all() and table.values.sum() <= 1 + 1e-6):
             raise _Failed(f"{name}: expected shares that add up to one at most")
         elif table.kind == "pseudo-records" and (table.values < 0).any():
@@ -226,24 +224,15 @@ def _values(release: Release) -> str:
     return f"{' and '.join(parts)}, all in the range of their mechanism"
 
 
-def _check_gammas(name: str, release: Release, table: Table, mechanism: Priced) -> None:
+def _check_gammas(name: str, table: Table, mechanism: Priced) -> None:
     grid = getattr(mechanism, "grid", 0.0)
-    if grid and (rounded(table.values, grid) != table.values).any():
+    if not grid or (rounded(table.values, grid) != table.values).any():
         raise _Failed(f"{name}: expected values that are rounded as the mechanism rounds them")
-    old = release.job.get("grid")  # 0.1.0 wrote the grid beside the mechanism
-    steps = table.values / (grid or old or 1.0)
-    if not grid and not (isinstance(old, float) and (steps >= 1).all() and (steps == np.rint(steps)).all()):
-        raise _Failed(f"{name}: expected positive multiples of a grid")
 
 
 def _floating_point(release: Release) -> str:
     """Whether the promise survives that gammas were made of doubles."""
-    gammas = [(name, table, made) for name, table, made in _drawn(release) if table.kind == "gammas"]
-    for name, table, mechanism in gammas:
-        grid = release.job.get("grid")
-        if leak := float_leak(mechanism.record(), grid=grid, largest=float(np.max(table.values))):
-            raise _Failed(f"{name}: {leak}")
-    if gammas or release.kind == "vector":
+    if release.kind == "vector" or any(table.kind == "gammas" for table in release.tables):
         return "gammas are rounded so coarsely that the doubles behind them do not show"
     if any(table.kind == "shares" for table in release.tables):
         return "shares are rounded so coarsely that the doubles behind them do not show"
@@ -254,8 +243,6 @@ def _products(release: Release) -> str:
     made_by = release.software.get("dpbayes", "an unknown version")
     if not any(table.products or table.groups or table.notes for table in release.tables):
         return "no estimates are stated"
-    if release.legacy:
-        return "not recomputed: 0.1.0 estimated each table alone. dpbayes estimate gives those of this version"
     worst = 0.0
     for table, again in zip(release.tables, completed(release.drawn()).tables, strict=True):
         name = str(table.marginal)

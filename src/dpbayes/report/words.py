@@ -198,8 +198,8 @@ def limits(release: Release) -> list[str]:
 
 
 def reading(release: Release) -> list[str]:
-    """How to read estimates and their intervals, a point each; none without intervals, or for a file of 0.1.0."""
-    if release.legacy or not any("counts" in table.products for table in release.tables):
+    """How to read estimates and their intervals, a point each; none without intervals."""
+    if not any("counts" in table.products for table in release.tables):
         return []
     level = f"{100 * release.level:g}"
     return [

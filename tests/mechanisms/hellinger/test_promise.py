@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from dpbayes import PrivacyUnit
 from dpbayes.mechanisms.hellinger.laws import Laws
 from dpbayes.mechanisms.hellinger.promise import Proved, SmoothTail
 from dpbayes.mechanisms.hellinger.pure import pure_epsilon
+from dpbayes.mechanisms.selection import Selection
 from dpbayes.privacy.pld import epsilon_of
 
 CASES = [
@@ -18,6 +20,10 @@ CASES = [
     ((1.0, 1.0, 1.0), 8, 1.0, 0.05),
     ((1.0,) * 4, 5, 3.0, 0.4),
 ]
+
+
+def proved(pure: float, tail: SmoothTail) -> Proved:
+    return Proved(ranged=Selection(sharpness=pure, unit=PrivacyUnit(adjacency="replace-one")), tail=tail)
 
 
 def all_losses(
@@ -40,7 +46,7 @@ def test_the_proved_profile_and_divergence_bound_every_pair(
     laws = Laws.of(prior, total, sharpness, smoothing)
     tail = SmoothTail(sharpness=sharpness, smoothing=smoothing, log_candidates=math.log(laws.rows.size))
     pairs = all_losses(prior, total, sharpness, smoothing)
-    better = Proved(pure=pure_epsilon(prior, total, sharpness, smoothing), tail=tail)
+    better = proved(pure_epsilon(prior, total, sharpness, smoothing), tail)
     pld = better.pld(0.01)
     for epsilon in (0.0, 0.1, 0.5 * sharpness, sharpness, 1.5 * sharpness, 4 * sharpness):
         worst = max(float((p * np.maximum(-np.expm1(epsilon - loss), 0.0)).sum()) for p, loss in pairs)
@@ -90,7 +96,7 @@ def test_below_its_base_nothing_is_promised() -> None:
 def test_the_better_theorem_is_stated_in_every_notion() -> None:
     """Little smoothing and a generous δ: the tail wins there, the pure theorem everywhere else."""
     tail = SmoothTail(sharpness=0.79, smoothing=1e-5, log_candidates=math.log(100_001))
-    made = Proved(pure=1.2, tail=tail)
+    made = proved(1.2, tail)
     assert made.epsilon(1e-6) == tail.epsilon(1e-6) < 1.2
     assert made.delta(1.0) == tail.delta(1.0)
     assert made.delta(0.5) < tail.delta(0.5) == 1.0
@@ -98,4 +104,4 @@ def test_the_better_theorem_is_stated_in_every_notion() -> None:
     assert math.isinf(tail.renyi(1e7))
     assert tail.epsilon(1e-6) <= epsilon_of(made.pld(1e-3), 1e-6) <= tail.epsilon(1e-6) + 5e-3
     assert not made.exact
-    assert Proved(pure=0.7, tail=tail).exact
+    assert proved(0.7, tail).exact

@@ -68,11 +68,21 @@ def test_the_valid_global_sensitivity_of_the_notes() -> None:
         assert sensitivity.global_sensitivity((7.0, 4.0, 5.0), total) == pytest.approx(0.23363, abs=5e-6)
 
 
-def test_a_table_of_steps_gives_the_same_answer() -> None:
-    prior, counts = (1.0, 0.5, 2.0), (7, 0, 3)
-    steps = sensitivity.tabulated_steps(prior, 10)
-    direct = sensitivity.smooth_sensitivity(prior, counts, 0.1)
-    assert sensitivity.smooth_sensitivity(prior, counts, 0.1, steps) == pytest.approx(direct, rel=1e-12)
+def test_many_tables_at_once_are_those_one_by_one() -> None:
+    rng = np.random.default_rng(2)
+    for prior in ((1.0,) * 9, (0.1, 0.1, 2.0, 5.0, 2.0, 0.1, 0.1, 0.1)):
+        tables = rng.multinomial(40, rng.dirichlet(np.full(len(prior), 0.5), size=200))
+        found = sensitivity.many_cells(prior, tables, 0.08)
+        assert found.tolist() == [sensitivity.smooth_sensitivity(prior, table, 0.08) for table in tables]
+
+
+@pytest.mark.parametrize("kappa", [0.1, 0.9, 1.0])
+def test_what_remains_of_one_is_log_convex(kappa: float) -> None:
+    u = np.geomspace(1e-3, 1e3, 4001)
+    f = sensitivity.step_divergence(u)
+    logs = np.log1p(-kappa * np.exp(-f)) if kappa < 1 else np.log(-np.expm1(-f))
+    slopes = np.diff(logs) / np.diff(u)
+    assert (np.diff(slopes) > -1e-9 * np.abs(slopes[1:])).all()
 
 
 def test_large_tables_need_no_enumeration() -> None:

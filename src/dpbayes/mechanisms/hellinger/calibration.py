@@ -12,12 +12,20 @@ from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.certificate import Certificate, affordable, certify, worst_case
+from dpbayes.mechanisms.hellinger.certificate import (
+    QUICK_WORK,
+    Certificate,
+    affordable,
+    certify,
+    with_curves,
+    work,
+    worst_case,
+)
 from dpbayes.mechanisms.hellinger.laws import Laws, Rows, Sensitivities, Table
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.mechanisms.hellinger.promise import SmoothTail
 from dpbayes.mechanisms.hellinger.pure import largest_useful_smoothing, range_excess
-from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, tabulated_steps
+from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.solve import GOLDEN
 
@@ -26,7 +34,6 @@ Prior = tuple[float, ...]
 _SMOOTHINGS = np.geomspace(2e-3, 2.0, 13)
 _ACTIVE_NUMBERS = 4_000_000
 _REFERENCES = 16
-_TABULATED = 5_000_000
 
 
 def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: PrivacyUnit) -> Hellinger:
@@ -52,7 +59,9 @@ def with_global(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) 
 
     Source: [H-notes] section 2.1; [MT07] theorem 6.
     """
-    return Hellinger(prior=prior, total=total, sharpness=epsilon, smoothing=0.0, calibration="proved", unit=unit)
+    return _enumerated(
+        Hellinger(prior=prior, total=total, sharpness=epsilon, smoothing=0.0, calibration="proved", unit=unit)
+    )
 
 
 def with_local(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) -> Hellinger:
@@ -82,7 +91,6 @@ def proved(
     _check(prior, total, unit, epsilon, delta or 0.5)
     tables = references(prior, total, around)
     logs = candidates.log_number(total, len(prior))
-    steps = tabulated_steps(prior, total) if len(set(prior)) * total <= _TABULATED else None
 
     def sharpness(smoothing: float) -> float:
         purely = epsilon / (1.0 + 0.5 * range_excess(prior, total, smoothing)) * (1.0 - 1e-15)
@@ -93,7 +101,7 @@ def proved(
 
     def expected(smoothing: float) -> float:
         half = 0.5 * sharpness(smoothing)
-        exponents = [half / smooth_sensitivity(prior, table, smoothing, steps) for table in tables]
+        exponents = [half / smooth_sensitivity(prior, table, smoothing) for table in tables]
         return math.fsum(expected_distance(prior, *pair) for pair in zip(tables, exponents, strict=True)) / len(tables)
 
     # little smoothing is where the tail can win, and from the largest on all γ are alike
@@ -101,14 +109,26 @@ def proved(
     smallest = min(1e-3 * epsilon / logs, 1e-3 * largest)
     smoothing = _minimiser(expected, np.geomspace(smallest, largest, 12))
     smoothing = min(smoothing, 0.0, key=expected)
-    return Hellinger(
-        prior=prior,
-        total=total,
-        sharpness=sharpness(smoothing),
-        smoothing=smoothing,
-        calibration="proved",
-        unit=unit,
+    return _enumerated(
+        Hellinger(
+            prior=prior,
+            total=total,
+            sharpness=sharpness(smoothing),
+            smoothing=smoothing,
+            calibration="proved",
+            unit=unit,
+        )
     )
+
+
+def _enumerated(made: Hellinger) -> Hellinger:
+    """The mechanism with what it costs exactly, where that takes a second or two."""
+    if not affordable(made.prior, made.total) or work(made.prior, made.total) > QUICK_WORK:
+        return made
+    found = certify(made.prior, made.total, sharpness=made.sharpness, smoothing=made.smoothing, delta=0.0)
+    found = with_curves(found, made.prior, made.total, made.sharpness, made.smoothing)
+    bound = found.bound(made.prior, made.total, made.sharpness, made.smoothing, made.unit)
+    return replace(made, certificate=bound) if found.profile else made
 
 
 def certified(
@@ -148,25 +168,26 @@ def certified(
 
     smoothing = _minimiser(lambda gamma: tuned(gamma)[0], _SMOOTHINGS)
     sharpness = tuned(smoothing)[1]
-    best: Hellinger | None = None
+    best: tuple[Certificate, float] | None = None
     for _ in range(8):
         certificate = certify(prior, total, sharpness=sharpness, smoothing=smoothing, delta=delta)
         ratio = epsilon / certificate.epsilon
         if ratio >= 1.0:
-            best = with_certificate(prior, total, sharpness, smoothing, unit, certificate)
+            best = certificate, sharpness
             if ratio < 1.0 + 1e-4:
                 break
         sharpness *= ratio * (1.0 - 1e-5)
     if best is None:
         raise TargetUnreachable(f"Hellinger: no sharpness was certified for ε={epsilon:g}.")
-    return best
+    certificate, sharpness = best
+    certificate = with_curves(certificate, prior, total, sharpness, smoothing)
+    return with_certificate(prior, total, sharpness, smoothing, unit, certificate)
 
 
 def with_certificate(
     prior: Prior, total: int, sharpness: float, smoothing: float, unit: PrivacyUnit, certificate: Certificate
 ) -> Hellinger:
     """The mechanism that a certificate belongs to, and is from now on bound to."""
-    bound = replace(certificate, digest=certificate.binding(prior, total, sharpness, smoothing, unit))
     return Hellinger(
         prior=prior,
         total=total,
@@ -174,7 +195,7 @@ def with_certificate(
         smoothing=smoothing,
         calibration="certified",
         unit=unit,
-        certificate=bound,
+        certificate=certificate.bound(prior, total, sharpness, smoothing, unit),
     )
 
 

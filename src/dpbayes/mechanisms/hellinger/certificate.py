@@ -9,12 +9,16 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
+import numpy as np
+
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.hellinger.laws import Laws, Table
+from dpbayes.privacy.atoms import renyi_weights
+from dpbayes.privacy.pld import split
 
 SLACK = 1e-8
 """Added to every certified ε: covers the rounding of distances and normalisers of small tables."""
@@ -25,6 +29,28 @@ AGREE = 1e-7
 LARGEST_WORK = 100_000_000
 """Candidates times neighbouring pairs: with the search around it, a calibration then takes about a minute."""
 
+QUICK_WORK = 4_000_000
+"""Up to this a second or two: then every calibration with a theorem enumerates what composes."""
+
+ORDERS = 1.0 + 2.0 ** (np.arange(-16, 29) / 4.0)
+"""The orders of the divergences that a certificate holds. Its records mean these: do not change them."""
+
+STEPS = 64
+"""The profile of a certificate has this many steps of ε."""
+
+FINE = 8
+"""Losses are moved to multiples of this part of a step."""
+
+LARGEST_EPSILON = 300.0
+"""Beyond it e^ε overflows, and nobody wants it: such a certificate holds no curves."""
+
+BLOCK = 512
+"""Pairs whose losses are summed up together."""
+
+
+OPTIONAL = {"digest", "profile", "divergences"}
+"""What a record leaves out where it is empty."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
@@ -32,7 +58,11 @@ class Certificate:
 
     ``table`` and ``neighbour`` are the data sets and ``candidate`` the release at which the loss is largest. They
     range over all possible data sets and say nothing about any real one. ``digest`` ties these numbers to the
-    parameters of one mechanism; dpbayes 0.1.0 wrote none, and such a certificate is not relied upon.
+    parameters of one mechanism; a certificate without one is not relied upon.
+
+    ``profile`` holds the largest δ of all pairs at ``STEPS`` equal steps from ε = 0 to ``epsilon``, ``divergences`` the
+    largest Rényi divergence at each of the ``ORDERS``: what the release costs beside others. Certificates made before
+    have neither, and cost beside others what every release of their pure ε does.
     """
 
     epsilon: float
@@ -42,20 +72,27 @@ class Certificate:
     neighbour: Table
     candidate: Table
     digest: str = ""
+    profile: tuple[float, ...] = ()
+    divergences: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         _checks.positive("Certificate", epsilon=self.epsilon, epsilon_at_delta=self.epsilon_at_delta)
         _checks.non_negative("Certificate", delta=self.delta)
+        curves = {f"profile[{at}]": each for at, each in enumerate(self.profile)}
+        _checks.non_negative("Certificate", **curves, **{f"D[{at}]": each for at, each in enumerate(self.divergences)})
+        sizes = len(self.profile), len(self.divergences)
+        if sizes not in ((0, 0), (STEPS + 1, len(ORDERS))) or (self.profile and self.profile[-1] > 0):
+            raise InvalidArgument("Certificate: its profile or its divergences are not complete. Certify again.")
 
     def record(self) -> dict[str, object]:
         """JSON form."""
         fields = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
-        return {key: value for key, value in fields.items() if key != "digest" or value}
+        return {key: value for key, value in fields.items() if key not in OPTIONAL or value}
 
     @classmethod
     def from_record(cls, record: object) -> Certificate:
         """Read the JSON form back."""
-        if not isinstance(record, dict) or set(record) | {"digest"} != set(cls.__dataclass_fields__):
+        if not isinstance(record, dict) or set(record) | OPTIONAL != set(cls.__dataclass_fields__):
             raise ReleaseError("Certificate: expected a record with " + ", ".join(cls.__dataclass_fields__) + ".")
         fields = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
         return cls(**fields)  # type: ignore[arg-type]  # checked by ``confirm``, which derives them again
@@ -68,11 +105,22 @@ class Certificate:
         content = {**parameters, "unit": unit.record(), "certificate": replace(self, digest="").record()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
+    def bound(
+        self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, unit: PrivacyUnit
+    ) -> Certificate:
+        """The certificate with the digest that ties it to these parameters."""
+        return replace(self, digest=self.binding(prior, total, sharpness, smoothing, unit))
+
     def confirm(self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float) -> None:
         """Raise ReleaseError unless enumeration gives the same numbers; up to half the slack may be missing."""
         derived = certify(prior, total, sharpness=sharpness, smoothing=smoothing, delta=self.delta)
         stated, found = (self.epsilon, self.epsilon_at_delta), (derived.epsilon, derived.epsilon_at_delta)
-        if not all(-0.5 * SLACK <= one - other <= AGREE for one, other in zip(stated, found, strict=True)):
+        held = all(-0.5 * SLACK <= one - other <= AGREE for one, other in zip(stated, found, strict=True))
+        if held and self.profile:
+            curves = _curves(prior, total, sharpness, smoothing, self.epsilon)
+            pairs = zip(self.profile + self.divergences, (each for curve in curves for each in curve), strict=True)
+            held = all(-0.5 * SLACK * other <= one - other <= AGREE for one, other in pairs)
+        if not held:
             raise ReleaseError(
                 "Certificate: it is not the one that enumeration gives. Do not trust it; certify the mechanism again."
             )
@@ -109,6 +157,16 @@ def certify(prior: tuple[float, ...], total: int, *, sharpness: float, smoothing
             "Certificate: too many candidates to enumerate within a minute. Use the calibration `proved`."
         )
     return _certify(prior, total, sharpness, smoothing, delta)
+
+
+def with_curves(
+    made: Certificate, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float
+) -> Certificate:
+    """The certificate with what the release costs beside others."""
+    if made.epsilon > LARGEST_EPSILON:
+        return made
+    profile, divergences = _curves(prior, total, sharpness, smoothing, made.epsilon)
+    return replace(made, profile=profile, divergences=divergences, digest="")
 
 
 @lru_cache(maxsize=64)
@@ -156,3 +214,47 @@ def _epsilon(p: Floats, q: Floats, delta: float, start: float) -> float:
         if step <= 1e-12 * factor:
             return math.log(factor + step)
         factor += step
+
+
+@lru_cache(maxsize=64)
+def _curves(
+    prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, epsilon: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """δ(ε_i) = max over neighbours c, c′ of Σ_k (P_c(k) − e^{ε_i}·P_c′(k))₊, and D_λ = max D_λ(P_c ‖ P_c′), rounded up
+
+    Losses are first moved to a grid so that both laws keep their mass, which makes every curve larger.
+
+    Symbols: P_c the law of the release for table c, ε_i the steps from 0 to the pure ε, λ the orders.
+    Source: enumeration; [Dots] algorithm 1 for the grid; docs/explanation/proofs/hellinger.md, section 4.
+    Adjacency: replace-one.
+    """
+    laws = Laws.of(prior, total, sharpness, smoothing)
+    rows, last = laws.rows, STEPS * FINE + 1
+    step = epsilon / (STEPS * FINE)
+    grid: Floats = step * np.arange(-last, last + 1, dtype=np.float64)
+    at = step * FINE * np.arange(STEPS)
+    gained, above = -np.expm1(np.minimum(at - grid[:, None], 0.0)), (grid[:, None] > at - 1.5 * step).astype(np.float64)
+    small = (ORDERS - 1.0) * epsilon < LARGEST_EPSILON
+    weights = np.column_stack([renyi_weights(grid, order) for order in ORDERS[small].tolist()])
+    error = 2.5 * (laws.rounding + 1e-14)  # each loss may be wrong by this much, and each probability by this share
+    profile, divergences = np.zeros(STEPS), np.where(small, 0.0, epsilon)  # no divergence is above the pure ε
+    block: list[Floats] = []
+    pairs = [(table, other) for table in rows.tables() for other in rows.neighbours(table)]
+    for number, (table, other) in enumerate(pairs, start=1):
+        (log_p, p), (log_q, _) = laws.probabilities(table), laws.probabilities(other)
+        masses = split(log_p - log_q, p, step, -last, last)[1]
+        block += [masses, (masses * np.exp(-grid))[::-1]]
+        if len(block) >= 2 * BLOCK or number == len(pairs):
+            found = np.array(block)
+            profile = np.maximum(profile, (found @ gained + error * (found @ above)).max(axis=0))
+            largest = np.log1p((found @ weights).max(axis=0)) / (ORDERS[small] - 1.0)
+            divergences[small] = np.maximum(divergences[small], largest)
+            block = []
+    profile = np.minimum(profile * (1.0 + SLACK), 1.0)
+    divergences = divergences * (1.0 + SLACK) + error * (1.0 + 1.0 / (ORDERS - 1.0))
+    return (*_short(profile), 0.0), _short(divergences)
+
+
+def _short(values: Floats) -> tuple[float, ...]:
+    """Twelve digits: what they leave out is far below the slack."""
+    return tuple(float(f"{value:.12g}") for value in values.tolist())

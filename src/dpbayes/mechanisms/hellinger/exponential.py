@@ -16,7 +16,7 @@ from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.hellinger import candidates, envelope, sensitivity
 from dpbayes.mechanisms.hellinger.distance import beta_total_variation, kl
 from dpbayes.mechanisms.hellinger.sampler import UNDERFLOW, Cell, KlCell, Sampler, score_sampler
-from dpbayes.mechanisms.stated import Stated
+from dpbayes.mechanisms.selection import Selection
 from dpbayes.privacy.pld import Pld
 
 SCORES = ("hellinger", "kl", "total-variation")
@@ -27,9 +27,10 @@ class PosteriorExponential:
     """Releases Dir(α + k) with probability ∝ exp(−ε·score/(2Δ)), Δ the global sensitivity of the score.
 
     Scores: `hellinger`; `kl`, which is KL(released ‖ true); `total-variation` for two cells. It is ε-DP by the
-    classical theorem. The χ² score is refused: two posteriors of as many records can be infinitely far apart.
+    classical theorem, and its loss ranges over no more than ε, which is what it costs beside others. The χ² score is
+    refused: two posteriors of as many records can be infinitely far apart.
 
-    Source: [H-notes] section 2.1; [MT07] theorem 6.
+    Source: [H-notes] section 2.1; [MT07] theorem 6; [DDR20] for the range.
 
     >>> from dpbayes import Adjacency, PrivacyUnit
     >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -65,28 +66,28 @@ class PosteriorExponential:
                 f"only, got {len(self.prior)}. Use hellinger, which bounds it on both sides."
             )
 
-    def _stated(self) -> Stated:
-        return Stated(epsilon_stated=self.sharpness, delta_stated=0.0, unit=self.unit, what="posterior")
+    def _ranged(self) -> Selection:
+        return Selection(sharpness=self.sharpness, unit=self.unit)
 
     def renyi(self, order: float) -> float:
-        """That of randomised response with ε = sharpness."""
-        return self._stated().renyi(order)
+        """That of a selection whose loss ranges over the sharpness."""
+        return self._ranged().renyi(order)
 
     def concentrated(self, omega: float) -> float:
-        """That of randomised response with ε = sharpness."""
-        return self._stated().concentrated(omega)
+        """That of a selection whose loss ranges over the sharpness."""
+        return self._ranged().concentrated(omega)
 
     def delta(self, epsilon: float) -> float:
         """Smallest δ for this ε."""
-        return self._stated().delta(epsilon)
+        return self._ranged().delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ."""
-        return self._stated().epsilon(delta)
+        return self._ranged().epsilon(delta)
 
     def pld(self, interval: float) -> Pld:
         """Privacy loss distribution on multiples of ``interval``."""
-        return self._stated().pld(interval)
+        return self._ranged().pld(interval)
 
     @property
     def sensitivity(self) -> float:

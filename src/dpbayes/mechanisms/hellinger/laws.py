@@ -11,7 +11,7 @@ import numpy as np
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, tabulated_steps, two_cell_sensitivities
+from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity, two_cell_sensitivities
 
 Table = tuple[int, ...]
 
@@ -27,7 +27,6 @@ class Rows:
         self._list = candidates.listed(total, len(prior)) if len(prior) > 2 else None
         if self._list is None:
             self._own, self._shared = _two_cell_increments(prior, total)
-        self.steps = tabulated_steps(prior, total) if len(prior) > 2 else None
         rows = max(_CACHED_NUMBERS // self.size, 4)
         self.distances = lru_cache(maxsize=min(rows, 4096))(self._distances)
         self._cell = lru_cache(maxsize=_CACHED_NUMBERS // (total + 1) + 1)(
@@ -112,7 +111,7 @@ class Sensitivities:
     def __call__(self, key: Table) -> float:
         """S of a canonical table."""
         if key not in self._of_class:
-            self._of_class[key] = smooth_sensitivity(self._rows.prior, key, self._smoothing, self._rows.steps)
+            self._of_class[key] = smooth_sensitivity(self._rows.prior, key, self._smoothing)
         return self._of_class[key]
 
 

@@ -16,10 +16,11 @@ from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.hellinger import candidates, envelope
 from dpbayes.mechanisms.hellinger.certificate import Certificate
-from dpbayes.mechanisms.hellinger.promise import NoPromise, Promise, Proved, SmoothTail
+from dpbayes.mechanisms.hellinger.promise import NoPromise, Promise, Proved, SmoothTail, enumerated
 from dpbayes.mechanisms.hellinger.pure import pure_epsilon
 from dpbayes.mechanisms.hellinger.sampler import Sampler, score_sampler
 from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
+from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import Stated
 from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
@@ -36,7 +37,8 @@ class Hellinger:
     global sensitivity, infinity to the local one, as the papers did in experiments. What is promised depends on
     ``calibration``: `proved` (the better of our two theorems), `certified` (a stored enumeration, bound to these
     parameters by its digest; without one the theorems are stated instead), `published` (the theorem as printed, with
-    ``delta``; its proof has a gap), `none` (nothing).
+    ``delta``; its proof has a gap), `none` (nothing). What is proved may carry an enumeration too: it holds what the
+    release costs exactly, and beside others.
     Make one by ``calibration.published``, ``proved``, ``certified``, ``with_global`` or ``with_local``.
 
     Source: [H-full] definition 3.
@@ -82,8 +84,14 @@ class Hellinger:
             largest = published_smoothing(self.sharpness, self.delta_published, self.log_candidates)
             if self.smoothing > largest * (1 + 1e-12):
                 raise InvalidArgument(f"Hellinger: the published theorem needs smoothing <= {largest!r}.")
-        if (self.certificate is not None) != (self.calibration == "certified"):
-            raise InvalidArgument("Hellinger: expected a certificate with the calibration `certified`, and only there.")
+        has = (
+            () if self.certificate is None else ("certified", "proved") if self.certificate.profile else ("certified",)
+        )
+        if self.calibration not in has if has else self.calibration == "certified":
+            raise InvalidArgument(
+                "Hellinger: expected a certificate with the calibration `certified`; with `proved` one that has a "
+                "profile, or none."
+            )
         if self.certificate is not None and self.certificate.digest not in ("", self._binding()):
             raise InvalidArgument(
                 "Hellinger: the certificate belongs to other parameters, or was changed. Certify the mechanism again."
@@ -100,13 +108,15 @@ class Hellinger:
         if self.calibration == "none":
             return NoPromise()
         if self.certificate is not None and self.certificate.digest:
-            return self._stated(self.certificate.epsilon, 0.0)
+            return enumerated(self.certificate) if self.certificate.profile else self._stated(self.certificate.epsilon)
         if self.delta_published is not None:
             return self._stated(self.sharpness, self.delta_published)
+        pure = pure_epsilon(self.prior, self.total, self.sharpness, self.smoothing)
+        ranged = Selection(sharpness=pure, unit=self.unit)
         if self.smoothing == 0:
-            return self._stated(self.sharpness, 0.0)
+            return ranged
         return Proved(
-            pure=pure_epsilon(self.prior, self.total, self.sharpness, self.smoothing),
+            ranged=ranged,
             tail=SmoothTail(sharpness=self.sharpness, smoothing=self.smoothing, log_candidates=self.log_candidates),
         )
 
@@ -132,7 +142,7 @@ class Hellinger:
         if self.certificate is not None and self.certificate.digest:
             self.certificate.confirm(self.prior, self.total, self.sharpness, self.smoothing)
 
-    def _stated(self, epsilon: float, delta: float) -> Stated:
+    def _stated(self, epsilon: float, delta: float = 0.0) -> Stated:
         return Stated(epsilon_stated=epsilon, delta_stated=delta, unit=self.unit, what="posterior")
 
     def renyi(self, order: float) -> float:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
-from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
+from dpbayes.mechanisms.hellinger.certificate import ORDERS, Certificate
+from dpbayes.mechanisms.selection import Selection
+from dpbayes.privacy.atoms import AtomicLoss
+from dpbayes.privacy.bounds import largest_over_chord
 from dpbayes.privacy.pld import TAIL, Pld, from_profile, from_statement
 
 
@@ -151,48 +155,117 @@ class SmoothTail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proved:
-    """The better of two theorems, in every notion: pure ε, and the tail, which wins only for little smoothing.
+    """The better of two theorems, in every notion: the pure one, which bounds the range of the loss, and the tail.
+
+    The tail wins only for little smoothing.
 
     Source: our proof, docs/explanation/proofs/hellinger.md.
     """
 
-    pure: float
+    ranged: Selection
     tail: SmoothTail
 
     @property
     def exact(self) -> bool:
         """Whether the pure theorem alone speaks, which is a pair of laws: the tail says nothing below its base."""
-        return self.tail.base >= self.pure
+        return self.tail.base >= self.ranged.sharpness
 
     def renyi(self, order: float) -> float:
-        """The smaller of randomised response with the pure ε, and of the tail.
+        """The smaller of a loss of this range, and of the tail.
 
         Source: our proof, docs/explanation/proofs/hellinger.md.
         """
-        _checks.order("Proved", order)
-        return min(randomised_response_renyi(order, self.pure), self.tail.renyi(order))
+        return min(self.ranged.renyi(order), self.tail.renyi(order))
 
     def concentrated(self, omega: float) -> float:
-        """The smaller of ½ε² and of the tail.
-
-        Source: [BS16] proposition 1.4; our proof, docs/explanation/proofs/hellinger.md.
-        """
-        return min(0.5 * self.pure**2, self.tail.concentrated(omega))
+        """The smaller ρ."""
+        return min(self.ranged.concentrated(omega), self.tail.concentrated(omega))
 
     def delta(self, epsilon: float) -> float:
         """The smaller δ."""
-        return min(randomised_response(self.pure).delta(epsilon), self.tail.delta(epsilon))
+        return min(self.ranged.delta(epsilon), self.tail.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
         """The smaller ε."""
-        return min(randomised_response(self.pure).epsilon(delta), self.tail.epsilon(delta))
+        return min(self.ranged.epsilon(delta), self.tail.epsilon(delta))
 
     def pld(self, interval: float) -> Pld:
         """A distribution that dominates every law within both profiles."""
         if self.exact:
-            return from_statement(self.pure, 0.0, interval)
-        return from_profile(self._profile, interval, self.pure)
+            return self.ranged.pld(interval)
+        return from_profile(self._profile, interval, self.ranged.sharpness)
 
     def _profile(self, epsilons: Floats) -> Floats:
-        response = np.array([randomised_response(self.pure).delta(float(epsilon)) for epsilon in epsilons])
-        return np.asarray(np.minimum(response, self.tail.profile(epsilons)))
+        return np.asarray(np.minimum(self.ranged.profile(epsilons), self.tail.profile(epsilons)))
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """What a certificate says about all neighbours: their largest δ at every ε, and largest divergence at every order.
+
+    Source: enumeration; docs/explanation/proofs/hellinger.md, section 4.
+    """
+
+    certificate: Certificate
+
+    @cached_property
+    def loss(self) -> AtomicLoss:
+        """One pair that dominates those of all neighbours."""
+        return AtomicLoss.of_profile(np.array(self.certificate.profile), self.certificate.epsilon)
+
+    @cached_property
+    def _convex(self) -> tuple[Floats, Floats]:
+        """The orders from 1 on, and (λ−1)·D_λ there."""
+        return np.append(1.0, ORDERS), np.append(0.0, (ORDERS - 1.0) * np.array(self.certificate.divergences))
+
+    def renyi(self, order: float) -> float:
+        """D_λ: (λ−1)·D_λ is convex, so below its chord between two orders of the certificate; or that of ``loss``.
+
+        Symbols: λ order.
+        Source: docs/explanation/proofs/hellinger.md, section 4; docs/explanation/proofs/pseudo-records.md (convex).
+        Adjacency: replace-one.
+        """
+        _checks.order("Enumerated", order)
+        if math.isinf(order):
+            return self.certificate.epsilon
+        by_pair = min(self.loss.renyi(order), self.certificate.epsilon)
+        orders, values = self._convex
+        return by_pair if order > orders[-1] else min(by_pair, float(np.interp(order, orders, values)) / (order - 1.0))
+
+    def concentrated(self, omega: float) -> float:
+        """The largest D_λ/λ over the chords up to ω; beyond the last order no divergence is above ε, nor ρ above ½ε²
+
+        Symbols: λ order, ω omega, ε pure.
+        Source: [BS16] proposition 1.4; docs/explanation/proofs/pseudo-records.md for the chords.
+        Adjacency: replace-one.
+        """
+        _checks.order("Enumerated", omega)
+        orders: list[float] = self._convex[0].tolist()
+        values: list[float] = self._convex[1].tolist()
+        most = values[1] / (orders[1] - 1.0)  # up to the first order no divergence is larger
+        for low, high, before, after in zip(orders[1:-1], orders[2:], values[1:-1], values[2:], strict=True):
+            if low < omega:
+                most = max(most, largest_over_chord(low, high, before, after))
+        if omega > orders[-1]:
+            most = max(most, self.certificate.epsilon / orders[-1])
+        return min(most, 0.5 * self.certificate.epsilon**2)
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest δ for this ε."""
+        _checks.non_negative("Enumerated", epsilon=epsilon)
+        return 0.0 if epsilon >= self.certificate.epsilon else self.loss.delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest ε for this δ."""
+        _checks.probability("Enumerated", delta=delta)
+        return min(self.loss.epsilon(delta), self.certificate.epsilon)
+
+    def pld(self, interval: float) -> Pld:
+        """Privacy loss distribution on multiples of ``interval``."""
+        return self.loss.pld(interval)
+
+
+@lru_cache(maxsize=256)
+def enumerated(certificate: Certificate) -> Enumerated:
+    """The promise of a certificate that has a profile, made once."""
+    return Enumerated(certificate)

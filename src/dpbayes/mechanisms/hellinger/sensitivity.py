@@ -7,17 +7,15 @@ convex. So the sensitivities need no enumeration (docs/explanation/proofs/hellin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.hellinger import candidates
 
-Steps = Callable[[Ints, Ints], Floats]
-"""f(α_i + k) for arrays of cells i and counts k."""
+Flags = NDArray[np.bool_]
 
 
 def step_divergence(u: ArrayLike) -> Floats:
@@ -64,12 +62,8 @@ def global_sensitivity(prior: tuple[float, ...], total: int) -> float:
     return _from_divergence(step_divergence(np.sort(prior)[:2]).sum())
 
 
-def smooth_sensitivity(
-    prior: tuple[float, ...], counts: ArrayLike, smoothing: float, steps: Steps | None = None
-) -> float:
+def smooth_sensitivity(prior: tuple[float, ...], counts: ArrayLike, smoothing: float) -> float:
     """S(c) = max over tables c′ of LS(c′)·exp(−γ·‖c − c′‖₁/2), without enumeration.
-
-    ``steps`` may hand in a table of f, where many tables of the same size are asked for.
 
     Symbols: γ smoothing (0 gives the global sensitivity, inf the local one), LS local sensitivity.
     Source: [H-full] definition 3; our proof, docs/explanation/proofs/hellinger.md.
@@ -78,38 +72,61 @@ def smooth_sensitivity(
     owner = "smooth_sensitivity"
     candidates.check_prior(owner, prior)
     table = candidates.check_counts(owner, counts, len(prior), int(np.sum(counts)))
-    total = int(table.sum())
-    candidates.check_total(owner, total)
+    candidates.check_total(owner, int(table.sum()))
     if math.isnan(smoothing) or smoothing < 0:
         raise InvalidArgument(f"{owner}: expected smoothing >= 0, got {smoothing!r}.")
-    if len(prior) == 2:
-        return _two_cells(prior, table, smoothing)
-    step = direct_steps(prior) if steps is None else steps
-    cells = np.arange(len(prior))
-    empty = step(cells, np.zeros_like(table))
-    highest = _from_divergence(np.sort(empty)[-2:].sum())
-    if smoothing == 0:
-        return highest
-    local = _from_divergence(_local_divergence(step(cells, table), step(cells, np.maximum(table - 1, 0)), table))
-    if math.isinf(smoothing):
-        return local
-    # beyond this many moved records not even the global sensitivity can beat the local one
-    horizon = min(int(math.log(highest / local) / smoothing), total)
-    lowered = _lowered(step, table, horizon)
-    return _best_after_moves(lowered, empty, table, smoothing, local)
+    return _two_cells(prior, table, smoothing) if len(prior) == 2 else float(many_cells(prior, table, smoothing)[0])
 
 
-def direct_steps(prior: tuple[float, ...]) -> Steps:
-    """f(α_i + k), computed when asked for."""
-    alpha = np.asarray(prior)
-    return lambda cells, counts: step_divergence(alpha[cells] + counts)
+def many_cells(prior: tuple[float, ...], tables: Ints, smoothing: float) -> Floats:
+    """S of tables of three cells or more, one per row: the largest √(1 − e^{−F})·e^{−γt} over pairs of cells i, j.
+
+    F = f(α_i + p) + f(α_j + q) after t moves: both untouched, p = c_i − 1, q = c_j, t = 0; one of them emptied, q = 0,
+    t = c_j or p = 0, t = c_i − 1; both emptied, t = c_i + c_j − 1, or 1 where both were empty. Cell i sends a record,
+    so c_i ≥ 1. ln √(1 − e^{−F}) − γt is convex along the way to each, so nothing in between is larger.
+
+    Symbols: γ smoothing, α prior, c counts, f step_divergence.
+    Source: our proof, docs/explanation/proofs/hellinger.md.
+    Adjacency: replace-one, a record goes from cell i to cell j.
+    """
+    alpha, counts, there = _fewest(prior, np.atleast_2d(tables))
+    found = np.empty(len(counts))
+    size = max(2_000_000 // alpha.size**2, 1)
+    for rows in (slice(start, start + size) for start in range(0, len(counts), size)):
+        c, other = counts[rows, :, None].astype(np.float64), counts[rows, None, :].astype(np.float64)
+        sends = there[rows, :, None] & (c >= 1)
+        empty = step_divergence(alpha)
+        leave, enter = step_divergence(alpha + np.maximum(counts[rows] - 1, 0)), step_divergence(alpha + counts[rows])
+        apart = there[rows, None, :] & ~np.eye(alpha.size, dtype=bool)
+        best = np.zeros(len(c))
+        for part, rest, moves, allowed in (
+            (leave[:, :, None], enter[:, None, :], np.zeros_like(c * other), sends),
+            (leave[:, :, None], empty, other, sends),
+            (empty[:, None], enter[:, None, :], c - 1, sends),
+            (empty[:, None], empty, np.maximum(c + other - 1, 1), there[rows, :, None]),
+        ):
+            discount = np.exp(-np.where(moves > 0, smoothing, 0.0) * np.maximum(moves, 0.0))
+            value = np.where(allowed & apart, _root(part + rest) * discount, 0.0)
+            best = np.maximum(best, value.max(axis=(1, 2)))
+        found[rows] = best
+    return found
 
 
-def tabulated_steps(prior: tuple[float, ...], total: int) -> Steps:
-    """f(α_i + k) from a table for all k up to the total, one row per value of the prior."""
-    values, row = np.unique(prior, return_inverse=True)
-    table = step_divergence(np.add.outer(values, np.arange(total + 1)))
-    return lambda cells, counts: np.asarray(table[row[cells], counts])
+def _fewest(prior: tuple[float, ...], tables: Ints) -> tuple[Floats, Ints, Flags]:
+    """Of the cells with one α the two that hold fewest, and the two with fewest of those that hold any.
+
+    No others can be in the best pair. Their α, their counts table by table, and whether there are so many.
+    """
+    alpha, counts, there = [], [], []
+    for value in np.unique(prior):
+        like = np.sort(tables[:, np.asarray(prior) == value], axis=1)
+        zeros = np.maximum((like == 0).sum(axis=1), min(2, like.shape[1]))
+        for place in range(min(like.shape[1], 4)):
+            at = np.full(len(tables), place) if place < 2 else zeros + place - 2
+            alpha.append(value)
+            there.append(at < like.shape[1])
+            counts.append(np.take_along_axis(like, np.minimum(at, like.shape[1] - 1)[:, None], axis=1)[:, 0])
+    return np.array(alpha), np.column_stack(counts), np.column_stack(there)
 
 
 def two_cell_sensitivities(prior: tuple[float, ...], total: int, smoothing: float) -> Floats:
@@ -137,8 +154,8 @@ def _two_cells(prior: tuple[float, ...], table: Ints, smoothing: float) -> float
     highest = _from_divergence(_two_cell_ends(prior, total))
     if smoothing == 0:
         return highest
-    leave = step_divergence(np.asarray(prior) + np.maximum(table - 1, 0))
-    local = _from_divergence(_local_divergence(step_divergence(prior + table), leave, table))
+    leave, enter = step_divergence(prior + np.maximum(table - 1, 0)), step_divergence(prior + table)
+    local = _from_divergence(np.where(table >= 1, leave + enter[::-1], -np.inf).max())
     reach = 1 if math.isinf(smoothing) else int(math.log(highest / local) / smoothing) + 1
     low, high = max(here - reach, 0), min(here + reach, total)
     moves = np.arange(low, high, dtype=np.float64)
@@ -151,59 +168,6 @@ def _two_cells(prior: tuple[float, ...], table: Ints, smoothing: float) -> float
 def _two_cell_ends(prior: tuple[float, ...], total: int) -> float:
     """The largest f(α₁ + p) + f(α₂ + q), p + q = n − 1: convex in p, so at an end."""
     return float((step_divergence(prior) + step_divergence(np.array(prior[::-1]) + total - 1)).max())
-
-
-def _local_divergence(enter: Floats, leave: Floats, table: Ints) -> float:
-    """The largest f(α_i + c_i − 1) + f(α_j + c_j) over i ≠ j with c_i ≥ 1."""
-    return float((np.where(table >= 1, leave, -np.inf) + _best_other(enter)).max())
-
-
-def _best_other(values: Floats) -> Floats:
-    """For every cell the largest value among the other cells."""
-    order = np.argsort(values)
-    best = np.full(values.size, values[order[-1]])
-    best[order[-1]] = values[order[-2]]
-    return best
-
-
-def _best_after_moves(lowered: list[Floats], empty: Floats, table: Ints, smoothing: float, best: float) -> float:
-    """The largest discounted sensitivity within the horizon of ``lowered``, and at least ``best``; three or more cells.
-
-    A record goes from cell i to cell j after a records of i and b records of j were moved elsewhere. For a given
-    a + b the divergence f(α_i + c_i − 1 − a) + f(α_j + c_j − b) is convex in a, so it is largest at an end: one of the
-    cells is untouched, or one of them is empty (but for the record that moves).
-    """
-    receives = np.array([values[0] for values in lowered])
-    sends = np.array([values[1] if values.size > 1 else -np.inf for values in lowered])
-    for values, sender, receiver in zip(lowered, _best_other(sends), _best_other(receives), strict=True):
-        best = max(best, _discounted(values + sender, smoothing), _discounted(values[1:] + receiver, smoothing))
-    spare = np.maximum(table - 1, 0)
-    for lowest in np.unique(empty):  # one of the emptied cells; its partner is lowered as well
-        cells = empty == lowest
-        if _from_divergence(lowest + empty.max()) * math.exp(-smoothing * spare[cells].min()) <= best:
-            continue
-        whole = np.array([_discounted(values + lowest, smoothing) for values in lowered])
-        after = np.array([_discounted(values[1:] + lowest, smoothing) for values in lowered])
-        receiving = np.exp(-smoothing * table) * _best_other(after)
-        # an empty sender lacks the record that moves: it comes from the partner, or if that is empty from a third cell
-        lacking = np.exp(-smoothing) * _best_other(np.where(table >= 1, after, whole))
-        sending = np.where(table >= 1, np.exp(-smoothing * spare) * _best_other(whole), lacking)
-        best = max(best, float(receiving[cells].max()), float(sending[cells].max()))
-    return best
-
-
-def _lowered(step: Steps, table: Ints, horizon: int) -> list[Floats]:
-    """For every cell f(α_i + c_i − t), t = 0, 1, … while records are left and the horizon (plus one) is not passed."""
-    sizes = np.minimum(table, horizon + 1) + 1
-    moved = np.concatenate([np.arange(size) for size in sizes])
-    values = step(np.repeat(np.arange(table.size), sizes), np.repeat(table, sizes) - moved)
-    return np.split(values, np.cumsum(sizes)[:-1])
-
-
-def _discounted(divergence: Floats, smoothing: float) -> float:
-    """The largest √(1 − e^{−F})·e^{−γt} along a path whose t-th entry costs t moves; 0 on an empty path."""
-    moves = np.arange(divergence.size)
-    return float((_root(divergence) * np.exp(-smoothing * moves)).max(initial=0.0))
 
 
 def _root(divergence: Floats) -> Floats:
