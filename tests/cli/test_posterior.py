@@ -19,6 +19,7 @@ records = 48
 [[attribute]]
 name = "side"
 categories = ["heads", "other"]
+missing = "other"
 """
 
 

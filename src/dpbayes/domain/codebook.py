@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from dpbayes.domain.attribute import LONGEST_NOTE, Attribute, apart
+from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
 from dpbayes.domain.values import text_of
 from dpbayes.errors import MissingExtra, SchemaError
 
@@ -85,7 +85,7 @@ def _attribute(name: str, codes: list[Code], source: str) -> Attribute:
             labels[level] = " ".join(each.label.split())[:LONGEST_NOTE]
     recoded = {level: texts for level, texts in merged.items() if texts != [level]}
     said = f"codebook {source}"[:LONGEST_NOTE]
-    return apart(name=name, categories=tuple(levels), codes=recoded, labels=labels, source=said)
+    return Attribute(name=name, categories=tuple(levels), codes=recoded, labels=labels, source=said)
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------
