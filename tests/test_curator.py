@@ -281,7 +281,8 @@ def test_guessing_declared_totals_costs_what_it_learns_and_never_more_than_one_s
             ledger.accept("people", declared(guess).digest, about="the owner looked at it")
         answers.append(made.release(asked, target))
     assert [charge.state for charge in ledger.account("people").charges.values()] == ["drawn"] * 3
-    assert [table.notes for answer in answers for table in answer.tables] == [()] * 3  # the noise hides it
+    notes = [note for answer in answers for table in answer.tables for note in table.notes]
+    assert not [note for note in notes if "do not fit" in note]  # the noise hides it
     assert all(answer.verify(ledger=ledger).ok for answer in answers)
 
 
