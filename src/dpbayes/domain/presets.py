@@ -62,7 +62,8 @@ def _made(
     source: str,
     labels: Mapping[str, str] | None = None,
 ) -> Attribute:
-    return Attribute(name=name, categories=categories, codes=codes, labels=labels or {}, source=source)
+    said = tuple((labels or {}).items())
+    return Attribute(name=name, categories=categories, codes=tuple(codes.items()), labels=said, source=source)
 
 
 def _ages(step: int, last: int) -> Callable[[str], Attribute]:
@@ -81,7 +82,7 @@ PRESETS: dict[str, Callable[[str], Attribute]] = {
     "sex-iso": lambda name: Attribute(
         name=name,
         categories=("1", "2", "9", "0"),
-        labels={"1": "male", "2": "female", "9": "not applicable", "0": "not known"},
+        labels=(("1", "male"), ("2", "female"), ("9", "not applicable"), ("0", "not known")),
         source="ISO/IEC 5218",
     ),
     "months": _named(_MONTHS, "preset: months"),
