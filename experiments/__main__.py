@@ -1,6 +1,7 @@
 """Reproduce the papers: ``python -m experiments [name …] [--quick] [--fresh] [--jobs N]``.
 
-Without names all experiments run. Stop it at any time; the next run goes on. ``--quick`` takes minutes and writes to
+Without names all experiments run, but for those whose data sets cannot be had: these are named before anything runs.
+Each is written when it is complete. Stop it at any time; the next run goes on. ``--quick`` takes minutes and writes to
 out/reproduce-quick; the full run writes experiments/results and docs/reproduction, and the page of claims.
 """
 
@@ -56,16 +57,36 @@ def main(arguments: list[str]) -> None:
     if unknown := set(asked.names) - set(EXPERIMENTS):
         parser.error(f"no experiment named {', '.join(sorted(unknown))}")
     experiments = [lab.Experiment(name, asked.quick) for name in asked.names or EXPERIMENTS]
-    if not asked.restate:
-        lab.run(experiments, jobs=asked.jobs, fresh=asked.fresh)
     quick = lab.ROOT / "out" / "reproduce-quick"
     folders = (quick, quick) if asked.quick else (lab.RESULTS, lab.FIGURES)
-    for experiment in experiments:
+    absent = {} if asked.restate else lab.without_data(experiments)
+    if absent:
+        told = f"{', '.join(each.name for each in absent)} cannot run: {next(iter(absent.values()))}"
+        if asked.names:
+            raise DpbayesError(told)
+        print(f"{told} The others run.", file=sys.stderr)
+    written: list[lab.Experiment] = []
+
+    def finish(experiment: lab.Experiment) -> None:
         (lab.restate if asked.restate else lab.write)(experiment, *folders)
-    page.write(*folders)
-    if not asked.quick:
-        models_page.write()
-    print(f"{len(experiments)} experiments; open {folders[1].relative_to(lab.ROOT) / 'claims.html'}.", file=sys.stderr)
+        written.append(experiment)
+
+    chosen = [experiment for experiment in experiments if experiment not in absent]
+    try:
+        if asked.restate:
+            for experiment in chosen:
+                finish(experiment)
+        else:
+            lab.run(chosen, finish, jobs=asked.jobs, fresh=asked.fresh)
+    finally:
+        if written:
+            page.write(*folders)
+            if not asked.quick:
+                models_page.write()
+        place = (folders[1] / "claims.html").relative_to(lab.ROOT)
+        print(f"{len(written)} of {len(experiments)} experiments written; open {place}.", file=sys.stderr)
+    if absent:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

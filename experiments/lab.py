@@ -22,7 +22,8 @@ import json
 import os
 import time
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -88,6 +89,14 @@ class Experiment:
         """The name in files."""
         return self.name.replace(".", "-").replace("_", "-")
 
+    @property
+    def datasets(self) -> list[str]:
+        """The data sets that its pieces name."""
+        from experiments.data import SOURCES
+
+        named = [task.get("dataset") for task in self.module.tasks(self.settings)]
+        return [name for name in dict.fromkeys(named) if name in SOURCES]
+
     def kept(self, number: int, task: Mapping[str, Any]) -> Path:
         """Where the rows of a piece are kept: another place for other settings or another way of measuring."""
         what = json.dumps([self.settings, number, task, inspect.getsource(self.module.measure)], sort_keys=True)
@@ -109,8 +118,27 @@ def measured(name: str, quick: bool, number: int, path: Path) -> float:
     return elapsed
 
 
-def run(experiments: Iterable[Experiment], *, jobs: int = 2, fresh: bool = False) -> None:
-    """Run the pieces that are not kept yet, those of all experiments side by side."""
+def without_data(experiments: Iterable[Experiment]) -> dict[Experiment, str]:
+    """The experiments whose data sets are not to be had, and why; data sets are located, or downloaded, only once."""
+    from experiments import data
+
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(name for experiment in experiments for name in experiment.datasets):
+        try:
+            data.load(name)
+        except data.DataUnavailable as problem:
+            missing[name] = str(problem)
+    reasons = {each: next((missing[name] for name in each.datasets if name in missing), "") for each in experiments}
+    return {experiment: reason for experiment, reason in reasons.items() if reason}
+
+
+def run(
+    experiments: Sequence[Experiment], finish: Callable[[Experiment], None], *, jobs: int = 2, fresh: bool = False
+) -> None:
+    """Run the pieces that are not kept yet, those of all experiments side by side; finish each that is complete.
+
+    The first error ends the run. What is complete by then is finished.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes inherit it before they load numpy
@@ -120,24 +148,32 @@ def run(experiments: Iterable[Experiment], *, jobs: int = 2, fresh: bool = False
         for number, task in enumerate(experiment.module.tasks(experiment.settings))
     ]
     waiting = [piece for piece in pieces if fresh or not piece[2].exists()]
+    left = Counter(experiment for experiment, _, _ in waiting)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns) as progress, ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         bars = {
             experiment: progress.add_task(
                 f"{experiment.name} (seed {experiment.settings['seed']})",
                 total=sum(piece[0] == experiment for piece in pieces),
-                completed=sum(piece[0] == experiment and piece not in waiting for piece in pieces),
+                completed=sum(piece[0] == experiment for piece in pieces) - left[experiment],
             )
-            for experiment in dict.fromkeys(piece[0] for piece in pieces)
+            for experiment in experiments
         }
         futures = {
             pool.submit(measured, experiment.name, experiment.quick, number, path): experiment
             for experiment, number, path in waiting
         }
         try:
+            for experiment in experiments:
+                if not left[experiment]:
+                    finish(experiment)
             for future in as_completed(futures):
                 future.result()
-                progress.advance(bars[futures[future]])
+                experiment = futures[future]
+                progress.advance(bars[experiment])
+                left[experiment] -= 1
+                if not left[experiment]:
+                    finish(experiment)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -170,7 +206,6 @@ def _state(experiment: Experiment, rows: pd.DataFrame, seconds: float, results: 
     from experiments import style
 
     module, settings = experiment.module, experiment.settings
-    data = results / f"{experiment.slug}.parquet"
     style.save(lambda: module.draw(rows, settings), figures / experiment.slug)
     found = {
         "experiment": experiment.name,
@@ -180,11 +215,17 @@ def _state(experiment: Experiment, rows: pd.DataFrame, seconds: float, results: 
         "settings": settings,
         "quick": experiment.quick,
         "seconds": round(seconds, 1),
-        "rows": {"number": len(rows), "sha256": hashlib.sha256(data.read_bytes()).hexdigest()},
+        "rows": {"number": len(rows), "sha256": digest(rows)},
         "claims": [asdict(claim) for claim in module.claims(rows, settings)],
     }
     path = results / f"{experiment.slug}.json"
     path.write_text(json.dumps(found, indent=1, ensure_ascii=False, default=_plain) + "\n", encoding="utf-8")
+
+
+def digest(rows: pd.DataFrame) -> str:
+    """SHA-256 over names and values, numbers rounded to nine digits: what another machine gets as well."""
+    rounded = rows.map(lambda value: float(f"{value:.8e}") + 0.0 if isinstance(value, float) else value)
+    return hashlib.sha256(rounded.to_csv(index=False, float_format="%.9g", lineterminator="\n").encode()).hexdigest()
 
 
 def _plain(value: object) -> object:

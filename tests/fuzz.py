@@ -55,7 +55,6 @@ records = 60
 [[attribute]]
 name = "sex"
 categories = ["F", "M"]
-missing = "other"
 [[attribute]]
 name = "age"
 edges = [0, 30, 60]

@@ -90,13 +90,14 @@ def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
             one = found[found["method"] == method].sort_values("records")
             style.curve(panel, one["records"], one["expected"], like, **options)
             if like in ("paper", "paper laplace") and scale == "linear" and not options.get("linestyle"):
-                bars = {"color": style.BLACK, "linestyle": "", "elinewidth": 1, "label": None}
+                label = f"{options['label'].split(',')[0]}, mean of {settings['runs']} runs"
+                bars = {"color": style.BLACK, "linestyle": "", "elinewidth": 1, "label": label}
                 style.curve(panel, one["records"], one["mean"], like, error=2.0 * one["error"], **bars)
         panel.set(xlabel="records n", title=title, xscale=scale, yscale="log")
     axes[0, 0].set_ylabel("mean Hellinger distance")
     axes[0, 1].ticklabel_format(axis="x", style="plain")
     axes[0, 1].set_xticks(settings["large"][::3])
-    style.shared_legend(figure, axes[0, 0], columns=3)
+    style.shared_legend(figure, axes[0, 0], columns=4)
     return figure
 
 

@@ -79,12 +79,14 @@ def _laplace(x: np.ndarray, scale: float) -> np.ndarray:
 def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
     figure, axes = style.panels(1, width=6.0, height=3.8)
     panel = axes[0, 0]
-    colours = (style.BLACK, style.BLUE, style.GREEN, style.GREY, "#a0a0a0", style.ORANGE, "#a33e00")
-    for (way, part), colour in zip(rows.groupby("way", sort=False), colours, strict=True):
-        width = 2.2 if way == "all four" else 1.2
-        panel.plot(part["records"], part["hellinger"] / part["laplace"], color=colour, linewidth=width, label=way)
-    panel.axhline(1.0, color=style.BLACK, linestyle=":", linewidth=0.8)
-    panel.axvline(settings["turning_point"], color=style.BLACK, linestyle=":", linewidth=0.8)
+    colours = (style.SKY, style.BLUE, style.GREEN, style.BLACK, style.RED, style.ORANGE, "#a33e00")
+    looks = (("-", 4.0), ("-", 1.2), ("-", 1.2), ("--", 1.6), (":", 1.6), ("-", 4.0), ("--", 1.6))  # some coincide
+    for (way, part), colour, (line, width) in zip(rows.groupby("way", sort=False), colours, looks, strict=True):
+        ratio = part["hellinger"] / part["laplace"]
+        panel.plot(part["records"], ratio, color=colour, linestyle=line, linewidth=width, label=way)
+    thin = {"color": style.BLACK, "linewidth": 0.8}
+    panel.axhline(1.0, linestyle=":", label="equal errors", **thin)
+    panel.axvline(settings["turning_point"], linestyle="-.", label="the printed crossing", **thin)
     panel.set(xlabel="records n", ylabel="error: Hellinger / Laplace", yscale="log", title="with one fault or more")
     style.plain_log(panel)
     style.shared_legend(figure, panel, columns=2)

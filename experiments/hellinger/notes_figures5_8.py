@@ -29,12 +29,12 @@ from experiments.lab import Claim, Verdict, verdict
 PAPER = "[H-notes]"
 TITLE = "Figures 5 to 8: probability of each step"
 LINES: dict[str, tuple[str, dict[str, Any]]] = {
-    "paper": ("paper", {"label": "Hellinger, as defined (2S)"}),
+    "paper": ("paper", {"label": "Hellinger, as defined (2S)", "linewidth": 3.0, "alpha": 0.6}),
     "paper, no 2": ("paper", {"label": "Hellinger, as printed in section 4.4 (S)", "linestyle": ":"}),
     "paper laplace": ("paper laplace", {"label": "Laplace, scale 2/ε, truncated"}),
     "certified": ("dpbayes", {"label": "Hellinger, certified (dpbayes)"}),
-    "proved": ("dpbayes", {"label": "Hellinger, by our theorem (dpbayes), figures 7 and 8", "linestyle": "--"}),
-    "fair laplace": ("fair laplace", {"label": "Laplace, fair; noise-aware from three cells on"}),
+    "proved": ("dpbayes", {"label": "Hellinger, by our theorem (dpbayes), figures 7 and 8", "linestyle": (0, (4, 4))}),
+    "fair laplace": ("fair laplace", {"label": "Laplace, fair; from three cells on noise-aware, without steps"}),
 }
 
 
@@ -110,7 +110,7 @@ def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:
                 style.curve(panel, one["x"], one["y"], like, **line)
         axes[0, column].set(title=f"{name}: data ({', '.join(map(str, settings['tables'][name]))})", xlabel="steps")
         axes[0, column].set_xlim(-0.5, 30 if len(settings["tables"][name]) > 2 else 20)
-        axes[1, column].set(xlabel="Hellinger distance h", xlim=(0, 1))
+        axes[1, column].set(xlabel="Hellinger distance h", xlim=(0, 1.005))
     axes[0, 0].set_ylabel("probability")
     axes[1, 0].set_ylabel("P(H ≤ h)")
     style.shared_legend(figure, axes[0, 0], columns=3)

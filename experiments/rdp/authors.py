@@ -196,7 +196,8 @@ def _panel(panel: Any, part: pd.DataFrame, text: pd.DataFrame | None, name: str,
         style.curve(panel, each.index, each, way, label=label, markersize=3)
         if text is not None:
             other = text[(text["dataset"] == name) & (text["way"] == way)].groupby("epsilon")[column].mean()
-            panel.plot(other.index, other, color=style.GREY, linewidth=0.8, zorder=1)
+            said = "the same three, as the text says (figures 3 and 6)" if way == "paper" else None
+            panel.plot(other.index, other, color=style.GREY, linewidth=0.8, zorder=1, label=said)
     free = part.loc[part["way"] == "not private", column]
     if len(free):
         panel.axhline(free.mean(), color=style.BLACK, linestyle="--", zorder=1, label="not private")

@@ -74,7 +74,7 @@ def claims(rows: pd.DataFrame, settings: Mapping[str, Any]) -> list[Claim]:
             where="Section 1",
             says="KL(p ‖ p + z) is about 0.009.",
             measured=f"{p:.4f} nats; {decimal:.4f} with logarithms to base 10",
-            verdict=verdict(round(decimal, 3) == 0.009),
+            verdict=verdict(round(p, 3) == 0.009),
             why="The paper's number is in decimal logarithms; all its formulas are in natural ones.",
         ),
         Claim(where="Section 1", says="KL(q ‖ q + z) is infinite.", measured=str(q), verdict=verdict(q == np.inf)),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from experiments.rdp import models_page
 
+from dpbayes.errors import DpbayesError
 from experiments import __main__ as command
 from experiments import lab, page
 
@@ -42,7 +45,9 @@ def test_the_page_on_models_is_that_of_the_results() -> None:
 @pytest.mark.parametrize("result", RESULTS, ids=_named)
 def test_the_rows_are_those_that_the_claims_were_made_from(result: dict[str, Any]) -> None:
     slug = lab.Experiment(_named(result)).slug
-    assert hashlib.sha256((lab.RESULTS / f"{slug}.parquet").read_bytes()).hexdigest() == result["rows"]["sha256"]
+    rows = pd.read_parquet(lab.RESULTS / f"{slug}.parquet")
+    assert lab.digest(rows) == result["rows"]["sha256"], AGAIN
+    assert not [name for name in rows.columns if re.search("seconds|time|speed", str(name))]
     for ending in ("png", "svg"):
         assert (lab.FIGURES / f"{slug}.{ending}").is_file()
 
@@ -80,3 +85,42 @@ def test_an_unknown_experiment_is_refused_in_a_sentence(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         command.main(["rdp.nothing"])
     assert "no experiment named rdp.nothing" in capsys.readouterr().err
+
+
+def test_data_sets_are_asked_for_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DPBAYES_DATA", str(tmp_path))
+    monkeypatch.setattr(lab, "KEPT", tmp_path / "kept")
+    with pytest.raises(DpbayesError, match=r"rdp\.table1 cannot run: data: DPBAYES_DATA is .*, which has no "):
+        command.main(["rdp.figure1", "rdp.table1", "--quick"])
+    assert not (tmp_path / "kept").exists()
+    ran: list[list[str]] = []
+    monkeypatch.setattr(lab, "run", lambda chosen, *_, **__: ran.append([each.name for each in chosen]))
+    with pytest.raises(SystemExit):
+        command.main(["--quick"])
+    needed = {"rdp.table1", "rdp.figures3_4", "rdp.figure5", "rdp.figure6", "rdp.authors"}
+    assert ran == [[name for name in EXPERIMENTS if name not in needed]]
+    said = capsys.readouterr().err
+    assert "The others run." in said
+    assert "0 of 27 experiments written" in said
+
+
+def test_the_first_error_ends_a_run_and_what_is_complete_is_finished(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DPBAYES_DATA", str(tmp_path))
+    monkeypatch.setattr(lab, "KEPT", tmp_path / "kept")
+    experiments = [lab.Experiment(name, quick=True) for name in ("rdp.figure1", "rdp.table1")]
+    finished: list[str] = []
+    with pytest.raises(DpbayesError, match="which has no"):
+        lab.run(experiments, lambda experiment: finished.append(experiment.name), jobs=1)
+    assert finished == ["rdp.figure1"]
+
+
+def test_the_digest_of_rows_is_that_of_nine_digits() -> None:
+    rows = pd.DataFrame({"name": ["a", "b"], "value": [1 / 3, -0.0], "count": [1, 2]})
+    nudged = rows.assign(value=[1 / 3 + 1e-15, 0.0])
+    assert lab.digest(rows) == lab.digest(nudged)
+    assert lab.digest(rows) != lab.digest(rows.assign(value=[0.33333334, 0.0]))
+    assert lab.digest(rows) != lab.digest(rows.assign(name=["a", "c"]))

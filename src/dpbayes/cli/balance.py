@@ -57,7 +57,7 @@ def _number(account: Account) -> str:
 def charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
     """Every charge from an entry on, with its own price and the running total, by the rule of the ledger."""
     costs = account.costs
-    totals = dict(zip(costs, account.budget.running(costs.values()), strict=True))
+    running = [cost for serial, cost in costs.items() if serial < first]
     listed = []
     for serial, charge in account.charges.items():
         if serial < first:
@@ -65,7 +65,8 @@ def charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
         line: dict[str, Any] = {key: charge.entry.body[key] for key in ("serial", "time", "about", "releases")}
         own = total = None
         if serial in costs:
-            own, total = account.price(costs[serial]), totals[serial]
+            running.append(costs[serial])
+            own, total = account.price(costs[serial]), account.budget.spent(running)
         listed.append(line | {"state": charge.state, "hash": charge.entry.hash, "own": own, "total": total})
     return listed
 
