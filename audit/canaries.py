@@ -30,8 +30,8 @@ AREA = "leak"
 CANARY = "CANARY-80731"
 COUNTS = {"left": 12_347, "right": 23_459, CANARY: 1_117}
 UNIT = PrivacyUnit(adjacency="add-remove")
-SIDE = Attribute(name="side", categories=("left", "right"))
-PLACE = Attribute(name="place", categories=("here", "there"))
+SIDE = Attribute(name="side", categories=("left", "right"), missing="other")
+PLACE = Attribute(name="place", categories=("here", "there"), missing="other")
 PATIENCE = 60.0
 """Seconds to wait for a process to spill; one that never does is a fault of the audit."""
 
@@ -162,7 +162,7 @@ def _readers() -> dict[str, Callable[[Any], object]]:
         return PrivateCategoricalNB(edges=[[0.0, 0.5, 1.0]], **common).fit(np.zeros((40, 1)), column)
 
     def engine(column: Any) -> object:
-        schema = Schema(id="x", unit=UNIT, attributes=(Attribute(name="x", edges=(0.0, 0.5, 1.0)),))
+        schema = Schema(id="x", unit=UNIT, attributes=(Attribute(name="x", edges=(0.0, 0.5, 1.0), missing="other"),))
         return open_table({"x": column.tolist()}).count(schema, [Marginal("x")])
 
     return {"estimator": estimator, "bought edges": buying, "labels": labels, "engine": engine}
@@ -228,7 +228,9 @@ def _spills(effort: Effort) -> list[Row]:
 def _spilling(place: Path, rows: int) -> list[str]:
     written = f"SELECT md5(i::VARCHAR) AS id, i % 3 AS side FROM range({rows}) t(i)"
     duckdb.connect().execute(f"COPY ({written}) TO '{place / 'rows.parquet'}'")
-    schema = Schema(id="rows", unit=UNIT, attributes=(Attribute(name="side", categories=("1",)),), person="id")
+    schema = Schema(
+        id="rows", unit=UNIT, attributes=(Attribute(name="side", categories=("1",), missing="other"),), person="id"
+    )
     (place / "rows.toml").write_text(schema.to_toml(), encoding="utf-8")
     asked = ["release", place / "rows.parquet", "--schema", place / "rows.toml", "--marginal", "side"]
     how = ["--epsilon", 1, "--mechanism", "laplace", "--no-ledger", "--json"]

@@ -50,7 +50,9 @@ def _lone_texts(effort: Effort, epsilon: float, delta: float, adjacency: str, ma
         path, schema = Path(folder) / "people.csv", Path(folder) / "people.toml"
         csv.write_csv(pa.table({"text": texts}), path)
         unit = PrivacyUnit(adjacency=adjacency, max_rows=max_rows)
-        declared = Schema(id="people", unit=unit, attributes=(Attribute(name="text", categories=("?",)),))
+        declared = Schema(
+            id="people", unit=unit, attributes=(Attribute(name="text", categories=("?",), missing="other"),)
+        )
         schema.write_text(declared.to_toml(), encoding="utf-8")
         asked = ["--column", "text", "--epsilon", epsilon, "--delta", delta, "--schema", schema, "--no-ledger"]
         done = dpbayes("discover", "categories", path, *asked, "--json")
@@ -68,7 +70,7 @@ def _lone_texts(effort: Effort, epsilon: float, delta: float, adjacency: str, ma
 def _edges(effort: Effort) -> Row:
     """One record moves from the bottom to the top, and the median with it from the lower half to the upper."""
     asked = Edges(column="value", quantiles=Quantiles(lower=0.0, upper=1.0, bins=2, candidates=5))
-    number = Attribute(name="value", edges=(0.0, 1.0))
+    number = Attribute(name="value", edges=(0.0, 1.0), missing="other")
     schema = Schema(id="edges", unit=PrivacyUnit(adjacency="replace-one"), attributes=(number,))
     goal, draws = PureDP(epsilon=2.0), min(effort.draws // 20, 4_000)
     scores = []

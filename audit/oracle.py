@@ -99,7 +99,7 @@ def _order() -> Row:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "sides.csv").write_text('side,place\nleft,here\n"left,here\nright,here,x,y\n', encoding="utf-8")
-        here = Attribute(name="place", categories=("here", "there"))
+        here = Attribute(name="place", categories=("here", "there"), missing="other")
         schema = Schema(id="sides", unit=UNIT, attributes=(SIDE, here))
         (place / "sides.toml").write_text(schema.to_toml(), encoding="utf-8")
         Ledger(place / "sides.ledger").open("sides", PureDP(epsilon=NO_BUDGET), UNIT)

@@ -32,7 +32,7 @@ THREE_WAY = (("a0", "a5", "a10"), ("a1", "a6", "a11"), ("a2", "a7", "a19"), ("a3
 
 
 def schema() -> Schema:
-    attributes = tuple(Attribute(name=name, categories=values) for name, values in CATEGORIES.items())
+    attributes = tuple(Attribute(name=name, categories=values, missing="other") for name, values in CATEGORIES.items())
     return Schema(id="benchmark", unit=PrivacyUnit(adjacency="replace-one"), attributes=attributes)
 
 

@@ -181,7 +181,9 @@ def synthetic(rows: int = 20_000, nodes: int = 12, levels: int = 5) -> dict[str,
         from dpbayes import BayesNet, Curator
         from dpbayes.tables.coded import CodedTable
 
-        attributes = tuple(Attribute(name=name, categories=(*map(str, range(levels - 1)), "other")) for name in names)
+        attributes = tuple(
+            Attribute(name=name, categories=(*map(str, range(levels - 1)), "other"), missing="other") for name in names
+        )
         schema = Schema(id="chain", unit=UNIT, attributes=attributes)
         graph = {"nodes": names, "edges": [list(pair) for pair in pairs]}
         model = Curator(CodedTable(table), schema).release(BayesNet.of(graph), TARGET, estimates=False).build()

@@ -34,7 +34,9 @@ def measured(attributes: int, records: int) -> dict[str, Any]:
     schema = dp.Schema(
         id="wide",
         unit=dp.PrivacyUnit(adjacency="add-remove"),
-        attributes=tuple(dp.Attribute(name=f"c{number}", categories=words) for number in range(attributes)),
+        attributes=tuple(
+            dp.Attribute(name=f"c{number}", categories=words, missing="other") for number in range(attributes)
+        ),
     )
     curator = dp.Curator(table(attributes, records), schema, seed=1)
     found: dict[str, Any] = {}

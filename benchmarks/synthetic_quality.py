@@ -102,7 +102,7 @@ def schema_of(name: str, sizes: dict[str, int]) -> dp.Schema:
         id=name,
         unit=dp.PrivacyUnit(adjacency="add-remove"),
         attributes=tuple(
-            dp.Attribute(name=each, categories=(*(f"v{level}" for level in range(size - 1)), "other"))
+            dp.Attribute(name=each, categories=(*(f"v{level}" for level in range(size - 1)), "other"), missing="other")
             for each, size in sizes.items()
         ),
     )

@@ -58,7 +58,9 @@ def curve(prepare: Callable[[int, Path], Callable[[], object]], sizes: tuple[int
 
 def packed(tables: int, folder: Path) -> Callable[[], object]:
     del folder
-    attributes = tuple(Attribute(name=f"a{i}", categories=tuple(map(str, range(2 + i % 9)))) for i in range(60))
+    attributes = tuple(
+        Attribute(name=f"a{i}", categories=tuple(map(str, range(2 + i % 9))), missing="other") for i in range(60)
+    )
     schema = Schema(id="walls", unit=_rows.UNIT, attributes=attributes)
     pairs = [Marginal(pair) for pair in itertools.islice(itertools.combinations(schema.names, 2), tables)]
     return lambda: pack(schema, pairs)
@@ -86,7 +88,7 @@ def categories(levels: int, folder: Path) -> Callable[[], object]:
     table, schema = _rows.made((levels,), ROWS)
     texts = {name: np.char.add("level ", column.astype(str)) for name, column in table.items()}
     declared = tuple(f"level {level}" for level in range(levels))
-    attributes = tuple(Attribute(name=name, categories=declared) for name in schema.names)
+    attributes = tuple(Attribute(name=name, categories=declared, missing="other") for name in schema.names)
     return _counted(texts, Schema(id="walls", unit=_rows.UNIT, attributes=attributes), folder)
 
 

@@ -55,6 +55,7 @@ records = 60
 [[attribute]]
 name = "sex"
 categories = ["F", "M"]
+missing = "other"
 [[attribute]]
 name = "age"
 edges = [0, 30, 60]

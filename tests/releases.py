@@ -56,7 +56,7 @@ Mechanism = Dirichlet | Gaussian | Laplace | PseudoRecords
 
 
 def schema_of(*names: str, unit: PrivacyUnit = REPLACE, dataset: str = "survey") -> Schema:
-    attributes = tuple(Attribute(name=name, categories=tuple(LEVELS[name])) for name in names)
+    attributes = tuple(Attribute(name=name, categories=tuple(LEVELS[name]), missing="other") for name in names)
     return Schema(id=dataset, unit=unit, attributes=attributes)
 
 
@@ -156,9 +156,9 @@ PEOPLE = Schema(
     unit=REPLACE,
     records=400,
     attributes=(
-        Attribute(name="sex", categories=("F", "M")),
+        Attribute(name="sex", categories=("F", "M"), missing="other"),
         Attribute(name="income", categories=("low", "high"), missing="category"),
-        Attribute(name="age", edges=(0.0, 30.0, 60.0, 120.0)),
+        Attribute(name="age", edges=(0.0, 30.0, 60.0, 120.0), missing="other"),
     ),
 )
 

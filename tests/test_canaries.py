@@ -50,7 +50,7 @@ from dpbayes.tables.sources import open_table
 UNIT = PrivacyUnit(adjacency="add-remove")
 V = Attribute(name="v", categories=("a", "b"), missing="category")
 CUT = Attribute(name="v", edges=(0, 1, 2), missing="category")
-W = Attribute(name="w", categories=("x", "y"))
+W = Attribute(name="w", categories=("x", "y"), missing="other")
 RARE, SELDOM = Categories(column="v"), ApproxDP(epsilon=1.0, delta=1e-12)
 EDGES = Edges(column="v", quantiles=Quantiles(bins=2, lower=0, upper=2, candidates=5), numeric=True)
 

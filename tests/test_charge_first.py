@@ -47,7 +47,7 @@ SCHEMA = Schema(
     id="d",
     unit=UNIT,
     records=1000,
-    attributes=tuple(Attribute(name=name, categories=("a", "b")) for name in ("v", "w")),
+    attributes=tuple(Attribute(name=name, categories=("a", "b"), missing="other") for name in ("v", "w")),
 )
 PAID = ["--ledger", "d.ledger", "--epsilon", 1]
 ASKED = ["--schema", "d.toml", *PAID]

@@ -24,7 +24,10 @@ def examples() -> dict[str, object]:
     schema = dp.Schema(
         id="survey",
         unit=dp.PrivacyUnit(adjacency="add-remove"),
-        attributes=(dp.Attribute(name="job", categories=MANY), dp.Attribute(name="sex", categories=("F", "M"))),
+        attributes=(
+            dp.Attribute(name="job", categories=MANY, missing="other"),
+            dp.Attribute(name="sex", categories=("F", "M"), missing="other"),
+        ),
     )
     curator = dp.Curator(ROWS, schema)
     tables = dp.Tables("sex", "job|sex", mechanism="gaussian")
@@ -82,7 +85,7 @@ def test_notebooks_show_a_table_in_which_everything_is_text(name: str, monkeypat
 
 
 def test_names_are_escaped_in_notebooks() -> None:
-    attribute = dp.Attribute(name="<script>", categories=("<b>", "x"))
+    attribute = dp.Attribute(name="<script>", categories=("<b>", "x"), missing="other")
     assert "<script>" not in attribute._repr_html_()
     assert "&lt;b&gt;" in attribute._repr_html_()
 

@@ -27,7 +27,7 @@ from dpbayes.recovery import recover
 from dpbayes.tables.duckdb import DuckDBEngine
 
 UNIT = PrivacyUnit(adjacency="replace-one")
-SCHEMA = Schema(id="people", unit=UNIT, attributes=(Attribute(name="sex", categories=("F", "M")),))
+SCHEMA = Schema(id="people", unit=UNIT, attributes=(Attribute(name="sex", categories=("F", "M"), missing="other"),))
 JOB, TARGET = Tables("sex", mechanism="laplace"), PureDP(epsilon=1.0)
 
 

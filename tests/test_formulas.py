@@ -39,7 +39,7 @@ def test_the_end_of_a_score_interval_solves_its_equation() -> None:
 
 
 def test_groups_say_how_much_of_a_row_is_prior() -> None:
-    sex, job = (dp.Attribute(name=name, categories=("a", "b")) for name in ("sex", "job"))
+    sex, job = (dp.Attribute(name=name, categories=("a", "b"), missing="other") for name in ("sex", "job"))
     schema = dp.Schema(id="people", unit=REPLACE, attributes=(sex, job))
     curator = dp.Curator({"sex": ["a"] * 400 + ["b"] * 20, "job": ["a", "b"] * 210}, schema, seed=1)
     release = curator.release(dp.Tables("job|sex", mechanism="dirichlet"), dp.ApproxDP(epsilon=1, delta=1e-6))
@@ -76,7 +76,7 @@ def test_no_person_moves_the_score_of_an_edge_further_than_stated(unit: dp.Priva
 
 
 def test_sharp_edges_are_the_quantiles() -> None:
-    schema = dp.Schema(id="people", unit=ADD, attributes=(dp.Attribute(name="age", edges=(0, 100)),))
+    schema = dp.Schema(id="people", unit=ADD, attributes=(dp.Attribute(name="age", edges=(0, 100), missing="other"),))
     table = open_table({"age": np.arange(100.0)})
     selection = Selection(sharpness=1000.0, unit=ADD)
     found = Quantiles(lower=0, upper=100, bins=4, candidates=101).edges(table, "age", schema, selection, None)

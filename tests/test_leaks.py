@@ -211,7 +211,9 @@ def test_neither_developer_mode_nor_warnings_show_a_row(here: Path, what: str) -
 
 
 def curator(table: object, progress: object = None) -> Curator:
-    declared = Schema(id="sides", unit=UNIT, attributes=(Attribute(name="side", categories=("left", "right")),))
+    declared = Schema(
+        id="sides", unit=UNIT, attributes=(Attribute(name="side", categories=("left", "right"), missing="other"),)
+    )
     return Curator(table, declared, ledger="sides.ledger", progress=progress)  # type: ignore[arg-type]
 
 

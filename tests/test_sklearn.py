@@ -12,6 +12,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
@@ -401,6 +402,37 @@ def test_without_noise_the_model_is_that_of_scikit_learn(options):
     assert (nb.predict(unseen) == peer.predict(asked)).mean() > 0.98
     assert nb.score(unseen, classes) > peer.score(asked, classes) - 0.005
     assert nb.model_.temperature == pytest.approx(1.0, abs=1e-6)
+
+
+def repeating(rows, seed):
+    """Five attributes that say the same thing of the class: naive Bayes counts it five times."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(rows) < 0.3
+    said = np.where(rng.random(rows) < 0.4, y, rng.random(rows) < 0.4)
+    noisy = {f"x{place}": np.where(rng.random(rows) < 0.9, said, rng.random(rows) < 0.5) for place in range(5)}
+    return pd.DataFrame({name: np.where(column, "b", "a") for name, column in noisy.items()}), np.where(y, "yes", "no")
+
+
+def test_more_budget_leads_to_scikit_learns_classifier_and_no_further():
+    """Also where that one is too sure of itself: its own loss is what the loss rises to, not a fault of the noise."""
+    budgets, asked = (1, 10, 1e2, 1e4, 1e6), {"categories": {f"x{place}": ["a", "b"] for place in range(5)}}
+    unseen, classes = repeating(4000, seed=99)
+    apart, lost, hits = (np.zeros((3, len(budgets))) for _ in range(3))
+    for seed in range(3):
+        X, y = repeating(1000, seed)
+        peer = CategoricalNB(min_categories=2).fit(X == "b", y)
+        theirs, score = peer.predict_proba(unseen == "b"), peer.score(unseen == "b", classes)
+        for place, epsilon in enumerate(budgets):
+            nb = estimator(tempered=False, epsilon=epsilon, delta=1e-6, random_state=seed, **asked).fit(X, y)
+            ours = nb.predict_proba(unseen)
+            apart[seed, place] = np.abs(ours - theirs).mean()
+            lost[seed, place] = log_loss(classes, ours) - log_loss(classes, theirs)
+            hits[seed, place] = nb.score(unseen, classes) - score
+    assert (np.diff(apart.mean(axis=0)) < 1e-3).all()
+    assert (np.abs(lost[:, 2:]) < 0.02).all()
+    assert (np.abs(hits[:, 2:]) < 0.01).all()
+    halved = np.sqrt(theirs) / np.sqrt(theirs).sum(axis=1, keepdims=True)
+    assert log_loss(classes, halved) < log_loss(classes, theirs) - 0.02  # it is too sure of itself
 
 
 def test_steps_that_read_the_rows_take_the_guarantee_away():

@@ -138,7 +138,9 @@ def test_what_a_first_user_writes_is_understood_or_answered_in_a_sentence() -> N
     assert dpbayes.ApproxDP(1, 1e-6) == dpbayes.ApproxDP(epsilon=1, delta=1e-6)
     assert (dpbayes.PureDP(1), dpbayes.ZCDP(1)) == (dpbayes.PureDP(epsilon=1), dpbayes.ZCDP(rho=1))
     unit = dpbayes.PrivacyUnit(adjacency="replace-one")
-    schema = dpbayes.Schema(id="two", unit=unit, attributes=(dpbayes.Attribute(name="a", categories=("x", "y")),))
+    schema = dpbayes.Schema(
+        id="two", unit=unit, attributes=(dpbayes.Attribute(name="a", categories=("x", "y"), missing="other"),)
+    )
     curator = dpbayes.Curator({"a": ["x", "y"]}, schema)
     with pytest.raises(dpbayes.errors.InvalidArgument, match=r"got 1\.0\. Write PureDP\(epsilon=1\), or ApproxDP\("):
         curator.release(dpbayes.Tables("a"), 1.0)

@@ -50,7 +50,7 @@ class Split:
             id=self.name,
             unit=UNIT,
             attributes=tuple(
-                Attribute(name=name, categories=(*map(str, range(size - 1)), "other"))
+                Attribute(name=name, categories=(*map(str, range(size - 1)), "other"), missing="other")
                 for name, size in self.levels.items()
             ),
         )

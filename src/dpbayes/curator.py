@@ -2,6 +2,8 @@
 
     draft on disk → charge → read → draw → draw on disk → note in the ledger → estimates, files
 
+One thing is read before the charge: how many rows there are, where all neighbours have the same number and the schema
+declares it.
 Nothing is printed, written or returned before the draw is on disk. Until then an interrupted release is drawn again
 under the same charge; from then on it is completed from the draw (``dpbayes.ledger.kept`` says why that is sound).
 """
@@ -21,7 +23,7 @@ from dpbayes.domain import display
 from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, Unfinished
+from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, SchemaError, Unfinished
 from dpbayes.jobs.answers import of_the_limit
 from dpbayes.jobs.base import Job, Plan, as_job, plan_record, planned
 from dpbayes.jobs.request import Request
@@ -130,6 +132,29 @@ class Curator:
         check_price(plan, self._ledger)
         check_room(plan, self._ledger, out)
 
+    def _check_size(self, plan: Plan) -> None:
+        """Refuse a table of another size than is declared, and charge nothing.
+
+        All neighbours have this size, so whether it is the declared one, and what it is, follow from the unit's promise
+        alone: a loss of 0 (docs/explanation/ledger.md, what is compared before a charge). Where the size is private,
+        with a person column too, nothing is compared. The ledger speaks first: under its own unit the size may be
+        private, and whatever else keeps the table from being counted is told after the charge.
+        """
+        known = [name for name in plan.columns if name in plan.schema.names]
+        declared, found = plan.schema.records, None
+        if declared is None or not plan.schema.unit.fixed_size or not known:
+            return
+        self._may_read()
+        with suppress(Exception):
+            (counts,) = self._engine.count(plan.schema, [Marginal((known[0],))])
+            found = int(counts.array.sum())
+        if found not in (None, declared):
+            check_price(plan, self._ledger)
+            raise SchemaError(
+                f"Schema: it declares records = {declared:,}, and the table has {found:,} rows. Correct the one that "
+                "is wrong; nothing was charged."
+            )
+
     @property
     def remembers(self) -> bool:
         """Whether a ledger remembers the cost."""
@@ -173,6 +198,7 @@ class Curator:
         if self.dry_run:
             raise DryRun(plan, self._ledger, None if out is None else Path(out))
         check_room(plan, self._ledger, out)
+        self._check_size(plan)
         goes = None if out is None else destination(out, numbers)
         if self._ledger is None or self._seed is not None:
             release, private = self._draw(plan)

@@ -78,8 +78,8 @@ def test_with_its_ledger_only_what_was_charged_counts(tmp_path: Path) -> None:
         id="people",
         unit=PrivacyUnit(adjacency="replace-one"),
         attributes=(
-            Attribute(name="sex", categories=("F", "M", "other")),
-            Attribute(name="income", categories=("low", "high", "other")),
+            Attribute(name="sex", categories=("F", "M", "other"), missing="other"),
+            Attribute(name="income", categories=("low", "high", "other"), missing="other"),
         ),
     )
     table = {"sex": ["F", "M"] * 200, "income": ["low", "low", "high", "low"] * 100}

@@ -19,6 +19,7 @@ records = 48
 [[attribute]]
 name = "side"
 categories = ["heads", "other"]
+missing = "other"
 """
 
 
@@ -100,13 +101,12 @@ def test_a_posterior_is_charged_before_it_is_drawn_and_refused_when_it_no_longer
     assert len(Ledger("coins.ledger").account("coins").charges) == 1
 
 
-def test_a_table_that_breaks_its_declared_size_keeps_its_charge(here: Path) -> None:
+def test_a_table_of_another_size_than_declared_is_refused_before_the_charge(here: Path) -> None:
     with Path("coins.csv").open("a") as file:
         file.write("heads\n")
     done = posterior(paid=("--ledger", "coins.ledger", "--mechanism", "improved-laplace", "--out", "out"))
-    assert done.code == 1
-    assert "49" not in done.err.splitlines()[-1]
-    assert Ledger("coins.ledger").account("coins").spent > 0
+    assert (done.code, "declares records = 48, and the table has 49 rows" in done.err) == (1, True)
+    assert Ledger("coins.ledger").account("coins").spent == 0
 
 
 def test_the_comparison_ranks_the_mechanisms_without_any_data() -> None:

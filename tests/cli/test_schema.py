@@ -65,7 +65,7 @@ def test_init_never_overwrites_a_file(run):
 
 def test_check_accepts_a_table_that_fits_and_refuses_one_that_does_not(run, tmp_path):
     assert "It fits people.csv." in run("schema", "check", "people.toml", "people.csv")
-    assert json.loads(run("schema", "check", "people.toml", "--json"))["cells"] == 3 * 5
+    assert json.loads(run("schema", "check", "people.toml", "--json"))["cells"] == 4 * 5
     (tmp_path / "short.csv").write_text("sex\nF\n")
     with pytest.raises(TableError, match="no column 'age'"):
         run("schema", "check", "people.toml", "short.csv")

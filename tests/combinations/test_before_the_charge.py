@@ -31,7 +31,7 @@ WIDE = Schema(
     id="wide",
     unit=PrivacyUnit(adjacency="replace-one"),
     records=100,
-    attributes=tuple(Attribute(name=name, categories=LEVELS) for name in ("a", "b", "c")),
+    attributes=tuple(Attribute(name=name, categories=LEVELS, missing="other") for name in ("a", "b", "c")),
 )
 ROWS = {name: ["c1"] * 100 for name in ("a", "b", "c")}
 
@@ -80,11 +80,11 @@ def test_memory_disk_and_folder_are_looked_at_before_the_charge(
 
 
 def test_a_table_whose_totals_are_declared_is_public_already(tmp_path: Path) -> None:
-    sex = Attribute(name="sex", categories=("F", "M"))
+    sex = Attribute(name="sex", categories=("F", "M"), missing="other")
     schema = Schema(
         id="people",
         unit=PrivacyUnit(adjacency="replace-one"),
-        attributes=(sex, Attribute(name="age", edges=(0.0, 40.0, 100.0))),
+        attributes=(sex, Attribute(name="age", edges=(0.0, 40.0, 100.0), missing="other")),
         margins=(Margin(of=("sex",), totals=(20, 18, 2)),),
     )
     curator = Curator({"sex": ["F"] * 40, "age": [30] * 40}, schema, ledger=book(schema, tmp_path))

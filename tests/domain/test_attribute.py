@@ -12,6 +12,8 @@ from tests.domain.test_schema import attributes
 from tests.tables import reference
 
 from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.schema import Schema
+from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import SchemaError
 
 odd_texts = st.text(max_size=3) | st.sampled_from(["1e1", "nan", " 2", "(dropped)"])
@@ -53,7 +55,7 @@ def test_values_of_every_type_have_one_text(value, text):
 
 def test_a_declared_category_called_other_takes_the_unknown_values():
     attribute = Attribute(name="a", categories=("other", "x"))
-    assert attribute.levels == ("other", "x")
+    assert attribute.levels == ("other", "x", "missing")
     assert attribute.level("?") == 0
 
 
@@ -83,6 +85,24 @@ def test_a_closed_attribute_has_its_declared_levels_and_one_of_them_counts_every
 def test_a_closed_attribute_names_a_level_that_keeps_every_row_and_no_other_rule(more):
     with pytest.raises(SchemaError, match=r"has closed = .* Name the declared level .* one of F, M, category"):
         Attribute(name="a", categories=("F", "M", "category"), **more)
+
+
+@pytest.mark.parametrize(
+    "declared", [{"categories": ("a",)}, {"edges": (0, 1)}, {"dates": ("2020-01-01", "2021-01-01")}]
+)
+def test_where_nothing_is_said_no_answer_is_a_level_of_its_own_and_the_rule_is_written_down(declared):
+    attribute = Attribute(name="a", **declared)
+    assert attribute.levels[1:] == ("missing", "other")
+    assert (attribute.table()["unknown"], attribute.table()["missing"]) == ("other", "category")
+    schema = Schema.from_public_data({"a": ["x"]}, id="s", unit=PrivacyUnit(adjacency="add-remove"))
+    assert schema["a"].levels == ("x", "missing", "other")
+
+
+def test_what_was_written_with_the_old_default_keeps_its_levels():
+    old = {"name": "sex", "categories": ["F", "M"], "unknown": "other", "missing": "other"}  # as 0.2.0 wrote it
+    read = Schema.from_record({"id": "s", "adjacency": "add-remove", "attribute": [old]})["sex"]
+    assert read.levels == ("F", "M", "other")
+    assert read.table() == old
 
 
 def test_infinite_and_absent_numbers_are_unknown_and_missing():

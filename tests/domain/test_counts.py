@@ -10,7 +10,7 @@ from dpbayes.domain.counts import Counts
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import InvalidArgument
 
-SEX = Attribute(name="sex", categories=("F", "M"))
+SEX = Attribute(name="sex", categories=("F", "M"), missing="other")
 SECRET = np.array([470_011, 470_012, 470_013])
 COUNTS = Counts(Marginal("sex"), (SEX,), SECRET)
 

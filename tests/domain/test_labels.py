@@ -40,7 +40,12 @@ def test_categories_stay_as_they_are_declared_and_undeclared_levels_are_named() 
 
 
 def test_labels_of_the_schema_win_and_stay_apart() -> None:
-    coded = Attribute(name="q", categories=("1", "2", "9"), labels={"1": "yes", "2": "no", "9": "no", "other": "else"})
+    coded = Attribute(
+        name="q",
+        categories=("1", "2", "9"),
+        labels={"1": "yes", "2": "no", "9": "no", "other": "else"},
+        missing="other",
+    )
     assert labels(coded) == ("yes", "no (2)", "no (9)", "else")
 
 

@@ -14,9 +14,9 @@ SCHEMA = Schema(
     id="x",
     unit=PrivacyUnit(adjacency="replace-one"),
     attributes=(
-        Attribute(name="sex", categories=("F", "M")),
+        Attribute(name="sex", categories=("F", "M"), missing="other"),
         Attribute(name="income", categories=("low", "high"), unknown="drop", missing="drop"),
-        Attribute(name="age", edges=(0, 18, 65, 120)),
+        Attribute(name="age", edges=(0, 18, 65, 120), missing="other"),
     ),
 )
 

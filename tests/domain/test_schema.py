@@ -15,7 +15,7 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import DpbayesError, SchemaError
 
 UNIT = PrivacyUnit(adjacency="replace-one")
-SEX = Attribute(name="sex", categories=("F", "M"))
+SEX = Attribute(name="sex", categories=("F", "M"), missing="other")
 AGE = Attribute(name="age", edges=(-math.inf, 18, 65, math.inf), missing="drop")
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8)
@@ -133,7 +133,7 @@ def test_projection_keeps_order_and_the_margins_it_can():
 
 
 def test_the_number_of_cells_is_exact_beyond_machine_integers():
-    wide = tuple(Attribute(name=f"a{number}", categories=("0",)) for number in range(80))
+    wide = tuple(Attribute(name=f"a{number}", categories=("0",), missing="other") for number in range(80))
     assert Schema(id="x", unit=UNIT, attributes=wide).size == 2**80
 
 

@@ -11,9 +11,9 @@ from dpbayes.domain.structure import Impossible, Within
 from dpbayes.errors import SchemaError
 
 UNIT = PrivacyUnit(adjacency="replace-one")
-AGE = Attribute(name="age", categories=("child", "adult", "old"))
-MARITAL = Attribute(name="marital status", categories=("single", "married", "widowed"))
-STATE = Attribute(name="state", categories=("NY", "IL"))
+AGE = Attribute(name="age", categories=("child", "adult", "old"), missing="other")
+MARITAL = Attribute(name="marital status", categories=("single", "married", "widowed"), missing="other")
+STATE = Attribute(name="state", categories=("NY", "IL"), missing="other")
 COUNTY = Attribute(name="county", categories=("Kings", "Queens", "Cook"), missing="category")
 CHILD = Impossible(levels={"age": ("child",), "marital status": ("married", "widowed")})
 LIES = Within(inner="county", outer="state", map={"Kings": "NY", "Queens": "NY", "Cook": "IL"})
@@ -84,7 +84,7 @@ def test_it_is_written_as_one_would_by_hand() -> None:
 def test_a_view_of_some_attributes_keeps_what_it_can() -> None:
     seen = schema().project(["county", "state"])
     assert (seen.impossible, seen.within) == ((), (LIES,))
-    other = schema().with_attributes((Attribute(name="age", categories=("young", "old")), MARITAL))
+    other = schema().with_attributes((Attribute(name="age", categories=("young", "old"), missing="other"), MARITAL))
     assert (other.impossible, other.within) == ((), ())
 
 

@@ -66,7 +66,8 @@ def test_a_cell_that_its_margins_all_but_rule_out_is_what_was_released():
 
 def schema() -> Schema:
     attributes = (
-        Attribute(name=name, categories=[f"{name}{level}" for level in range(size)]) for name, size in SIZES.items()
+        Attribute(name=name, categories=[f"{name}{level}" for level in range(size)], missing="other")
+        for name, size in SIZES.items()
     )
     return Schema(id="small", unit=PrivacyUnit(adjacency="replace-one"), attributes=tuple(attributes))
 

@@ -17,7 +17,9 @@ UNIT = PrivacyUnit(adjacency="replace-one")
 
 
 def schema_of(records: int | None = 20_000, **levels: int) -> Schema:
-    attributes = [Attribute(name=name, categories=tuple(map(str, range(size)))) for name, size in levels.items()]
+    attributes = [
+        Attribute(name=name, categories=tuple(map(str, range(size))), missing="other") for name, size in levels.items()
+    ]
     return Schema(id="s", unit=UNIT, records=records, attributes=tuple(attributes))
 
 

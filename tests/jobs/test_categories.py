@@ -18,7 +18,7 @@ UNITS = [
 
 
 def schema(unit: PrivacyUnit = UNITS[0], **more: object) -> Schema:
-    declared = (Attribute(name="job", categories=("clerk",)),)
+    declared = (Attribute(name="job", categories=("clerk",), missing="other"),)
     return Schema(id="d", unit=unit, attributes=declared, **more)  # type: ignore[arg-type]
 
 

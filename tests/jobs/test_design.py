@@ -26,7 +26,7 @@ LEVELS = {"sex": 2, "income": 4, "region": 6, "age": 9}
 
 def schema(adjacency: str = "replace-one", **options: object) -> Schema:
     attributes = tuple(
-        Attribute(name=name, categories=(*(f"{name} {level}" for level in range(number)), "other"))
+        Attribute(name=name, categories=(*(f"{name} {level}" for level in range(number)), "other"), missing="other")
         for name, number in LEVELS.items()
     )
     return Schema(id="people", unit=PrivacyUnit(adjacency=adjacency), attributes=attributes, **options)  # type: ignore[arg-type]

@@ -119,7 +119,9 @@ def test_the_last_round_goes_to_single_columns_where_pairs_show_nothing() -> Non
     names = [f"x{place}" for place in range(8)]
     columns = {name: rng.choice(list("abcdef"), 2000) for name in names}
     schema = Schema(
-        id="noise", unit=ADD, attributes=tuple(Attribute(name=name, categories=tuple("abcdef")) for name in names)
+        id="noise",
+        unit=ADD,
+        attributes=tuple(Attribute(name=name, categories=tuple("abcdef"), missing="other") for name in names),
     )
     curator = Curator(pa.table(columns), schema, seed=1)
     release = curator.release(Synthetic(target="x0"), ApproxDP(epsilon=0.6, delta=1e-6), estimates=False)
@@ -169,8 +171,8 @@ def test_nothing_is_charged_for_what_is_refused(tmp_path) -> None:
 @pytest.mark.parametrize("target", [None, "a"])
 def test_odd_tables_are_planned_and_released(target: str | None) -> None:
     one = Attribute(name="a", categories=("x", "y"), unknown="drop", missing="drop")
-    constant = Attribute(name="c", categories=("other",))
-    wide = Attribute(name="w", categories=tuple(f"v{number}" for number in range(34_000)))
+    constant = Attribute(name="c", categories=("other",), missing="other")
+    wide = Attribute(name="w", categories=tuple(f"v{number}" for number in range(34_000)), missing="other")
     data = {"a": ["x", "y"] * 50, "c": ["other"] * 100, "w": ["v1", "v2"] * 50}
     for attributes in ((one,), (one, constant), (one, constant, wide)):
         schema = Schema(id="odd", unit=ADD, attributes=attributes)
@@ -180,7 +182,7 @@ def test_odd_tables_are_planned_and_released(target: str | None) -> None:
 
 
 def test_hundreds_of_columns_get_a_plan_of_what_can_be_measured() -> None:
-    attributes = tuple(Attribute(name=f"c{number}", categories=("x", "y")) for number in range(300))
+    attributes = tuple(Attribute(name=f"c{number}", categories=("x", "y"), missing="other") for number in range(300))
     schema = Schema(id="many", unit=ADD, attributes=attributes)
     with_target = Synthetic(target="c0").plan(schema, USUAL)
     assert sum(len(table.names) == 2 for table in with_target.tables) == 299

@@ -132,7 +132,7 @@ def test_a_fit_buys_a_temperature_by_default_only_where_it_is_worth_it() -> None
             id="d",
             unit=PrivacyUnit(adjacency="replace-one"),
             records=records,
-            attributes=tuple(Attribute(name=name, categories=("a", "b")) for name in ("x", "y")),
+            attributes=tuple(Attribute(name=name, categories=("a", "b"), missing="other") for name in ("x", "y")),
         )
         made = Fit(model=NaiveBayes(target="y"), tempered=tempered).plan(schema, ApproxDP(epsilon=1, delta=1e-6))
         return sum(isinstance(paid.mechanism, Selection) for paid in made.paid)

@@ -75,7 +75,7 @@ def test_a_row_that_names_nobody_keeps_the_claim(people: int) -> None:
     schema = Schema(
         id="x",
         unit=PrivacyUnit(adjacency="replace-one", person="id"),
-        attributes=(Attribute(name="a", categories=("u", "v")),),
+        attributes=(Attribute(name="a", categories=("u", "v"), missing="other"),),
     )
     asked = Vector(marginal="a", entries=("x", "y"), scores=((1000, 0), (1000, 1), (1000, 0.5)))
     made = asked.plan(schema, USUAL).paid[0].mechanism
@@ -168,7 +168,7 @@ def test_the_command_reads_scores_by_level_and_draws(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     Path("p.csv").write_text("sex\n" + "F\n" * 300 + "M\n" * 100)
     Path("p.toml").write_text(
-        'id = "p"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F","M"]'
+        'id = "p"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F","M"]\nmissing = "other"'
     )
     Path("scores.csv").write_text("sex,care,hours\nM,0.5,8\nF,1,2.5\n")
     asked = ["p.csv", "--schema", "p.toml", "--marginal", "sex", "--epsilon", 5, "--delta", 1e-6, "--no-ledger"]

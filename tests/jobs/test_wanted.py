@@ -24,7 +24,7 @@ CAPS = [ApproxDP(epsilon=20.0, delta=1e-6), PureDP(epsilon=20.0), ZCDP(rho=5.0)]
 
 def schema(**options: object) -> Schema:
     attributes = tuple(
-        Attribute(name=name, categories=(*(f"{name} {level}" for level in range(number)), "other"))
+        Attribute(name=name, categories=(*(f"{name} {level}" for level in range(number)), "other"), missing="other")
         for name, number in LEVELS.items()
     )
     given = {"records": 3000} | options

@@ -48,7 +48,9 @@ def table() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def schema() -> Schema:
-    attributes = "\n".join(f'[[attribute]]\nname = "{name}"\ncategories = {list("012345678")}' for name in NAMES)
+    attributes = "\n".join(
+        f'[[attribute]]\nname = "{name}"\ncategories = {list("012345678")}\nmissing = "other"' for name in NAMES
+    )
     return Schema.from_toml(f'id = "wide"\nadjacency = "replace-one"\nrecords = 4000\n{attributes}'.replace("'", '"'))
 
 

@@ -8,7 +8,7 @@ import dp_accounting as dpa
 import pytest
 from dp_accounting import dp_event
 
-from dpbayes import Cost, PrivacyUnit
+from dpbayes import Cost, Laplace, PrivacyUnit
 from dpbayes.mechanisms.events import Event
 
 UNIT = PrivacyUnit(adjacency="add-remove")
@@ -57,6 +57,25 @@ def test_laplace_noise_has_the_profile_that_dp_accounting_expects(scale: float, 
         expected = math.fsum(mass * -math.expm1(min(epsilon - loss, 0)) for loss, mass in masses.items())
         assert event.delta(float(epsilon)) <= expected * (1 + 1e-6)
         assert event.delta(float(epsilon)) == pytest.approx(-math.expm1((epsilon - 1 / scale) / 2), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("noise", "sensitivity", "masses"),
+    [
+        # dp-accounting 0.6.0, pld/privacy_loss_distribution_test.py: discrete Laplace noise, losses on whole multiples
+        (1.0, 1, {1: 0.73105858, -1: 0.26894142}),
+        (1.0, 2, {2: 0.73105858, 0: 0.17000340, -2: 0.09893802}),
+    ],
+)
+def test_discrete_laplace_noise_has_the_profile_that_dp_accounting_expects(
+    noise: float, sensitivity: int, masses: dict[int, float]
+) -> None:
+    event = cost((dp_event.DiscreteLaplaceDpEvent(noise, sensitivity), 1))
+    for epsilon in (0.0, 0.3, 0.9, 1.5):
+        expected = math.fsum(mass * -math.expm1(min(epsilon - loss, 0)) for loss, mass in masses.items())
+        assert expected - 1e-8 <= event.delta(epsilon) <= expected + 0.004  # on a grid of losses, upwards
+        if sensitivity == 1:
+            assert Cost.of(Laplace(scale=1.0 / noise, unit=UNIT)).delta(epsilon) == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("multiplier", [0.5, 1.0, 3.0])

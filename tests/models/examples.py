@@ -31,10 +31,10 @@ def weather_schema(unit: PrivacyUnit = REPLACE) -> Schema:
         id="weather",
         unit=unit,
         attributes=(
-            Attribute(name="rain", categories=("no", "yes")),
-            Attribute(name="street", categories=("dry", "wet")),
-            Attribute(name="umbrella", categories=("none", "carried", "open", "lost")),
-            Attribute(name="day", categories=tuple(f"d{day}" for day in range(7))),
+            Attribute(name="rain", categories=("no", "yes"), missing="other"),
+            Attribute(name="street", categories=("dry", "wet"), missing="other"),
+            Attribute(name="umbrella", categories=("none", "carried", "open", "lost"), missing="other"),
+            Attribute(name="day", categories=tuple(f"d{day}" for day in range(7)), missing="other"),
         ),
     )
 

@@ -206,7 +206,9 @@ def test_a_chain_comes_as_near_as_reconciled_pairs():
     schema = Schema(
         id="chain",
         unit=ADD,
-        attributes=tuple(Attribute(name=name, categories=("0", "1", "2", "3", "other")) for name in names),
+        attributes=tuple(
+            Attribute(name=name, categories=("0", "1", "2", "3", "other"), missing="other") for name in names
+        ),
     )
     words = np.array(["0", "1", "2", "3", "other"])
     data = {name: words[column] for name, column in zip(names, columns, strict=True)}

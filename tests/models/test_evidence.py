@@ -22,8 +22,8 @@ SCHEMA = Schema(
     unit=PrivacyUnit(adjacency="replace-one"),
     records=2000,
     attributes=(
-        *(Attribute(name=name, categories=("a", "b", "other")) for name in NAMES),
-        Attribute(name="y", categories=("n", "other")),
+        *(Attribute(name=name, categories=("a", "b", "other"), missing="other") for name in NAMES),
+        Attribute(name="y", categories=("n", "other"), missing="other"),
     ),
 )
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes.models.interchange import _pgmpy, to_net, to_uai
+from dpbayes.models.interchange import _pgmpy, query, to_net, to_uai
 from dpbayes.models.network import Network
 
 
@@ -51,3 +51,52 @@ def test_names_that_are_no_words_become_labels():
     assert "node n5_o_clock_\n" in text
     assert 'label = "5 o\'clock";' in text
     assert '"say \\"x\\""' in text
+
+
+TWO = ("0", "1")
+CLINIC = Network(  # pgmpy 1.0, tests/test_inference/test_ExactInferenceVariableElimination.py, build_bayesian_model
+    levels=dict.fromkeys("ARJGQL", TWO),
+    parents={"A": (), "R": (), "J": ("A", "R"), "G": (), "Q": ("J",), "L": ("J", "G")},
+    tables={
+        "A": np.array([[0.2, 0.8]]),
+        "R": np.array([[0.4, 0.6]]),
+        "J": np.array([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.1, 0.9]]),
+        "G": np.array([[0.6, 0.4]]),
+        "Q": np.array([[0.9, 0.1], [0.2, 0.8]]),
+        "L": np.array([[0.9, 0.1], [0.45, 0.55], [0.8, 0.2], [0.1, 0.9]]),
+    },
+)
+SNOW = Network(  # the same file, build_snow_model
+    levels={"Snow": ("yes", "no"), "Risk": ("yes", "no"), "Traffic": ("normal", "slow"), "Late": ("yes", "no")},
+    parents={"Snow": (), "Risk": ("Snow",), "Traffic": ("Snow",), "Late": ("Risk", "Traffic")},
+    tables={
+        "Snow": np.array([[0.4, 0.6]]),
+        "Risk": np.array([[0.8, 0.2], [0.4, 0.6]]),
+        "Traffic": np.array([[0.4, 0.6], [0.65, 0.35]]),
+        "Late": np.array([[0.45, 0.55], [0.85, 0.15], [0.1, 0.9], [0.7, 0.3]]),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("network", "asked", "known", "expected"),
+    [
+        (CLINIC, ["J"], {}, [0.416, 0.584]),
+        (CLINIC, ["J", "Q"], {}, [[0.3744, 0.0416], [0.1168, 0.4672]]),
+        (CLINIC, ["J"], {"A": "0", "R": "1"}, [0.6, 0.4]),
+        (CLINIC, ["J", "Q"], dict(zip("ARGL", "0001", strict=True)), [[0.736364, 0.081818], [0.036364, 0.145455]]),
+        (SNOW, ["Snow"], {"Traffic": "slow"}, [0.533333, 0.466667]),
+        (SNOW, ["Risk"], {"Traffic": "slow"}, [0.613333, 0.386667]),
+        (SNOW, ["Late"], {"Traffic": "slow"}, [0.7920, 0.2080]),
+    ],
+)  # fmt: skip
+def test_networks_answer_what_pgmpys_own_tests_expect(network, asked, known, expected):
+    assert query(network, asked, known)["shares"] == pytest.approx(np.array(expected), abs=1e-6)
+    cells = np.indices([2] * len(network.nodes)).reshape(len(network.nodes), -1)
+    coded = dict(zip(network.nodes, cells, strict=True))
+    weights = np.exp(network.log_likelihood(coded))
+    for name, level in known.items():
+        weights = weights * (coded[name] == network.levels[name].index(level))
+    table = np.zeros([2] * len(asked))
+    np.add.at(table, tuple(coded[name] for name in asked), weights)
+    assert table / table.sum() == pytest.approx(np.array(expected), abs=1e-6)

@@ -177,7 +177,8 @@ def test_any_target_gives_records(levels: int, epsilon: float) -> None:
     columns = {name: rng.integers(0, min(size, 60), 3000).astype(str) for name, size in sizes.items()}
     columns["b"] = columns["a"]
     attributes = tuple(
-        Attribute(name=name, categories=tuple(map(str, range(size))), unknown="drop") for name, size in sizes.items()
+        Attribute(name=name, categories=tuple(map(str, range(size))), unknown="drop", missing="other")
+        for name, size in sizes.items()
     )
     curator = Curator(pa.table(columns), Schema(id="t", unit=ADD, attributes=attributes), seed=2)
     made = curator.release(Synthetic(target="y"), ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False).build()

@@ -79,7 +79,7 @@ def network_release(accounting):
         id="pooled",
         unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE),
         attributes=tuple(
-            Attribute(name=name, categories=(*map(str, range(size - 1)), "other"))
+            Attribute(name=name, categories=(*map(str, range(size - 1)), "other"), missing="other")
             for name, size in (("parent", 40), ("child", 5))
         ),
     )

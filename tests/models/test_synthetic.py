@@ -87,8 +87,8 @@ def test_types_follow_the_schema(tmp_path):
         unit=REPLACE,
         attributes=(
             Attribute(name="age", edges=(0, 18, 65, float("inf")), missing="category"),
-            Attribute(name="height", edges=(0.5, 1.5, 2.5)),
-            Attribute(name="children", categories=("0", "1", "other")),
+            Attribute(name="height", edges=(0.5, 1.5, 2.5), missing="other"),
+            Attribute(name="children", categories=("0", "1", "other"), missing="other"),
             Attribute(name="sex", categories=("F", "M"), unknown="drop", missing="drop"),
         ),
     )

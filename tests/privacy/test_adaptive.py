@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dpbayes import RDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP, Stated
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
+from dpbayes.privacy import adaptive, shares
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.cost import Priced
@@ -247,3 +250,40 @@ def test_a_mixture_loses_at_most_a_fifth_by_the_renyi_rule() -> None:
     assert one_by_one >= 10
     assert LIMIT.gap(mixture * one_by_one) <= 0
     assert LIMIT.gap(mixture * math.ceil((one_by_one + 1) / 0.8)) > 0
+
+
+MIXED_HISTORY = [
+    Cost.of([Gaussian(sigma=40.0, unit=ADD), Laplace(scale=30.0, unit=ADD), stated(9.0)][place % 3], 1 + place % 2)
+    for place in range(12)
+]
+LIMITS = [*KEPT.values(), AdaptiveDP(epsilon=1, delta=1e-6, slack=5e-7), RDP(order=8, epsilon=2), LIMIT]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+@pytest.mark.parametrize("history", [MIXED_HISTORY, MIXED_HISTORY[::3], [MIXED_HISTORY[0]] * 10, []])
+def test_running_totals_are_what_is_spent_after_each_charge_to_the_last_bit(limit, history):
+    assert list(limit.running(history)) == [limit.spent(history[: place + 1]) for place in range(len(history))]
+
+
+def test_each_charge_of_a_running_total_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+
+    def counted(*asked):
+        looks.append(asked)
+        return shares.used_by(*asked)
+
+    monkeypatch.setattr(adaptive, "used_by", counted)
+    per_charge = []
+    for many in (50, 200):
+        looks.clear()
+        list(KEPT["gaussian"].running([MIXED_HISTORY[0]] * many))
+        per_charge.append(len(looks) / many)
+    assert per_charge[0] == per_charge[1] == len(KEPT["gaussian"].menu)
+
+
+@given(st.lists(st.floats(0, 1e300, allow_nan=False) | st.just(math.inf), max_size=30))
+def test_an_exact_sum_that_grows_is_the_sum_of_all(numbers: list[float]) -> None:
+    parts: list[float] = []
+    for place, number in enumerate(numbers, start=1):
+        parts = shares.added(parts, number)
+        assert math.fsum(parts) == math.fsum(numbers[:place])

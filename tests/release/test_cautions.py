@@ -15,7 +15,7 @@ def released(
 ):
     attributes = (
         Attribute(name="sex", categories=categories, missing=missing),
-        Attribute(name="town", categories=("a", "b")),
+        Attribute(name="town", categories=("a", "b"), missing="other"),
     )
     schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"), attributes=attributes)
     table = {"sex": list(rows) * 2000, "town": ["a", "b"] * 1000 * len(rows)}

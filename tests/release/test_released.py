@@ -8,7 +8,7 @@ import pytest
 from dpbayes import Attribute, Curator, DirichletPosterior, PrivacyUnit, PureDP, Release, Schema
 from dpbayes.release.posterior import released
 
-TOWN = Attribute(name="town", categories=("x", "y"))
+TOWN = Attribute(name="town", categories=("x", "y"), missing="other")
 SCHEMA = Schema(id="people", unit=PrivacyUnit(adjacency="replace-one"), attributes=(TOWN,), records=300)
 ROWS = {"town": ["x"] * 200 + ["y"] * 80 + ["z"] * 20}
 

@@ -22,10 +22,10 @@ def schema(*, known: bool = True) -> Schema:
         id="people",
         unit=UNIT,
         attributes=(
-            Attribute(name="age", categories=("child", "adult")),
-            Attribute(name="married", categories=("no", "yes")),
-            Attribute(name="state", categories=("north", "south")),
-            Attribute(name="county", categories=tuple(HOMES)),
+            Attribute(name="age", categories=("child", "adult"), missing="other"),
+            Attribute(name="married", categories=("no", "yes"), missing="other"),
+            Attribute(name="state", categories=("north", "south"), missing="other"),
+            Attribute(name="county", categories=tuple(HOMES), missing="other"),
         ),
         **(declared if known else {}),  # type: ignore[arg-type]
     )

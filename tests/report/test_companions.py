@@ -107,7 +107,7 @@ HOSTILE = ("=cmd|'/c calc'!A1", "+1", "-1+1", "@SUM(A1)", "\tx", "plain")
 
 
 def hostile() -> Release:
-    schema = Schema(id="s", unit=REPLACE, attributes=(Attribute(name="=evil", categories=HOSTILE),))
+    schema = Schema(id="s", unit=REPLACE, attributes=(Attribute(name="=evil", categories=HOSTILE, missing="other"),))
     release = release_of("income", mechanism=Gaussian(sigma=8, unit=REPLACE), promise=ApproxDP(epsilon=1, delta=1e-6))
     (table,) = release.drawn().tables
     values = np.array([50.0, 40, 30, 20, 10, 5, -3])
@@ -127,7 +127,7 @@ def test_no_cell_of_a_csv_file_starts_a_formula(tmp_path: Path) -> None:
 
 
 def test_a_published_file_can_be_the_next_prior() -> None:
-    ages = Attribute(name="age", edges=(0, 18, 65, float("inf")))
+    ages = Attribute(name="age", edges=(0, 18, 65, float("inf")), missing="other")
     schema = Schema(id="s", unit=REPLACE, attributes=(ages,))
     by_label = "age,share\n0 to under 18,1\n18 to under 65,2\n65 and over,3\nother,4\n"
     by_level = 'age,share\n"[0, 18)",1\n"[18, 65)",2\n"[65, inf)",3\nother,4\n'

@@ -111,7 +111,7 @@ def test_parquet_keeps_every_digit_and_csv_has_the_same_columns(kind: str, tmp_p
 def test_an_attribute_keeps_its_name_when_a_column_of_numbers_has_it_too() -> None:
     release = a_release("gammas")
     named = tuple(
-        Attribute(name=name, categories=attribute.categories)
+        Attribute(name=name, categories=attribute.categories, missing="other")
         for name, attribute in zip(("Draw", "released"), release.schema.attributes, strict=True)
     )
     table = replace(release.tables[0], marginal=Marginal(("Draw", "released")))

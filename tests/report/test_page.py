@@ -250,7 +250,7 @@ def test_what_noise_swallows_is_a_bound_with_a_footnote() -> None:
 
 
 def test_bins_read_as_people_say_them() -> None:
-    ages = Attribute(name="income", edges=(float("-inf"), 18, 65, float("inf")))
+    ages = Attribute(name="income", edges=(float("-inf"), 18, 65, float("inf")), missing="other")
     schema = Schema(id="survey", unit=REPLACE, attributes=(ages,))
     page = Page(report_html(replace(one_way(), schema=schema)))
     body = page.text[: page.text.index("How it was made")]

@@ -41,8 +41,8 @@ SCHEMA = Schema(
     unit=UNIT,
     records=60,
     attributes=(
-        Attribute(name="sex", categories=("F", "M")),
-        Attribute(name="job", categories=("cook", "nurse")),
+        Attribute(name="sex", categories=("F", "M"), missing="other"),
+        Attribute(name="job", categories=("cook", "nurse"), missing="other"),
     ),
 )
 APPROX = ApproxDP(epsilon=1.0, delta=1e-6)

@@ -155,7 +155,7 @@ class EngineContract(ABC):
         self.check(schema, marginals, of_texts(columns))
 
     def test_an_empty_table_counts_to_zero(self, tmp_path):
-        sex = Attribute(name="sex", categories=("F", "M"))
+        sex = Attribute(name="sex", categories=("F", "M"), missing="other")
         table = of_texts({"sex": [], "other column": []})
         (counts,) = self.open(table, tmp_path).count(schema_of(sex), [Marginal("sex")])
         assert counts.array.tolist() == [0, 0, 0]
@@ -268,7 +268,7 @@ class EngineContract(ABC):
         days = [(first + datetime.timedelta(days=step)).isoformat() for step in range(0, 80_000, 37)]
         near = [f"{year}-{month:02d}-{day:02d}" for year in (1900, 2000, 2023, 2024) for month in range(1, 13)
                 for day in range(28, 33)]  # fmt: skip
-        attribute = Attribute(name="day", dates=("1900-01-01", "2100-01-01"), period="year")
+        attribute = Attribute(name="day", dates=("1900-01-01", "2100-01-01"), period="year", missing="other")
         self.check(schema_of(attribute), [Marginal("day")], of_texts({"day": [*days, *near]}))
 
     def test_many_codes_of_one_level_are_counted_together(self, tmp_path):
@@ -331,7 +331,7 @@ class EngineContract(ABC):
         table = of_texts(
             {name: [f"{number:06d}"[position] for number in numbers] for position, name in enumerate(names)}
         )
-        schema = schema_of(*(Attribute(name=name, categories=digits) for name in names))
+        schema = schema_of(*(Attribute(name=name, categories=digits, missing="other") for name in names))
         counts, narrow = self.open(table, tmp_path).count(schema, [Marginal(tuple(names)), Marginal(("d5", "d0"))])
         assert counts.array.sum() == counts.array.astype(bool).sum() == 3000
         assert all(counts.array[tuple(int(digit) for digit in f"{number:06d}")] == 1 for number in numbers)
@@ -339,7 +339,7 @@ class EngineContract(ABC):
 
     def test_a_table_of_too_many_cells_is_refused(self, tmp_path):
         names = [f"a{position}" for position in range(70)]
-        schema = schema_of(*(Attribute(name=name, categories=("0", "1")) for name in names))
+        schema = schema_of(*(Attribute(name=name, categories=("0", "1"), missing="other") for name in names))
         table = of_texts({name: ["0"] for name in names})
         with pytest.raises(SchemaError, match="cells; one table holds at most"):
             self.open(table, tmp_path).count(schema, [Marginal(tuple(names))])
@@ -347,23 +347,26 @@ class EngineContract(ABC):
     def test_a_missing_column_is_named_with_the_nearest_one(self, tmp_path):
         engine = self.open(of_texts({"Income": ["1"], "sex": ["F"]}), tmp_path)
         with pytest.raises(TableError, match=r"no column .income.\. Did you mean .Income."):
-            engine.count(schema_of(Attribute(name="income", categories=("1",))), [Marginal("income")])
+            engine.count(schema_of(Attribute(name="income", categories=("1",), missing="other")), [Marginal("income")])
 
     def test_columns_that_are_not_asked_for_are_not_checked(self, tmp_path):
         engine = self.open(of_texts({"sex": ["F", "M"]}), tmp_path)
-        schema = schema_of(Attribute(name="sex", categories=("F",)), Attribute(name="age", categories=("1",)))
+        schema = schema_of(
+            Attribute(name="sex", categories=("F",), missing="other"),
+            Attribute(name="age", categories=("1",), missing="other"),
+        )
         assert engine.count(schema, [Marginal("sex")])[0].array.tolist() == [1, 1]
 
     def test_a_type_that_does_not_fit_is_refused(self, tmp_path):
         if self.typed:
             engine = self.open(pa.table({"list": pa.array([[1]]), "day": pa.array([True])}), tmp_path)
             with pytest.raises(SchemaError, match="does not go with categories"):
-                engine.count(schema_of(Attribute(name="list", categories=("1",))), [Marginal("list")])
-            day = Attribute(name="day", dates=("2020-01-01", "2021-01-01"))
+                engine.count(schema_of(Attribute(name="list", categories=("1",), missing="other")), [Marginal("list")])
+            day = Attribute(name="day", dates=("2020-01-01", "2021-01-01"), missing="other")
             with pytest.raises(SchemaError, match="does not go with dates"):
                 engine.count(schema_of(day), [Marginal("day")])
             with pytest.raises(SchemaError, match="does not go with edges"):
-                engine.count(schema_of(Attribute(name="day", edges=(0, 1))), [Marginal("day")])
+                engine.count(schema_of(Attribute(name="day", edges=(0, 1), missing="other")), [Marginal("day")])
 
     def test_names_that_differ_in_case_only_are_refused(self, tmp_path):
         with pytest.raises(TableError, match="cannot be told apart"):
@@ -381,7 +384,7 @@ class EngineContract(ABC):
     )
     def test_a_person_moves_a_table_by_at_most_the_declared_rows(self, people, max_rows):
         unit = PrivacyUnit(adjacency="add-remove", max_rows=max_rows)
-        schema = schema_of(Attribute(name="v", categories=("a", "b", "c")), unit=unit, person="id")
+        schema = schema_of(Attribute(name="v", categories=("a", "b", "c"), missing="other"), unit=unit, person="id")
 
         def counted(rows):
             table = of_texts({"id": [row[0] for row in rows], "v": [row[1] for row in rows]})
@@ -396,14 +399,14 @@ class EngineContract(ABC):
         assert moved.sum() == min(rows_of["p"], max_rows)
 
     def test_one_row_of_each_person_makes_the_table_as_large_as_the_population(self, tmp_path):
-        schema = schema_of(Attribute(name="v", categories=("a", "b")), person="id")
+        schema = schema_of(Attribute(name="v", categories=("a", "b"), missing="other"), person="id")
         table = of_texts({"id": ["1", "1", "2", "3", None], "v": ["a", "b", "a", None, "b"]})
         (counts,) = self.open(table, tmp_path).count(schema, [Marginal("v")])
         assert counts.array.sum() == 3
 
     def test_the_rows_that_are_kept_do_not_depend_on_their_order(self, tmp_path):
         unit = PrivacyUnit(adjacency="add-remove", max_rows=2)
-        schema = schema_of(Attribute(name="v", categories=tuple("abcdef")), unit=unit, person="id")
+        schema = schema_of(Attribute(name="v", categories=tuple("abcdef"), missing="other"), unit=unit, person="id")
         rows = [(str(number % 7), "abcdef"[number * number % 6]) for number in range(60)]
         results = []
         for step in (1, -1):

@@ -119,7 +119,7 @@ def numbers(rows: int) -> list[str]:
 
 def levels(engine, attributes: Sequence[Attribute], rows: int, unit: PrivacyUnit = ONE) -> dict[str, list[str]]:
     """The level of every row in every column; there are as many rows as there should be, each counted once."""
-    numbered = Attribute(name=ROW, categories=tuple(numbers(rows)))
+    numbered = Attribute(name=ROW, categories=tuple(numbers(rows)), missing="other")
     schema = Schema(id="one row", unit=unit, attributes=(numbered, *attributes))
     counted = engine.count(schema, [Marginal((ROW, attribute.name)) for attribute in attributes])
     for counts in counted:

@@ -24,7 +24,7 @@ from dpbayes.errors import DpbayesError, SchemaError, TableError
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
-SEX = Attribute(name="sex", categories=("F", "M"))
+SEX = Attribute(name="sex", categories=("F", "M"), missing="other")
 SECRET = "Zyxwvut-4711"
 
 
@@ -55,7 +55,7 @@ class TestPandas(EngineContract):
     def test_a_type_that_does_not_fit_is_refused(self, tmp_path):
         engine = self.open(pa.table({"day": pa.array([True])}), tmp_path)
         with pytest.raises(SchemaError, match="does not go with edges"):
-            engine.count(schema_of(Attribute(name="day", edges=(0, 1))), [Marginal("day")])
+            engine.count(schema_of(Attribute(name="day", edges=(0, 1), missing="other")), [Marginal("day")])
 
 
 class TestPolars(EngineContract):
@@ -223,7 +223,7 @@ DAMAGED_LINES = {
 @pytest.mark.parametrize("before", [b"F,1\n", b'"F\r\nx",1\n"F",2\n', b""], ids=["plain", "quoted", "first"])
 @pytest.mark.parametrize("name", DAMAGED_LINES)
 def test_a_line_that_cannot_be_read_is_one_row_and_leaves_the_others_alone(name, before, tmp_path):
-    other = Attribute(name="sex", categories=("F", "M", "F\r\nx"))
+    other = Attribute(name="sex", categories=("F", "M", "F\r\nx"), missing="other")
     after = b'F,1\n"F\r\nx",1\nM,2\n"F",""\n'
     found = []
     for number, line in enumerate((b"?,1", DAMAGED_LINES[name])):
@@ -237,7 +237,7 @@ def test_a_line_that_cannot_be_read_is_one_row_and_leaves_the_others_alone(name,
 
 def test_a_line_break_inside_a_value_does_not_end_the_row_where_lines_end_otherwise(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"sex,age\r\nF,1\r\nM\nF,2\r\nF\rM,3\r\nF,4\r\n")
-    sex = Attribute(name="sex", categories=("F", "M\nF", "F\rM"))
+    sex = Attribute(name="sex", categories=("F", "M\nF", "F\rM"), missing="other")
     assert counts_of(str(tmp_path / "t.csv"), sex) == [[2, 1, 1, 0]]
 
 
@@ -317,7 +317,7 @@ def test_any_bytes_are_counted_or_refused_in_our_words(content, tmp_path):
     try:
         engine = open_table(str(path))
         name = engine.columns()[0].name
-        attribute = Attribute(name=name or "x", categories=("1",))
+        attribute = Attribute(name=name or "x", categories=("1",), missing="other")
         counts = engine.count(schema_of(attribute), [Marginal(attribute.name)])
     except DpbayesError as error:
         counted_or_refused = str(error).endswith((".", "?"))
@@ -357,7 +357,7 @@ def test_a_carriage_return_is_one_row_of_a_file_with_one_column(place: int, tmp_
     values = ["a", "a", "b"]
     values[place] = "\r"  # written without quotes, as pandas does
     (tmp_path / "v.csv").write_bytes("\n".join(["v", *values, ""]).encode())
-    column = Attribute(name="v", categories=("a", "b"))
+    column = Attribute(name="v", categories=("a", "b"), missing="other")
     schema = Schema(id="v", unit=PrivacyUnit(adjacency="replace-one"), attributes=(column,))
     (counts,) = open_table(tmp_path / "v.csv").count(schema, [Marginal("v")])
     assert counts.array.sum() == 3

@@ -119,7 +119,7 @@ def test_labels_that_are_not_declared_are_dropped_whatever_they_are(classes):
 @pytest.mark.parametrize("source", UNTYPED)
 def test_a_person_that_cannot_be_read_keeps_no_row_of_others(source):
     unit = PrivacyUnit(adjacency="add-remove", max_rows=1, person="id")
-    sex = Attribute(name="v", categories=("F", "M"))
+    sex = Attribute(name="v", categories=("F", "M"), missing="other")
     ordinary = [b"p", b"p", b"q", "r", 7, 7]
 
     def answer(people):

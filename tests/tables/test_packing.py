@@ -17,7 +17,7 @@ def schema_with(*sizes):
     """Attributes a0, a1, … with so many categories."""
     return schema_of(
         *(
-            Attribute(name=f"a{position}", categories=tuple(map(str, range(size))))
+            Attribute(name=f"a{position}", categories=tuple(map(str, range(size))), missing="other")
             for position, size in enumerate(sizes)
         )
     )

@@ -20,7 +20,7 @@ from dpbayes.tables.engine import Kind
 from dpbayes.tables.sources import open_table
 
 NAMES = count()
-SEX = Attribute(name="sex", categories=("F", "M"))
+SEX = Attribute(name="sex", categories=("F", "M"), missing="other")
 TYPES = {
     "string": "text",
     "int64": "bigint",
@@ -98,7 +98,7 @@ def test_numbers_as_text_never_fail_the_query(server):
     texts += ["1.7976931348623158e308", "1.797693134862315807e308", "2.5e-324", "-4.9e-324", "1e-320"]
     name = f"numbers{next(NAMES)}"
     load(server.url(), of_texts({"x": texts}), name)
-    x = Attribute(name="x", edges=(float("-inf"), 0, 5e-324, 1e-320, 1, float("inf")), unknown="other")
+    x = Attribute(name="x", edges=(float("-inf"), 0, 5e-324, 1e-320, 1, float("inf")), unknown="other", missing="other")
     expected = [0] * len(x.levels)
     for text in texts:
         expected[x.level(text)] += 1
@@ -129,7 +129,10 @@ def test_a_domain_an_enum_and_padded_text_are_texts(server):
     server.execute("INSERT INTO typed VALUES ('F', 'x', 'ab', '{}'), ('M', NULL, NULL, NULL)")
     engine = open_table(f"{server.url()}?table=typed")
     assert [column.kind for column in engine.columns()] == [Kind.TEXT, Kind.TEXT, Kind.TEXT, Kind.UNSUPPORTED]
-    c, p = Attribute(name="c", categories=("x",)), Attribute(name="p", categories=("ab",))
+    c, p = (
+        Attribute(name="c", categories=("x",), missing="other"),
+        Attribute(name="p", categories=("ab",), missing="other"),
+    )
     counted = engine.count(schema_of(SEX, c, p), [Marginal("sex"), Marginal("c"), Marginal("p")])
     assert [counts.array.tolist() for counts in counted] == [[1, 1, 0], [1, 1], [1, 1]]
 
@@ -245,7 +248,7 @@ def test_a_database_stopped_during_the_query_keeps_the_charge_and_is_finished_wh
 
 
 def test_nothing_is_charged_for_a_column_that_is_not_there(people, tmp_path):
-    schema = schema_of(Attribute(name="age", categories=("1",)))
+    schema = schema_of(Attribute(name="age", categories=("1",), missing="other"))
     curator, ledger = curator_of(people, tmp_path / "x.ledger", schema)
     with pytest.raises(TableError, match="no column 'age'"):
         curator.release(Tables("age"), PureDP(epsilon=0.5))

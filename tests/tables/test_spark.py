@@ -26,7 +26,7 @@ from dpbayes.tables.sources import open_table
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-SEX = Attribute(name="sex", categories=("F", "M"))
+SEX = Attribute(name="sex", categories=("F", "M"), missing="other")
 SECRET = "Zyxwvut-4711"
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
 few = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
@@ -68,7 +68,7 @@ class TestSparkParquet(EngineContract):
     @pytest.mark.parametrize("max_rows", [1, 2])
     def test_a_person_moves_a_table_by_at_most_the_declared_rows(self, max_rows, tmp_path):
         unit = PrivacyUnit(adjacency="add-remove", max_rows=max_rows)
-        schema = schema_of(Attribute(name="v", categories=("a", "b", "c")), unit=unit, person="id")
+        schema = schema_of(Attribute(name="v", categories=("a", "b", "c"), missing="other"), unit=unit, person="id")
         rows = {"id": ["p", "p", "q", None, "p", "r"], "v": ["a", "a", "b", "c", "c", None]}
         found = self.open(of_texts(rows), tmp_path).count(schema, [Marginal("v")])[0].array
         assert found.tolist() == open_table(of_texts(rows)).count(schema, [Marginal("v")])[0].array.tolist()
@@ -98,7 +98,7 @@ def test_frames_and_tables_of_a_session_are_counted(session):
     session.sql(
         "CREATE OR REPLACE TEMP VIEW nocase AS SELECT CAST(sex AS STRING COLLATE UTF8_LCASE) AS sex FROM people"
     )
-    f = Attribute(name="sex", categories=("f", "M"))
+    f = Attribute(name="sex", categories=("f", "M"), missing="other")
     assert open_table((session, "nocase")).count(schema_of(f), [Marginal("sex")])[0].array.tolist() == [0, 1, 2]
     with pytest.raises(TableError, match="no such table"):
         open_table((session, "nobody"))

@@ -57,7 +57,7 @@ def _number(account: Account) -> str:
 def charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
     """Every charge from an entry on, with its own price and the running total, by the rule of the ledger."""
     costs = account.costs
-    running = [cost for serial, cost in costs.items() if serial < first]
+    totals = dict(zip(costs, account.budget.running(costs.values()), strict=True))
     listed = []
     for serial, charge in account.charges.items():
         if serial < first:
@@ -65,8 +65,7 @@ def charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
         line: dict[str, Any] = {key: charge.entry.body[key] for key in ("serial", "time", "about", "releases")}
         own = total = None
         if serial in costs:
-            running.append(costs[serial])
-            own, total = account.price(costs[serial]), account.budget.spent(running)
+            own, total = account.price(costs[serial]), totals[serial]
         listed.append(line | {"state": charge.state, "hash": charge.entry.hash, "own": own, "total": total})
     return listed
 

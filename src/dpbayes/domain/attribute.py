@@ -35,10 +35,11 @@ class Attribute:
 
     The levels are the axis of every table that contains the attribute: what was declared, then whichever of
     ``missing``, ``other`` and ``(dropped)`` the rules need. No value is left out, so a table sums to all its rows.
+    Unless it is said otherwise, missing values have a level of their own, apart from undeclared ones.
 
     >>> Attribute(name="sex", categories=("F", "M")).levels
-    ('F', 'M', 'other')
-    >>> Attribute(name="age", edges=(0, 18, float("inf")), unknown="drop", missing="category").levels
+    ('F', 'M', 'missing', 'other')
+    >>> Attribute(name="age", edges=(0, 18, float("inf")), unknown="drop").levels
     ('[0, 18)', '[18, inf)', 'missing', '(dropped)')
     >>> Attribute(name="job", categories=("works", "other"), codes={"works": ["1", "2"]}).texts
     ('1', '2', 'other')
@@ -51,7 +52,7 @@ class Attribute:
     edges: tuple[float, ...] = ()
     unknown: str = "other"
     """Where values go that are not declared: ``other``, ``drop``, ``refuse``, or a declared level."""
-    missing: str = "other"
+    missing: str = "category"
     """Where missing values go: ``other``, ``category``, ``drop``, or a declared level."""
     dates: tuple[date, ...] = ()
     """Days at which a date is cut; with a period the first day, and the day after the last one."""
@@ -166,7 +167,7 @@ class Attribute:
 
         >>> age = Attribute(name="age", edges=(0, 18, 65))
         >>> [age.levels[age.level(value)] for value in (17.9, 18, "64", 65, None)]
-        ['[0, 18)', '[18, 65)', '[18, 65)', 'other', 'other']
+        ['[0, 18)', '[18, 65)', '[18, 65)', 'other', 'missing']
         """
         value = plain(value)
         if is_missing(value) or (self.edges and isinstance(value, str) and value.strip(" ").lower() == "nan"):
@@ -185,7 +186,7 @@ class Attribute:
         return tuple(most if level in open_to_all else few for level in self.levels)
 
     def table(self) -> dict[str, object]:
-        """The declaration as plain values, for TOML and JSON; what is left at its default is left out."""
+        """The declaration as plain values, for TOML and JSON: what is empty is left out, the rules never are."""
         values: dict[str, object] = {
             key: list(getattr(self, key)) for key in ("categories", "edges", "dates") if getattr(self, key)
         }
@@ -354,15 +355,6 @@ class Attribute:
                 f"Schema: attribute {self.name!r} has {key} = {rule!r}. Choose one of {', '.join(rules)}, or a "
                 "declared level."
             )
-
-
-def apart(**declared: object) -> Attribute:
-    """An attribute as every tool declares it: missing values are a level of their own, apart from unknown ones.
-
-    >>> apart(name="sex", categories=("F", "M")).levels
-    ('F', 'M', 'missing', 'other')
-    """
-    return Attribute(**({} if "closed" in declared else {"missing": "category"}) | declared)  # type: ignore[arg-type]
 
 
 def _said(value: object) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from dpbayes.domain.attribute import LONGEST_NOTE, Attribute, apart
+from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
 from dpbayes.domain.values import text_of
 from dpbayes.errors import MissingExtra, SchemaError
 
@@ -83,9 +83,9 @@ def _attribute(name: str, codes: list[Code], source: str) -> Attribute:
             texts.append(each.code)
         if each.label and not each.level and each.label != level:
             labels[level] = " ".join(each.label.split())[:LONGEST_NOTE]
-    recoded = {level: texts for level, texts in merged.items() if texts != [level]}
+    recoded = tuple((level, tuple(texts)) for level, texts in merged.items() if texts != [level])
     said = f"codebook {source}"[:LONGEST_NOTE]
-    return apart(name=name, categories=tuple(levels), codes=recoded, labels=labels, source=said)
+    return Attribute(name=name, categories=tuple(levels), codes=recoded, labels=tuple(labels.items()), source=said)
 
 
 # -- CSV --------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def codes(attribute: Attribute, column: object) -> Codes:
     """The level of every value of a column; values that were not declared follow the attribute's rule.
 
     >>> codes(Attribute(name="sex", categories=("F", "M")), ["M", "F", None, "?"]).tolist()
-    [1, 0, 2, 2]
+    [1, 0, 2, 3]
     """
     values = values_of(column)
     if values.dtype.kind in "iub" and values.size:

@@ -17,8 +17,8 @@ class Counts:
 
     >>> import numpy as np
     >>> sex = Attribute(name="sex", categories=("F", "M"))
-    >>> Counts(marginal=Marginal("sex"), axes=(sex,), array=np.array([3, 4, 0]))
-    Counts(sex: 3 levels)
+    >>> Counts(marginal=Marginal("sex"), axes=(sex,), array=np.array([3, 4, 1, 0]))
+    Counts(sex: 4 levels)
     """
 
     marginal: Marginal

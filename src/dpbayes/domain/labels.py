@@ -20,11 +20,11 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
     It may give labels of its own. No two levels read the same.
 
     >>> labels(Attribute(name="age", edges=(float("-inf"), 18, 25, 65, float("inf"))))
-    ('under 18', '18 to under 25', '25 to under 65', '65 and over', 'other')
-    >>> labels(Attribute(name="pay", edges=(0, 0.5, 15000, 30000), unknown="drop", missing="category"))
+    ('under 18', '18 to under 25', '25 to under 65', '65 and over', 'not stated', 'other')
+    >>> labels(Attribute(name="pay", edges=(0, 0.5, 15000, 30000), unknown="drop"))
     ('0 to under 0.5', '0.5 to under 15,000', '15,000 to under 30,000', 'not stated', 'dropped')
     >>> labels(Attribute(name="sex", categories=("1", "2"), labels={"1": "male", "2": "female"}))
-    ('male', 'female', 'other')
+    ('male', 'female', 'not stated', 'other')
     """
     said, levels = dict(attribute.labels), attribute.levels
     declared = _declared(attribute)

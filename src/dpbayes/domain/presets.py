@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from dpbayes.domain.attribute import Attribute, apart
+from dpbayes.domain.attribute import Attribute
 from dpbayes.errors import SchemaError
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -62,12 +62,13 @@ def _made(
     source: str,
     labels: Mapping[str, str] | None = None,
 ) -> Attribute:
-    return apart(name=name, categories=categories, codes=codes, labels=labels or {}, source=source)
+    said = tuple((labels or {}).items())
+    return Attribute(name=name, categories=categories, codes=tuple(codes.items()), labels=said, source=source)
 
 
 def _ages(step: int, last: int) -> Callable[[str], Attribute]:
     edges = (*range(0, last + 1, step), math.inf)
-    return lambda name: apart(name=name, edges=edges, source=f"preset: ages in {step}-year groups")
+    return lambda name: Attribute(name=name, edges=edges, source=f"preset: ages in {step}-year groups")
 
 
 _YES = ("yes", "Yes", "YES", "y", "Y", "true", "True", "TRUE", "1")
@@ -78,16 +79,16 @@ _MALE = ("male", "Male", "MALE", "m", "M", "man", "Man")
 PRESETS: dict[str, Callable[[str], Attribute]] = {
     "yes-no": lambda name: _made(name, ("yes", "no"), {"yes": _YES, "no": _NO}, "preset: yes or no"),
     "sex": lambda name: _made(name, ("female", "male"), {"female": _FEMALE, "male": _MALE}, "preset: sex"),
-    "sex-iso": lambda name: apart(
+    "sex-iso": lambda name: Attribute(
         name=name,
         categories=("1", "2", "9", "0"),
-        labels={"1": "male", "2": "female", "9": "not applicable", "0": "not known"},
+        labels=(("1", "male"), ("2", "female"), ("9", "not applicable"), ("0", "not known")),
         source="ISO/IEC 5218",
     ),
     "months": _named(_MONTHS, "preset: months"),
     "weekdays": _named(_DAYS, "preset: days of the week, Monday first"),
-    "countries": lambda name: apart(name=name, categories=COUNTRIES, source="ISO 3166-1 alpha-2"),
+    "countries": lambda name: Attribute(name=name, categories=COUNTRIES, source="ISO 3166-1 alpha-2"),
     "ages-5": _ages(5, 100),
     "ages-10": _ages(10, 100),
-    "income": lambda name: apart(name=name, edges=(*INCOME, math.inf), source="preset: bands of income"),
+    "income": lambda name: Attribute(name=name, edges=(*INCOME, math.inf), source="preset: bands of income"),
 }

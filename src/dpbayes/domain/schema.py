@@ -34,7 +34,7 @@ class Schema:
     ...                 attributes=(Attribute(name="sex", categories=("F", "M")),
     ...                             Attribute(name="age", edges=(0, 18, 65, 120))))
     >>> schema.shape, schema.size, schema.project(["age"]).names
-    ((3, 4), 12, ('age',))
+    ((4, 5), 20, ('age',))
     """
 
     id: str
@@ -102,9 +102,9 @@ class Schema:
     def zeros(self, names: Iterable[str]) -> Bools | None:
         """Which cells of the table on these attributes cannot be filled, with their axes; None if all can.
 
-        >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"),
-        ...                 attributes=(Attribute(name="age", categories=("child", "other")),
-        ...                             Attribute(name="married", categories=("no", "yes", "other"))),
+        >>> age = Attribute(name="age", categories=("child", "other"), missing="other")
+        >>> married = Attribute(name="married", categories=("no", "yes", "other"), missing="other")
+        >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"), attributes=(age, married),
         ...                 impossible=(Impossible(levels={"age": ("child",), "married": ("yes",)}),))
         >>> schema.zeros(["married", "age"]).astype(int).tolist()
         [[0, 0], [1, 0], [0, 0]]
@@ -226,7 +226,7 @@ class Schema:
         unit: PrivacyUnit,
         edges: Mapping[str, Iterable[float]] | None = None,
         unknown: str = "other",
-        missing: str = "other",
+        missing: str = "category",
     ) -> Schema:
         """Take the categories from data **that is already public**; from private rows this would be a leak.
 

@@ -32,7 +32,7 @@ def sentences(plan: Plan) -> tuple[str, ...]:
     >>> schema = Schema(id="s", unit=PrivacyUnit(adjacency="replace-one"), records=10_000,
     ...                 attributes=(Attribute(name="sex", categories=("F", "M")),))
     >>> print(sentences(Tables("sex", mechanism="gaussian").plan(schema, ApproxDP(epsilon=1, delta=1e-6)))[0])
-    Each count of sex ± 10 records, shares ± 0.098 points; groups below about 20 records will not be readable.
+    Each count of sex ± 11 records, shares ± 0.1 points; groups below about 21 records will not be readable.
     """
     outlook = getattr(plan.job, "outlook", None)
     return outlook(plan) if outlook is not None else tuple(_sentence(each) for each in forecast(plan))

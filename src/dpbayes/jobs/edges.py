@@ -187,7 +187,8 @@ JOB = Edges
 def releveled(attribute: Attribute, **bought: Sequence[object]) -> Attribute:
     """The attribute with bought categories or edges: what named its own levels goes, be it a label or a rule."""
     bare = {"categories": (), "edges": (), "dates": (), "period": None, "codes": (), "labels": ()}
-    rules = {key: "other" for key in ("unknown", "missing") if getattr(attribute, key) in attribute.declared}
+    usual = {"unknown": "other", "missing": "category"}
+    rules = {key: rule for key, rule in usual.items() if getattr(attribute, key) in attribute.declared}
     return replace(attribute, **{**bare, **rules, **bought})  # type: ignore[arg-type]  # by name
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
@@ -14,7 +14,7 @@ from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import LARGEST_PURE, Cost
 from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, rounded_up
-from dpbayes.privacy.shares import Used, steps, uses
+from dpbayes.privacy.shares import Used, added, steps, used_by, uses
 from dpbayes.privacy.targets import Both, Fitting
 
 Rule = Literal["gaussian", "renyi"]
@@ -146,7 +146,22 @@ class AdaptiveDP:
 
     def spent(self, costs: Iterable[Cost]) -> float:
         """What several charges use, as an ε at the limit's δ; above the limit's ε exactly if they exceed it."""
-        found = [(max(used), self._number(item, used)) for item, used in self._sums(costs)]
+        return self._spent(self._sums(costs))
+
+    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
+        """What is spent after each of these charges: one look at each."""
+        pure, menu = False, self.menu
+        sums: list[list[list[float]]] = [[[], [], []] for _ in menu]
+        for cost in costs:
+            for step in steps(self, cost.entries) if cost.entries else ():
+                pure = pure or math.isfinite(step.pure)
+                for item, parts in zip(menu, sums, strict=True):
+                    parts[:] = map(added, parts, used_by(self, item, step))
+            found = [(item, cast("Used", tuple(map(math.fsum, parts)))) for item, parts in zip(menu, sums, strict=True)]
+            yield self._spent(found if pure else found[:1])
+
+    def _spent(self, sums: list[tuple[tuple[float, float], Used]]) -> float:
+        found = [(max(used), self._number(item, used)) for item, used in sums]
         inside = [number for part, number in found if part <= 1.0]
         if inside:
             return min(*inside, self.epsilon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import ClassVar, Protocol
@@ -13,6 +13,7 @@ from dpbayes import _checks
 from dpbayes.domain.codec import READERS
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.shares import added
 
 LAST_BITS = Decimal(2) ** -50
 """A number that is a short decimal but for this share of it is that decimal: the rounding of a sum or two."""
@@ -85,6 +86,9 @@ class Limit(Guarantee, Protocol):
     def spent(self, costs: Iterable[Cost]) -> float:
         """The same as the number that it limits."""
 
+    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
+        """What is spent after each of these charges."""
+
     def left(self, costs: Sequence[Cost]) -> float:
         """The largest number that one more release may cost on its own."""
 
@@ -122,6 +126,13 @@ class _Limit(ABC):
     def spent(self, costs: Iterable[Cost]) -> float:
         """The same as a number."""
         return self.at(self.used(costs))
+
+    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
+        """What is spent after each of these charges: one look at each."""
+        parts: list[float] = []
+        for cost in costs:
+            parts = added(parts, self.part(cost))
+            yield self.at(math.fsum(parts))
 
     def left(self, costs: Sequence[Cost]) -> float:
         """The largest number that one more release may cost."""
@@ -192,6 +203,14 @@ class ApproxDP(_Limit):
         """All together, composed exactly: right only if all were fixed beforehand."""
         found = [cost for cost in costs if cost.entries]
         return self.part(sum(found[1:], found[0])) if found else 0.0
+
+    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
+        """Each total is composed anew, from all charges so far."""
+        total: Cost | None = None
+        for cost in costs:
+            if cost.entries:
+                total = cost if total is None else total + cost
+            yield 0.0 if total is None else self.at(self.part(total))
 
     def share(self, releases: int) -> ApproxDP:
         """(ε/k, δ/k) each."""

@@ -47,16 +47,42 @@ class Step(NamedTuple):
 
 def uses(limit: AdaptiveDP, item: Item, charged: Sequence[Step]) -> Used:
     """What steps use of an item of the menu, each of its pure ε or of its shift, whichever share is smaller."""
-    epsilon, shift = item
-    most, slack = limit.divergence if limit.rule == "renyi" else shift * shift, limit.slack or 1.0
-    found: list[Used] = []
-    for pure, square, flagged, times in charged:
-        as_pure = pure / epsilon if epsilon > 0 else math.inf
-        covered = square / most if shift > 0 else math.inf
-        counted = (as_pure, 0.0) if as_pure <= covered else (0.0, covered)
-        found.append((times * counted[0], times * counted[1], times * flagged / slack))
+    found = [used_by(limit, item, step) for step in charged]
     first, second, third = (math.fsum(each) for each in zip(*found, strict=True)) if found else (0.0, 0.0, 0.0)
     return first, second, third
+
+
+def used_by(limit: AdaptiveDP, item: Item, step: Step) -> Used:
+    """What one step uses."""
+    epsilon, shift = item
+    most, slack = limit.divergence if limit.rule == "renyi" else shift * shift, limit.slack or 1.0
+    pure, square, flagged, times = step
+    as_pure = pure / epsilon if epsilon > 0 else math.inf
+    covered = square / most if shift > 0 else math.inf
+    counted = (as_pure, 0.0) if as_pure <= covered else (0.0, covered)
+    return times * counted[0], times * counted[1], times * flagged / slack
+
+
+def added(parts: Sequence[float], number: float) -> list[float]:
+    """The parts of an exact sum after one more number: no bits are lost, so ``math.fsum`` of the parts is that of all.
+
+    A running total is then the same as a sum of all numbers so far, to the last bit.
+
+    >>> parts = [0.1]
+    >>> for _ in range(9):
+    ...     parts = added(parts, 0.1)
+    >>> math.fsum(parts) == math.fsum([0.1] * 10) == 1.0
+    True
+    """
+    kept = []
+    for part in parts:
+        low, high = sorted((part, number), key=abs)
+        number = high + low
+        if math.isinf(number):
+            return [number]
+        if rest := low - (number - high):
+            kept.append(rest)
+    return [*kept, number]
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from dpbayes import _checks
-from dpbayes.domain.attribute import Attribute, apart
+from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.codebook import read_codebook
 from dpbayes.domain.presets import preset
 from dpbayes.domain.schema import Schema
@@ -25,7 +25,7 @@ MOST_PUBLIC = 1000
 def categories(name: str, text: str) -> Attribute:
     """``F,M`` or, for categories with commas, ``F;M``."""
     cut = ";" if ";" in text else ","
-    return apart(name=name, categories=tuple(each.strip() for each in text.split(cut)), source="declared")
+    return Attribute(name=name, categories=tuple(each.strip() for each in text.split(cut)), source="declared")
 
 
 def edges(name: str, text: str) -> Attribute:
@@ -36,7 +36,7 @@ def edges(name: str, text: str) -> Attribute:
     >>> edges("age", "0:30:10").edges
     (0.0, 10.0, 20.0, 30.0)
     """
-    return apart(name=name, edges=tuple(cuts(name, text)), source="declared")
+    return Attribute(name=name, edges=tuple(cuts(name, text)), source="declared")
 
 
 def cuts(name: str, text: str) -> list[float]:
@@ -62,7 +62,7 @@ def dates(name: str, text: str) -> Attribute:
     """``2019-01-01,2020-07-01,2022-01-01``, or ``quarter:2019-01-01:2022-01-01``."""
     period, *days = text.split(":") if ":" in text else (None, *text.split(","))
     made = {"dates": tuple(str(each).strip() for each in days), "period": period, "source": "declared"}
-    return apart(name=name, **made)
+    return Attribute(name=name, **made)  # type: ignore[arg-type]  # by name
 
 
 KINDS: dict[str, Callable[[str, str], Attribute]] = {
