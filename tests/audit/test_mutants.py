@@ -6,10 +6,12 @@ import ast
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from audit.mutants import PACKAGE, REASONS, ROOMS, ROOT, all_mutants, changed, mutants, near, sampled
+from audit.mutants import PACKAGE, REASONS, ROOMS, ROOT, Mutant, all_mutants, changed, mutants, planted, sampled
+from audit.mutants_server import exchangeable, near
 
 
 def test_every_mutant_is_a_program_that_differs_in_one_place() -> None:
@@ -61,10 +63,55 @@ def test_the_near_a_module_come_nearest_first() -> None:
     assert found.index("tests/mechanisms/test_urn.py") < found.index("tests/jobs/test_edges.py")
 
 
-def test_a_planted_change_is_killed() -> None:
-    [mutant] = [
-        m for m in all_mutants("mechanisms/selection") if m.inside == "Selection.concentrated" and m.before == "8.0"
-    ]
-    alone = f"from audit import mutants as m; print(*m.judged([m.{mutant!r}], {{}}, 1))"  # where nothing is loaded yet
-    done = subprocess.run([sys.executable, "-c", alone], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "outcome='killed', by='tests/mechanisms/test_selection.py::" in done.stdout
+def test_the_faults_that_no_test_noticed_once_are_in_every_run() -> None:
+    found = planted()
+    assert {fault.owner for fault in found} >= {
+        "Quantiles.edges",
+        "Dirichlet.gammas",
+        "Connection.to_file",
+        "Kept.begin",
+    }
+    assert all(exchangeable(fault) for fault in found)
+
+
+def test_what_runs_at_import_is_loaded_anew() -> None:
+    found = all_mutants("mechanisms/selection")
+    assert {mutant.inside for mutant in found if not exchangeable(mutant)} == {"", "_whole"}
+    assert any(exchangeable(mutant) and mutant.inside == "numbers_below.below" for mutant in found)
+
+
+ALONE = """
+from pathlib import Path
+from audit import mutants_server as server
+from audit.mutants import Mutant
+server.near = lambda file: ["tests/ledger/test_store.py"]
+server.SECONDS = 1.0
+server.judged({mutants}, 2, {trace}, lambda mutant, outcome, by, seconds: print(mutant.line, outcome, by))
+"""
+"""A second of tests for each mutant, in a process where nothing is loaded yet."""
+
+
+def test_changes_are_killed_in_place_or_anew_and_what_changes_nothing_survives() -> None:
+    [fault] = (fault for fault in planted() if fault.owner == "Connection.to_file")
+    same = replace(fault, after=fault.before, line=1)
+    text = (PACKAGE / fault.file).read_bytes()
+    sign = text.index(b"import sqlite3")
+    first = replace(fault, before="import sqlite3", after="1 / 0", start=sign, end=sign + 14, owner="", line=2)
+    told = alone([fault, same, first])
+    place = "tests/ledger/test_store.py"
+    assert told == {
+        f"{fault.line} killed {place}::test_every_commit_waits_for_the_disk",
+        "1 survived ",
+        f"2 killed {place}",
+    }
+
+
+def alone(found: list[Mutant]) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE.format(mutants=found, trace=0.0)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.splitlines())
