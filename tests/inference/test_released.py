@@ -7,9 +7,14 @@ import pytest
 from scipy.special import gammaln
 
 from dpbayes import PrivacyUnit
+from dpbayes.errors import InvalidArgument
 from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.normaliser import Normaliser
 from dpbayes.inference.released import Reading, reading
-from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.hellinger import calibration, candidates
+from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
+from dpbayes.mechanisms.hellinger.laws import Laws, Rows
+from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency="replace-one")
@@ -60,6 +65,77 @@ def test_the_law_of_the_counts_is_that_of_enumeration(prior: tuple[float, ...], 
         released = made.draw_many(truth, 1, rng)[0]
         chances = enumerated(likelihood(made, tables, released), tables, prior)
         assert_agrees(reading(made, tuple(np.asarray(prior) + released)), tables, chances)
+
+
+def by(name: str, prior: tuple[float, ...], total: int, epsilon: float) -> Hellinger | PosteriorExponential:
+    common = {"prior": prior, "total": total, "epsilon": epsilon, "unit": UNIT}
+    if name == "global":
+        return PosteriorExponential(prior=prior, total=total, sharpness=epsilon, score="hellinger", unit=UNIT)
+    if name == "certified":
+        return calibration.certified(**common)  # type: ignore[arg-type]
+    return getattr(calibration, name)(**common, delta=1e-6)  # type: ignore[no-any-return]
+
+
+def hellinger_law(made: Hellinger | PosteriorExponential, released: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    laws = Laws.of(made.prior, made.total, made.sharpness, getattr(made, "smoothing", 0.0))
+    tables = candidates.listed(made.total, len(made.prior))
+    at = int(np.flatnonzero((tables == released).all(axis=1))[0])
+    told = np.array([laws.probabilities(tuple(map(int, table)))[0][at] for table in tables])
+    return tables, enumerated(told, tables, made.prior)
+
+
+@pytest.mark.parametrize("calibrated", ["global", "proved", "published", "certified"])
+@pytest.mark.parametrize(("prior", "total"), [((1.0, 1.0), 90), ((0.5, 3.0, 1.0), 12), ((0.5,) * 4, 8)])
+def test_the_hellinger_mechanism_is_read_as_enumeration_reads_it(
+    calibrated: str, prior: tuple[float, ...], total: int
+) -> None:
+    rng = np.random.default_rng(total)
+    for epsilon in (0.8, 6.0):
+        made = by(calibrated, prior, total, epsilon)
+        released = made.draw_many(rng.multinomial(total, rng.dirichlet(prior)), 1, rng)[0]
+        tables, chances = hellinger_law(made, released)
+        read = reading(made, tuple(np.asarray(prior) + released))
+        mean = chances @ tables
+        sd = np.sqrt(chances @ np.square(tables - mean))
+        spread = np.sqrt(read.weights @ np.square(read.counts - read.expected_counts))
+        assert np.abs(read.expected_counts - mean).max() < 0.08 * sd.max()
+        np.testing.assert_allclose(spread, sd, rtol=0.003 if len(prior) == 2 else 0.12)
+        assert read.effective > (1 if len(prior) == 2 else 1500)
+
+
+def test_a_hellinger_release_and_a_table_of_the_same_cells_sharpen_each_other() -> None:
+    prior, total, rng = (1.0,) * 3, 40, np.random.default_rng(8)
+    made, truth = by("proved", prior, total, 6.0), np.array([25, 10, 5])
+    released = made.draw_many(truth, 1, rng)[0]
+    tables, chances = hellinger_law(made, released)
+    noise, other = LaplaceNoise(scale=3.0), np.array([23.0, 14.0, 4.0])
+    chances = candidates.normalised(
+        np.log(chances) + sum(noise.log_law(value, tables[:, cell]) for cell, value in enumerate(other))
+    )
+    both = reading(
+        made, tuple(np.asarray(prior) + released), factor=Measurement(axes=("a",), values=other, noise=noise)
+    )
+    mean = chances @ tables
+    sd = np.sqrt(chances @ np.square(tables - mean))
+    assert np.abs(both.expected_counts - mean).max() < 0.08 * sd.max()
+
+
+@pytest.mark.parametrize("exponent", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize(("prior", "total"), [((0.5, 0.5), 200), ((1.0, 5.0, 0.5), 30), ((1.0,) * 4, 14)])
+def test_the_normaliser_is_the_sum_over_all_candidates(prior: tuple[float, ...], total: int, exponent: float) -> None:
+    rows, tables = Rows(prior, total), candidates.listed(total, len(prior))
+    chosen = tables[np.random.default_rng(0).integers(len(tables), size=12)]
+    exact = [np.log(np.exp(-exponent * rows.distances(tuple(map(int, table)))).sum()) for table in chosen]
+    found = Normaliser(prior, total, exponent).log(chosen, np.full(12, exponent))
+    np.testing.assert_allclose(found, exact, atol=5e-5)
+
+
+def test_what_has_no_known_law_is_not_read() -> None:
+    made = PosteriorExponential(prior=(1.0, 1.0), total=50, sharpness=1.0, score="kl", unit=UNIT)
+    with pytest.raises(InvalidArgument, match="no estimates"):
+        reading(made, (20.0, 32.0))
+    with pytest.raises(InvalidArgument, match="one parameter for each cell"):
+        reading(made, (20.0, 30.0, 2.0))
 
 
 @pytest.mark.parametrize("noise", [LaplaceNoise(scale=3.0), GaussianNoise(sigma=2.0)])

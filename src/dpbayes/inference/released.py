@@ -7,7 +7,7 @@ P(c | k) ∝ P(k | c) · DirichletMultinomial(c | prior), and shares follow: θ 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
@@ -17,27 +17,12 @@ from numpy.typing import ArrayLike
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
+from dpbayes.inference import importance
 from dpbayes.inference.measurement import LaplaceNoise, Measurement, Noise
-from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.hellinger.sampler import ClosedSum, Line
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
-
-Logs = Callable[[Ints], Floats]
-"""ln of a law of one count, up to a constant."""
-
-DRAWS = 4800
-"""Weighted draws of the counts, where they cannot be listed."""
-
-LISTED = 200_000
-"""Up to this many tables of two cells are listed, and nothing is drawn."""
-
-MANY = 1000
-"""Beyond this many cells their draws need not add up to n: a cell's law is off by about one part in d."""
-
-_DEPTH = 45.0
-"""Weights below e^−45 of the largest are left out."""
 
 _POINTS = 20_000
 """Different counts of all cells together that are kept apart when quantiles are sought: 16 to 300 of each."""
@@ -197,76 +182,56 @@ def _read(
         ]
     seed = hashlib.sha256(repr((mechanism, parameters, prior, total)).encode()).digest()
     rng = np.random.default_rng(int.from_bytes(seed[:16], "big"))
-    if isinstance(mechanism, PosteriorLaplace):
-        told = _noisy(mechanism, released)
-    elif isinstance(mechanism, Hellinger | PosteriorExponential):
-        raise InvalidArgument("Reading: expected Laplace noise.")
-    else:
-        told = _measured(mechanism, released)
-    logs = [_sum(one, other) for one, other in zip(base, told, strict=True)]
     seen = [released] if factor is None else [released, np.asarray(factor.noise.center(factor.values.ravel()))]
-    counts, weights = product_law(logs, total, hints(seen, prior, total), rng)
+    near = hints(seen, prior, total)
+    if isinstance(mechanism, Hellinger | PosteriorExponential):
+        release = _release(mechanism, np.rint(released).astype(np.int64))
+        if len(prior) == 2 and total < LISTED:
+            counts, weights = importance.listed(release, base)
+        else:
+            counts, weights = importance.drawn(release, base, _background(base, prior, total, near, factor, rng), rng)
+    else:
+        told = (
+            _noisy(mechanism, released) if isinstance(mechanism, PosteriorLaplace) else _measured(mechanism, released)
+        )
+        logs = [_sum(one, other) for one, other in zip(base, told, strict=True)]
+        counts, weights, _ = product_law(logs, total, near, rng)
     return Reading(prior=np.asarray(prior), total=total, counts=counts, weights=weights)
 
 
+def _release(mechanism: Hellinger | PosteriorExponential, released: Ints) -> importance.Release:
+    smoothing = getattr(mechanism, "smoothing", 0.0)
+    if getattr(mechanism, "score", "hellinger") != "hellinger" or not np.isfinite(smoothing):
+        raise InvalidArgument(
+            "Reading: a posterior that was scored by anything but the Hellinger distance, or with local sensitivity, "
+            "has no estimates: the law of its noise is not known. Its parameters are all there is."
+        )
+    return importance.Release(
+        prior=mechanism.prior, sharpness=mechanism.sharpness, smoothing=smoothing, released=released
+    )
+
+
+def _background(
+    base: Sequence[Logs],
+    prior: tuple[float, ...],
+    total: int,
+    near: Sequence[Ints],
+    factor: Measurement | None,
+    rng: np.random.Generator,
+) -> tuple[Ints, float]:
+    """Draws of what is known without the release, and the logarithm of the mass of their law: Σ_c Π_i e^{l_i(c_i)}."""
+    if factor is not None:
+        tables, weights, mass = product_law(base, total, near, rng)
+        return tables if len(prior) > 2 else tables[rng.choice(len(tables), DRAWS, p=weights)], mass
+    from scipy.special import gammaln
+
+    tables = rng.multinomial(total, rng.dirichlet(prior, size=DRAWS))
+    size = float(np.sum(prior))
+    tilt = total * float(np.log(total) - np.log(total + size))
+    return tables, float(gammaln(size + total) - gammaln(size) - gammaln(total + 1.0)) + tilt
+
+
 _kept = lru_cache(maxsize=64)(_read)
-
-
-def product_law(
-    logs: Sequence[Logs], total: int, near: Sequence[Ints], rng: np.random.Generator
-) -> tuple[Ints, Floats]:
-    """Tables c, Σc = n, of the law ∝ Π_i e^{l_i(c_i)}, and their probabilities: listed for two cells, else drawn.
-
-    All cells but one are drawn independently; the last closes the sum and is accepted by its own factor, which is
-    exact. The symbols: l logs, n total.
-    """
-    low, high = _windows(logs, total, near)
-    if len(logs) == 2 and high[0] - low[0] < LISTED:
-        first = np.arange(low[0], high[0] + 1)
-        tables = np.column_stack([first, total - first])
-        return tables, candidates.normalised(logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
-    lines = []
-    for log, bottom, top, hint in zip(logs, low, high, near, strict=True):
-        values = log(np.arange(bottom, top + 1))
-        kept = np.flatnonzero(values > values.max() - _DEPTH)
-        lines.append(Line(values[kept[0] : kept[-1] + 1], int(bottom + kept[0]), int(hint[0])))
-    number = int(np.clip(500_000 // len(logs), 200, DRAWS))
-    if len(logs) > MANY:
-        tables = np.column_stack([line.draw(number, rng) for line in lines])
-    else:
-        closing = int(np.argmax([line.moments()[1] for line in lines]))
-        tables = closed_draws(ClosedSum(lines, total, closing), number, rng)
-    return tables, np.full(number, 1.0 / number)
-
-
-def closed_draws(law: ClosedSum, number: int, rng: np.random.Generator) -> Ints:
-    """So many accepted tables, one per row."""
-    found: list[Ints] = []
-    missing, batch = number, 2 * number
-    while missing > 0:
-        tables, alive = law.propose(batch, rng)
-        found.append(tables[alive][:missing])
-        missing -= len(found[-1])
-    return np.concatenate(found)
-
-
-def hints(seen: Sequence[Floats], prior: Sequence[float], total: int) -> list[Ints]:
-    """Counts near which the law of each cell may be: what was released, what the prior expects, and the ends."""
-    expected = np.asarray(prior) / np.sum(prior) * total
-    rows = [np.clip(np.rint(each), 0, total).astype(np.int64) for each in (*seen, expected)]
-    return [np.array([*column, 0, total]) for column in np.column_stack(rows)]
-
-
-def _windows(logs: Sequence[Logs], total: int, near: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """For each cell the counts whose weight can be told from zero; never too few, perhaps some too many."""
-    steps = np.unique(np.append(np.geomspace(1, max(total, 2), 120).astype(np.int64), 0))
-    low, high = np.zeros(len(logs), np.int64), np.zeros(len(logs), np.int64)
-    for cell, (log, hint) in enumerate(zip(logs, near, strict=True)):
-        grid = np.unique(np.clip(np.add.outer(hint, np.append(-steps, steps)).ravel(), 0, total))
-        values = log(grid)
-        kept = np.flatnonzero(values > values.max() - _DEPTH)
-        low[cell], high[cell] = grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, grid.size - 1)]
-    return np.maximum(low, total - (high.sum() - high)), np.minimum(high, total - (low.sum() - low))
 
 
 def _prior_logs(prior: Sequence[float], total: int) -> list[Logs]:

@@ -1,0 +1,191 @@
+"""Weighted draws of the counts behind a release of the Hellinger mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpbayes._checks import Floats, Ints
+from dpbayes.inference.normaliser import Normaliser
+from dpbayes.inference.product import DEPTH, DRAWS, Logs
+from dpbayes.mechanisms.hellinger import candidates
+from dpbayes.mechanisms.hellinger.sampler import Cell, ClosedSum, Line
+from dpbayes.mechanisms.hellinger.sensitivity import (
+    global_sensitivity,
+    many_cells,
+    step_divergence,
+    two_cell_sensitivities,
+)
+
+PILOT = 400
+"""Draws that show which exponents the tables near a release have."""
+
+FROM_THE_PRIOR = 3 / 8
+"""The part of the proposals that knows nothing of the release: it may be a table drawn at random."""
+
+EVERY = 20_000
+"""Up to this many tables of two cells ln Z is computed at each, beyond at so many of them as ``KNOTS`` says."""
+
+KNOTS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What is public of one release: P(k | c) = e^{−a(c)·H(c, k)}/Z(c), a = ε/(2S(c))."""
+
+    prior: tuple[float, ...]
+    sharpness: float
+    smoothing: float
+    released: Ints
+
+    @property
+    def total(self) -> int:
+        """The public number of records."""
+        return int(self.released.sum())
+
+    def exponents(self, tables: Ints) -> Floats:
+        """The a(c) of tables, one per row."""
+        if self.smoothing == 0:
+            value = self.sharpness / (2.0 * global_sensitivity(self.prior, self.total))
+            return np.full(len(tables), value)
+        if len(self.prior) == 2:
+            line = two_cell_sensitivities(self.prior, self.total, self.smoothing)
+            return np.asarray(self.sharpness / (2.0 * line[tables[:, 0]]))
+        return np.asarray(self.sharpness / (2.0 * many_cells(self.prior, tables, self.smoothing)))
+
+    def normaliser(self) -> Normaliser:
+        """For all exponents that a table of this size can have: S is least where the table is even."""
+        if self.smoothing == 0:
+            return Normaliser(self.prior, self.total, float(self.exponents(self.released[None])[0]))
+        even = (self.total + sum(self.prior)) / len(self.prior)
+        least = np.sqrt(-np.expm1(-2.0 * step_divergence(even)))
+        return Normaliser(self.prior, self.total, float(self.sharpness / (2.0 * least)))
+
+
+def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
+    """All tables of two cells, and their probabilities."""
+    total = release.total
+    tables = candidates.listed(total, 2)
+    divergence = _divergences(release, tables)
+    exponents = release.exponents(tables)
+    normaliser = release.normaliser()
+    if total < EVERY:
+        normalisers = normaliser.log(tables, exponents)
+    else:  # dense at both ends, where sensitivities change fastest
+        steps = np.geomspace(1, total / 2, KNOTS // 2).astype(np.int64)
+        knots = np.unique(np.concatenate([[0], steps, total - steps, [total]]))
+        normalisers = np.interp(tables[:, 0], knots, normaliser.log(tables[knots], exponents[knots]))
+    likelihood = -exponents * np.sqrt(-np.expm1(-divergence)) - normalisers
+    return tables, candidates.normalised(likelihood + logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
+
+
+def drawn(
+    release: Release, logs: Sequence[Logs], background: tuple[Ints, float], rng: np.random.Generator
+) -> tuple[Ints, Floats]:
+    """Tables with weights: half near the release and half from the ``background``, weighted by target over proposal.
+
+    The background is draws of Π_i e^{l_i(c_i)}, given that Σc = n, with the logarithm of the mass of that product. Near
+    the release tables have probability ∝ Π_i e^{l_i}/G_i^λ · Σ_m v_m·e^{−mD}, which can be drawn like the mechanism
+    itself, with the roles of table and release exchanged.
+
+    Symbols: l logs, G generating function of a cell, λ the chance that the release is near, v mixture weights.
+    Source: docs/explanation/proofs/hellinger.md, reading a release.
+    Adjacency: none, this is post-processing.
+    """
+    normaliser, k = release.normaliser(), release.released
+    own = release.exponents(k[None])
+    mixture = normaliser.mixture(float(own[0]))
+    used = np.flatnonzero(np.isfinite(mixture[1:-1]))
+    parts = mixture[1:-1][used] + normaliser.log_powers(k[None], used)[0]
+    at = int(used[parts.argmax()])
+    near = -np.expm1(mixture[0] + normaliser.log_candidates - normaliser.log(k[None], own)[0])
+    pairs = list(zip(logs, release.prior, k.tolist(), strict=True))
+    bent = [_bent(log, normaliser, alpha, at, max(float(near), 0.0)) for log, alpha, _ in pairs]
+    cells = [Cell(prior=alpha, count=count, total=release.total, reach=DEPTH) for _, alpha, count in pairs]
+
+    def local(exponents: Floats) -> _Near:
+        mixtures = np.array([normaliser.mixture(float(each))[1:-1] for each in exponents])
+        weights = np.exp(mixtures - mixtures.max()).mean(axis=0)
+        kept = np.flatnonzero(weights)
+        return _Near(cells, bent, release.total, normaliser.rates[kept], np.log(weights[kept]))
+
+    pilot = local(own).draw(PILOT, rng)
+    distance = _divergences(release, pilot)
+    closest = pilot[distance <= np.median(distance)]
+    law = local(np.quantile(release.exponents(closest), [0.05, 0.25, 0.5, 0.75, 0.95]) if release.smoothing else own)
+    many = round(FROM_THE_PRIOR * DRAWS)
+    tables = np.concatenate([background[0][:many], law.draw(DRAWS - many, rng)])
+    share = min(many, len(background[0])) / len(tables)
+    divergence = _divergences(release, tables)
+    before = _summed(logs, tables)
+    exponents = release.exponents(tables)
+    target = before - exponents * np.sqrt(-np.expm1(-divergence)) - normaliser.log(tables, exponents)
+    proposed = np.logaddexp(
+        np.log(share) + before - background[1], np.log1p(-share) + law.log_density(_summed(bent, tables), divergence)
+    )
+    return tables, candidates.normalised(target - proposed)
+
+
+class _Near:
+    """The law ∝ Π_i e^{b_i(c_i)}·Σ_m v_m·e^{−mD(c, k)} on the tables of n records."""
+
+    def __init__(self, cells: Sequence[Cell], bent: Sequence[Logs], total: int, rates: Ints, logs: Floats) -> None:
+        self._rates, self._logs = rates, logs
+        values = []
+        for cell, log in zip(cells, bent, strict=True):
+            window, low = cell.window
+            values.append((window, low, log(low + np.arange(window.size))))
+        self._nodes = [_closed(cells, values, float(rate), total) for rate in rates]
+        mass = logs + np.array([node.log_mass for node in self._nodes])
+        self._shares = candidates.normalised(mass)
+        self._log_mass = float(mass.max() + np.log(np.exp(mass - mass.max()).sum()))
+        self._proposed = self._accepted = 0
+
+    def draw(self, number: int, rng: np.random.Generator) -> Ints:
+        """So many tables; the share of proposals that is accepted is kept, it is part of the normaliser."""
+        found: list[Ints] = []
+        missing = number
+        while missing > 0:
+            chosen = rng.multinomial(2 * missing + 64, self._shares)
+            batch = [node.propose(int(many), rng) for node, many in zip(self._nodes, chosen, strict=True) if many]
+            tables = np.concatenate([tables[alive] for tables, alive in batch])
+            self._proposed += int(chosen.sum())
+            self._accepted += len(tables)
+            rng.shuffle(tables)
+            found.append(tables[:missing])
+            missing -= len(found[-1])
+        return np.concatenate(found)
+
+    def log_density(self, bent: Floats, divergence: Floats) -> Floats:
+        """The logarithm of the probability of tables, from Σ_i b_i(c_i) and D."""
+        terms = self._logs - np.multiply.outer(divergence, self._rates)
+        top = terms.max(axis=1)
+        rate = np.log(self._accepted / self._proposed)
+        return np.asarray(bent + top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) - self._log_mass - rate)
+
+
+def _closed(cells: Sequence[Cell], values: Sequence[tuple[Floats, int, Floats]], rate: float, total: int) -> ClosedSum:
+    lines = []
+    for cell, (window, low, logs) in zip(cells, values, strict=True):
+        kept = np.flatnonzero(rate * window <= DEPTH)
+        part = slice(int(kept[0]), int(kept[-1]) + 1)
+        lines.append(Line(logs[part] - rate * window[part], low + part.start, cell.count))
+    return ClosedSum(lines, total, int(np.argmax([line.moments()[1] for line in lines])))
+
+
+def _bent(log: Logs, normaliser: Normaliser, alpha: float, rate: int, part: float) -> Logs:
+    return lambda c: log(c) - part * normaliser.log_cell(alpha, rate, c)
+
+
+def _divergences(release: Release, tables: Ints) -> Floats:
+    """D between tables and the release."""
+    total = np.zeros(len(tables))
+    for alpha, count, column in zip(release.prior, release.released, tables.T, strict=True):
+        total += Cell(prior=alpha, count=int(count), total=release.total, reach=DEPTH).divergence(column)
+    return total
+
+
+def _summed(logs: Sequence[Logs], tables: Ints) -> Floats:
+    return np.asarray(sum(log(column) for log, column in zip(logs, tables.T, strict=True)))
