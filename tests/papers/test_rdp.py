@@ -291,6 +291,16 @@ def test_tables_and_choices_that_make_no_sense_are_refused() -> None:
         (lambda: rdp.kl([0.5, 0.5], [0.2, 0.3, 0.5]), "same number"),
         (lambda: rdp.dirichlet_mechanism([1, 2, 3], r=1, alpha=[1, 2]), "same number"),
         (lambda: rdp.naive_bayes([[1, 2]], 0, order=1, epsilon=1), "order"),
+        (lambda: rdp.naive_bayes([[1, 2], [1]], 0), "records by columns"),
+        (lambda: rdp.naive_bayes(5, 0, public=True), "columns by name"),
+        (lambda: rdp.bayes_net([[0, 1]], edges=[(0,)]), "pairs of names"),
+        (lambda: rdp.bayes_net([[0, 1]]), "needs a graph"),
+        (lambda: rdp.theorem_1(r=1, order=math.inf), "finite"),
+        (lambda: rdp.theorem_1(r=1, order=3, alpha=[1, 2]), "alpha > 0"),  # type: ignore[arg-type]
+        (lambda: rdp.remark_1(order=5, epsilon=1, g=lambda _: -5.0), "g >= 0"),
+        (lambda: tcdp.theorem_3([0.5, 0.5], N=10**9, alpha=1, alpha_prime=2), "up to 50,000,000"),
+        (lambda: tcdp.theorem_3([0.5, 0.5], N=10, alpha=0.5, alpha_prime=2), "alpha >= 1"),
+        (lambda: tcdp.equation_11([0.0, 1.0], N=10, s=1), "above zero"),
     ]
     for call, words in refusals:
         with pytest.raises(DpbayesError, match=words):

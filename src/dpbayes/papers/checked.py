@@ -30,13 +30,20 @@ def prior(owner: str, **named: object) -> None:
 
 
 def above_one(owner: str, **named: object) -> None:
-    """A Rényi order, or the ω of tCDP."""
+    """A Rényi order, or the ω of tCDP: infinity asks for the pure guarantee, or for zCDP."""
     for value in named.values():
         _checks.order(owner, value)
 
 
+def finite_order(owner: str, **named: object) -> None:
+    """An order at which formulas are evaluated."""
+    above_one(owner, **named)
+    positive(owner, **named)
+
+
 SYMBOLS: Mapping[str, Rule] = {
-    **dict.fromkeys(("order", "omega"), above_one),
+    "order": finite_order,
+    "omega": above_one,
     **dict.fromkeys(("delta", "failure"), probability),
     **dict.fromkeys(("alpha", "alpha_prime"), prior),
     **dict.fromkeys(("N", "K", "d", "m", "size", "drawn"), positive_integer),

@@ -6,6 +6,7 @@ import math
 
 from scipy.special import betainc, gammaln
 
+from dpbayes._checks import positive
 from dpbayes.papers.checked import equal, found, states
 from dpbayes.papers.result import Result
 from dpbayes.privacy.solve import safe_root
@@ -19,7 +20,7 @@ def bounded(B: float) -> Result[float]:
     return found(4.0 * B)
 
 
-@states("R23 T11")
+@states("R23 T11", alpha=positive)
 def simplex_epsilon(*, r: float, alpha: float, d: int, N: int, delta: float) -> Result[float]:
     """ε = ln[Γ(α)Γ(A)/(Γ(α+r)Γ(A−r))] + r·ln((1−(d−1)γ)/γ), A = rN + α, with γ such that d·I_γ(α, rN+(d−1)α) = δ
     The price of a draw from Dirichlet(k·p), k = rN + dα and p = (r·c+α)/k, by the bound that its inventors gave for

@@ -16,7 +16,7 @@ from dpbayes._checks import Floats, non_negative, positive
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms import randomness
 from dpbayes.mechanisms.utility import distribution
-from dpbayes.papers.checked import counted, equal, found, same_size, states, vector
+from dpbayes.papers.checked import above_one, counted, equal, found, same_size, states, vector
 from dpbayes.papers.result import Result
 from dpbayes.privacy.bounds import trigamma
 
@@ -64,7 +64,7 @@ def definition_2_1(P: ArrayLike, Q: ArrayLike, *, epsilon: float) -> Result[floa
     return equal(max(float((chance * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum()) for chance, loss in sides))
 
 
-@states("R4 T13")
+@states("R4 T13", order=above_one)
 def definition_2_2(P: ArrayLike, Q: ArrayLike, *, order: float) -> Result[float]:
     """D_λ(P‖Q) = ln Σ P^λ·Q^(1−λ)/(λ−1), ∞ where P has an outcome that Q has not
     Source: [RDP] definition 2.2; [tCDP] definition 2.2.
@@ -75,7 +75,7 @@ def definition_2_2(P: ArrayLike, Q: ArrayLike, *, order: float) -> Result[float]
     return equal(float(np.logaddexp.reduce(np.log(chance) + (order - 1.0) * loss) / (order - 1.0)))
 
 
-@states("R5")
+@states("R5", order=above_one)
 def definition_2_3(P: ArrayLike, Q: ArrayLike, *, order: float) -> Result[float]:
     """ε(λ) = max(D_λ(P‖Q), D_λ(Q‖P)): P and Q are (λ, ε)-RDP apart
     Source: [RDP] definition 2.3.
@@ -148,7 +148,7 @@ def mean_error(owner: str, f: ArrayLike, r: float, alpha: ArrayLike) -> Floats:
     return np.asarray(shapes / shapes.sum() - cells / cells.sum())
 
 
-@states("R10")
+@states("R10", alpha=positive)
 def equation_3(f: ArrayLike, *, r: float, alpha: float) -> Result[Floats]:
     """|E[y_i] − f_i/N| = α·|N − d·f_i|/(N·(r·N + d·α)); ``signed`` has the sign
     Source: [RDP] equation (3).

@@ -113,8 +113,8 @@ def bayes_net(
     Source: [RDP] section 5.2.
     """
     pairs = [*edges, *((parent, child) for child, of in (parents or {}).items() for parent in of)]
-    named = tuple((str(parent), str(child)) for parent, child in pairs)
-    spec = BayesNet(edges=named, nodes=tuple(str(node) for node in parents or ()), estimate="draw")
+    named: Any = (tuple(str(node) for node in pair) if isinstance(pair, (tuple, list)) else pair for pair in pairs)
+    spec = BayesNet(edges=tuple(named), nodes=tuple(str(node) for node in parents or ()), estimate="draw")
     return _fitted("bayes_net", spec, rows, RDP(order=order, epsilon=epsilon), schema, ledger, public)
 
 
@@ -125,7 +125,7 @@ def _fitted(
     from dpbayes.jobs.model import Fit
 
     if isinstance(rows, (np.ndarray, list, tuple)):
-        table = np.asarray(rows)
+        table = np.array([]) if len({np.size(row) for row in rows}) > 1 else np.asarray(rows)
         if table.ndim != 2 or not table.size:
             raise InvalidArgument(f"{owner}: expected an array of records by columns, with a record or more.")
         rows, public = {str(at): table[:, at] for at in range(table.shape[1])}, public or ledger is None
@@ -135,6 +135,8 @@ def _fitted(
             "(schema=…, ledger=…): categories that are taken from private rows would be a leak."
         )
     if schema is None:
+        if not isinstance(rows, Mapping) and not hasattr(rows, "columns"):
+            raise InvalidArgument(f"{owner}: expected a frame, columns by name, or an array of records by columns.")
         columns = rows if isinstance(rows, Mapping) else {name: rows[name] for name in rows.columns}
         schema = _public_schema(columns)
     made: Model = Curator(rows, schema, ledger=ledger).release(Fit(model=spec, accounting="published"), target).build()

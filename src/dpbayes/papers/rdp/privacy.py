@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, gammaln
 
-from dpbayes._checks import Floats, non_negative
+from dpbayes._checks import Floats, non_negative, positive
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.hellinger import distance
 from dpbayes.mechanisms.utility import expected_kl
-from dpbayes.papers.checked import equal, found, states, vector
+from dpbayes.papers.checked import above_one, equal, found, states, vector
 from dpbayes.papers.rdp.definitions import dirichlet_mechanism
 from dpbayes.papers.result import Result
 from dpbayes.privacy import bounds
@@ -121,7 +121,13 @@ def remark_1(*, order: float, epsilon: float, g: Callable[[float], float] | None
     """ε = ½·λ·r²·Δ₂²·ψ′(1 + g(r)), α = 1 + g(r) + (λ−1)rΔ∞; for g = 0, the default, r = √(2ε/(λ·Δ₂²·ψ′(1)))
     Source: [RDP] remark 1.
     """
-    return _line_1(order=order, epsilon=epsilon, slack=g or (lambda _: 0.0))
+
+    def slack(r: float) -> float:
+        value = 0.0 if g is None else g(r)
+        non_negative("remark_1", g=value)
+        return value
+
+    return _line_1(order=order, epsilon=epsilon, slack=slack)
 
 
 @states("R30")
@@ -132,7 +138,7 @@ def remark_2(*, order: float, epsilon: float, b: float) -> Result[float]:
     return _line_1(b, order=order, epsilon=epsilon)
 
 
-@states("R27 R69 R70")
+@states("R27 R69 R70", alpha=positive)
 def theorem_1(
     *, r: float, order: float, alpha: float | None = None, l2_squared: float = 2.0, linf: float = 1.0
 ) -> Result[float]:
@@ -186,7 +192,7 @@ def equation_12(u: ArrayLike, v: ArrayLike, *, order: float) -> Result[float]:
     return equal((order - 1.0) * float(renyi(u, v, order=order)))
 
 
-@states("R32")
+@states("R32", order=above_one)
 def exact_renyi(
     order: float, *, r: float, alpha: ArrayLike, l2_squared: float = 2.0, linf: float = 1.0
 ) -> Result[float]:
@@ -216,7 +222,7 @@ def exact_epsilon(
     return equal(_known(r, alpha, l2_squared, linf).epsilon(delta))
 
 
-@states("R60")
+@states("R60", alpha=positive)
 def proposition_3(*, epsilon: float, r: float, alpha: float, d: int) -> Result[float]:
     """Ln P/P′ = ln[Γ(α+r)Γ(dα)/(Γ(α)Γ(dα+r))] − r·ln y₁ for (0, …, 0) and (1, 0, …, 0): it passes any ε near y₁ = 0
     It does so below ``y1``, with ``probability`` for a draw of the empty table. The print has −ln y₁.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import lambertw
 
+from dpbayes._checks import positive
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.utility import distribution, kl_tail, log_moment
 from dpbayes.papers.checked import equal, found, states
@@ -23,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@states("R33 R34")
+@states("R33 R34", alpha=positive)
 def theorem_2(p: ArrayLike, *, alpha: float, beta: float, eta: float) -> Result[float]:
     """P[KL(p‖q) > η] ≤ exp(−βη²/(2(2+η)(4+3η))) for β ≥ dα/(e^(η/2) − 1), else 1; the proof needs α ≥ ½
     ``bound`` is the print where it is proved, else 1. ``exact`` is never below the truth: at most 10⁻⁷ of itself above
@@ -68,7 +69,7 @@ def sample_complexity(*, eta: float, order: float, epsilon: float, d: int) -> Re
     return found(printed, premise=premise, by_equations=exactly, r=made.r, alpha=made.alpha)
 
 
-@states("R72")
+@states("R72", alpha=positive)
 def equation_14(p: ArrayLike, *, alpha: float, beta: float, eta: float, t: float) -> Result[float]:
     """P[KL(p‖q) > η] ≤ e^(−tη)·E[e^(t·KL)] for t ≥ 0, in gamma functions; ∞ from where the moment ends
     Source: [RDP] equation (14).
@@ -78,7 +79,7 @@ def equation_14(p: ArrayLike, *, alpha: float, beta: float, eta: float, t: float
     return equal(math.inf if ends else float(np.exp(log_moment(cells, beta, alpha, eta, np.array([t + 0j])).real[0])))
 
 
-@states("R73")
+@states("R73", alpha=positive)
 def equation_15(t: float, *, alpha: float, beta: float, eta: float, d: int) -> Result[float]:
     """f(t) = −tη + t·ln((β + dα)/(β − t)), above the logarithm of equation (14) for 0 ≤ t < β if α ≥ ½
     Source: [RDP] equation (15).
@@ -89,7 +90,7 @@ def equation_15(t: float, *, alpha: float, beta: float, eta: float, d: int) -> R
     return found(value, valid=alpha >= 0.5, corrected=math.inf)
 
 
-@states("R74")
+@states("R74", alpha=positive)
 def equation_16(*, alpha: float, beta: float, eta: float, d: int) -> Result[float]:
     """e^f(t*) = exp(−β(1 − 1/W)(W − 1)) at t* = β(1 − 1/W), W = W(βe^(1+η)/(β + dα)); a bound if α ≥ ½ and t* ≥ 0
     Source: [RDP] appendix E, before and in equation (16).

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, digamma, erfinv, gammaln, xlog1py, xlogy
 
-from dpbayes._checks import Floats, probability
+from dpbayes._checks import Floats, positive, probability
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.hellinger import distance
 from dpbayes.mechanisms.utility import distribution
@@ -31,6 +31,9 @@ __all__ = [
 L2_SQUARED = 2.0
 """Δ₂² of a table in which one record is replaced."""
 
+LISTED = 50_000_000
+"""Outcomes that are summed in a few seconds and two gigabytes."""
+
 
 @states("T37 T58")
 def theorem_3(p: ArrayLike, *, N: int, alpha: ArrayLike, alpha_prime: ArrayLike) -> Result[float]:
@@ -42,6 +45,8 @@ def theorem_3(p: ArrayLike, *, N: int, alpha: ArrayLike, alpha_prime: ArrayLike)
     base, private = (np.broadcast_to(np.asarray(each, dtype=np.float64), cells.shape) for each in (alpha, alpha_prime))
     if not ((base >= 1) & (private >= base)).all():
         raise InvalidArgument("theorem_3: expected alpha >= 1 and alpha_prime >= alpha in every cell.")
+    if N * cells.size > LISTED:
+        raise InvalidArgument(f"theorem_3: expected up to {LISTED:,} outcomes N times d, which are summed one by one.")
     moved, x = private - base, np.arange(N + 1, dtype=np.float64)[:, None]
     mass = np.exp(gammaln(N + 1.0) - gammaln(x + 1.0) - gammaln(N - x + 1.0) + xlogy(x, cells) + xlog1py(N - x, -cells))
     each, total = gammaln(x + private) - gammaln(x + base) - moved * digamma(x + base), N + base.sum()
@@ -142,7 +147,7 @@ def _radius(d: int, N: float, alpha_0: float, beta: float) -> float:
     return math.sqrt(math.log(2.0 * d / beta) / (2.0 * (N + alpha_0 + 1.0))) + alpha_0 / (N + alpha_0)
 
 
-@states("T45", beta=probability)
+@states("T45", beta=probability, alpha=positive)
 def sample_size(*, d: int, beta: float, epsilon: float, alpha: float) -> Result[int]:
     """The least N from which theorem 4 gives ‖Y − p‖∞ < ϵ but with probability β, for α in every cell
     Source: [tCDP] section 4.2, after equation (13).
