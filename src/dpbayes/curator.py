@@ -148,11 +148,11 @@ class Curator:
         with suppress(Exception):
             (counts,) = self._engine.count(plan.schema, [Marginal((known[0],))])
             found = int(counts.array.sum())
-        if found not in (None, declared):
+        if found is not None and found != declared:
             check_price(plan, self._ledger)
             raise SchemaError(
-                f"Schema: it declares records = {declared:,}, and the table has {found:,} rows. Correct the one that "
-                "is wrong; nothing was charged."
+                f"Schema: it declares records = {declared:,}, and the table has {display.plural(found, 'row')}. "
+                "Correct the one that is wrong; nothing was charged."
             )
 
     @property
