@@ -75,6 +75,14 @@ def test_sums_and_differences_have_the_exact_variance_of_the_law():
     assert wide.upper - wide.lower > single.upper - single.lower
 
 
+def test_the_ends_of_a_multiple_of_a_count_are_multiples():
+    posterior = built(np.random.default_rng(2), np.full((3, 4, 3), 50), 20.0)
+    single, triple = (posterior.ask(f"{times} * count(sex=male) + 1", LEVELS) for times in (1, 3))
+    assert (triple.lower - 1, triple.upper - 1) == pytest.approx((3 * (single.lower - 1), 3 * (single.upper - 1)))
+    assert (triple.lower - 1) % 3 == (triple.upper - 1) % 3 == 0
+    assert triple.lower < triple.estimate < triple.upper
+
+
 @pytest.mark.parametrize(
     ("question", "said"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -226,6 +227,12 @@ def test_limits_without_sense_are_refused(wrong: dict[str, object]) -> None:
     record = KEPT["gaussian"].record()
     with pytest.raises(InvalidArgument):
         guarantee_from_record({**record, "order": 2.0})
+
+
+def test_the_order_is_the_best_for_what_the_slack_leaves() -> None:
+    limit = AdaptiveDP(epsilon=1.0, delta=1e-6, slack=9e-7, rule="renyi")
+    left = {order: adaptive._renyi_limit(order, 1.0, 1e-7) / order for order in np.geomspace(2.0, 200.0, 2000)}
+    assert limit.order == pytest.approx(max(left, key=lambda order: left[order]), rel=0.01)
 
 
 # -- the price -------------------------------------------------------------------------------------------------

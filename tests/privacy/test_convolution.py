@@ -116,3 +116,14 @@ def test_lengths_of_transforms_are_the_least_of_small_factors(size: int) -> None
     assert rest == 1
     smaller = (2**a * 3**b * 5**c for a in range(21) for b in range(13) for c in range(9))
     assert not any(size <= each < found for each in smaller)
+
+
+def test_a_loss_of_one_direction_composes_with_one_of_two_in_either_order() -> None:
+    one = Pld(0.01, ((-3, np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5]), 0.0),))
+    two = Pld(0.01, ((-2, np.array([0.4, 0.2, 0.4]), 0.0), (0, np.array([0.9]), 0.1)))
+    twice = Pld(0.01, one.directions * 2)
+    for parts in ([one, two], [two, one]):
+        found, wanted = (compose([(each, 1) for each in made]) for made in (parts, [twice, two]))
+        for (low, masses, lost), (at, truth, gone) in zip(found.directions, wanted.directions, strict=True):
+            assert (low, lost) == (at, pytest.approx(gone))
+            assert masses == pytest.approx(truth)

@@ -57,6 +57,7 @@ def test_steps_and_distances_are_distributed_over_all_candidates() -> None:
     steps = accuracy.step_probabilities(made, (49, 49))
     assert steps.sum() == pytest.approx(1.0)
     assert steps.argmax() in (0, 1)
+    assert steps.size == 99
     values, shares = accuracy.distance_probabilities(made, (49, 49))
     assert shares.sum() == pytest.approx(1.0)
     # the table is symmetric: one step either way is one distance

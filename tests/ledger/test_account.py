@@ -1,0 +1,27 @@
+"""Entries of the ledger say exactly what they may say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpbayes import Laplace, PrivacyUnit
+from dpbayes.errors import InvalidArgument
+from dpbayes.ledger.account import MOST_TIMES, release
+
+DRAWN = Laplace(scale=2.0, unit=PrivacyUnit(adjacency="replace-one")).record()
+
+
+@pytest.mark.parametrize("times", [1, MOST_TIMES])
+def test_a_mechanism_is_drawn_once_or_many_times(times: int) -> None:
+    text, drawn = release({"mechanism": DRAWN, "times": times})
+    assert (json.loads(text), drawn) == (json.loads(json.dumps(DRAWN)), times)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"times": 0}, {"times": -1}, {"times": MOST_TIMES + 1}, {"times": 1.5}, {"free": 1}]
+)
+def test_a_mechanism_drawn_never_or_with_more_to_say_is_refused(changed: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgument, match="number of times"):
+        release({"mechanism": DRAWN, "times": 1, **changed})
