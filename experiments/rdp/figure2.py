@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy.special import gammaln
 
 from dpbayes import RDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
-from dpbayes.privacy.bounds import algorithm_1, trigamma_bound
+from dpbayes.papers import rdp
 from experiments import style
 from experiments.lab import Claim, verdict
 
@@ -33,27 +32,21 @@ def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     order, rows = task["order"], []
     for weight in np.geomspace(settings["lowest"], settings["highest"], settings["points"]):
-        alpha = 1 + 4 * (order - 1) * weight
+        alpha = float(rdp.equation_6(weight, order=order))
         pair = [weight * np.array(settings[name], dtype=float) + alpha for name in ("histogram", "neighbour")]
-        charged = trigamma_bound(order, weight=weight, concentration=alpha, l2_squared=2.0, linf=1.0)
+        charged = rdp.equation_5(weight, order=order).printed
         rows.append(
             {
                 "weight": weight,
                 "algorithm": charged,
-                "pair": max(_renyi(*pair, order), _renyi(*pair[::-1], order)),
+                "pair": max(float(rdp.renyi(*each, order=order)) for each in (pair, pair[::-1])),
                 "exact": Dirichlet(weight=weight, concentration=alpha, unit=UNIT).renyi(order),
-                "root": algorithm_1(order=order, epsilon=charged)[0],
-                "without slack": np.sqrt(2 * charged / (order * 2 * np.pi**2 / 6)),
+                "root": float(rdp.lemma_2(order=order, epsilon=charged)),
+                "without slack": float(rdp.remark_1(order=order, epsilon=charged)),
                 "tuned": ConcentrationCurve(target=RDP(order=order, epsilon=charged), unit=UNIT).concentration(weight),
             }
         )
     return rows
-
-
-def _renyi(here: np.ndarray, there: np.ndarray, order: float) -> float:
-    """D_λ(Dirichlet(u) ‖ Dirichlet(u′)) by log-beta functions, [RDP] equation (11); their sums are equal."""
-    ahead = here + (order - 1) * (here - there)
-    return float((gammaln(ahead) + (order - 1) * gammaln(there) - order * gammaln(here)).sum() / (order - 1))
 
 
 def draw(rows: pd.DataFrame, settings: Mapping[str, Any]) -> Figure:

@@ -130,10 +130,14 @@ def theorem_1(
     known = np.asarray(alpha, dtype=np.float64) + r * tau
     if not gamma < known.min():
         raise InvalidArgument(f"theorem_1: expected gamma below the smallest alpha, got {gamma!r}.")
-    rho, omega = 0.5 * r**2 * l2_squared * trigamma(float(known.min()) - gamma), gamma / (r * linf) + 1.0
+    rho, omega = _line(float(known.min()), gamma, r, l2_squared, linf)
     worst = pair(r, known, l2_squared, linf)
     exact = None if worst is None else worst.renyi(omega) / omega
     return found(rho, exact, rho=rho, omega=omega, renyi=partial(_renyi, rho, omega))
+
+
+def _line(smallest: float, gamma: float, r: float, l2_squared: float, linf: float) -> tuple[float, float]:
+    return 0.5 * r**2 * l2_squared * trigamma(smallest - gamma), gamma / (r * linf) + 1.0
 
 
 def _renyi(rho: float, omega: float, order: float) -> float:
@@ -192,7 +196,11 @@ def equation_7(
     Source: [tCDP] equation (7).
     """
     line = theorem_1(alpha=alpha, gamma=gamma, r=r, l2_squared=l2_squared, linf=linf)
-    return found(line.rho * line.omega - math.log(delta) / (line.omega - 1.0))
+    return found(_f(line.rho, line.omega, delta))
+
+
+def _f(rho: float, omega: float, delta: float) -> float:
+    return rho * omega - math.log(delta) / (omega - 1.0)
 
 
 @states("T35 T33 T30")
@@ -209,12 +217,13 @@ def theorem_2(
     smallest, depth = float(np.min(alpha)), -math.log(delta)
 
     def excess(gamma: float) -> float:
-        rest = smallest - gamma
-        return math.inf if rest <= 0 else 0.5 * gamma**2 * l2_squared * trigamma(rest) / linf**2 - depth
+        if gamma >= smallest:
+            return math.inf
+        rho, omega = _line(smallest, gamma, r, l2_squared, linf)
+        return rho * (omega - 1.0) ** 2 - depth
 
     def f(gamma: float) -> float:
-        rho = 0.5 * r**2 * l2_squared * trigamma(smallest - gamma)
-        return rho * (gamma / (r * linf) + 1.0) + depth * r * linf / gamma
+        return _f(*_line(smallest, gamma, r, l2_squared, linf), delta)
 
     last = safe_root(excess, safe=0.0, unsafe=smallest, tolerance=1e-12 * depth)
     epsilon, best = least(f, 1e-9 * last, last, steps=70)
