@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
+from dataclasses import replace
 from decimal import Decimal
 from types import FunctionType, ModuleType
 
@@ -356,6 +357,14 @@ def test_labels_match_the_classes_by_their_text():
     nb = estimator(classes=[0, 1], epsilon=8.0).fit(X, written)
     assert nb.classes_.tolist() == [0, 1]
     assert (nb.predict(X) == written.astype(int)).mean() > 0.9
+
+
+def test_a_schema_with_another_number_of_records_than_the_rows_is_refused_and_not_charged(tmp_path):
+    schema, book = replace(weather_schema(), records=3001), Ledger(tmp_path / "weather.ledger")
+    book.open(schema, ApproxDP(epsilon=9, delta=1e-4))
+    with pytest.raises(SchemaError, match="records = 3,001, and the table has 3,000 rows"):
+        PrivateCategoricalNB(schema=schema, target="rain", epsilon=1.0, delta=1e-6, ledger=book).fit(*frame())
+    assert not book.account(schema.id).charges
 
 
 def test_a_schema_may_be_a_path(tmp_path):
