@@ -165,7 +165,7 @@ def wait_for(file: str, child: int) -> None:
 
 def main(folder: str, seed: str, kills: str, *names: str) -> None:
     rng = random.Random(int(seed))
-    for name in names:
+    for number, name in enumerate(names):
         prepare(Path(folder) / f"{name}-whole")
         init = ["ledger", "init", "people.ledger", "--schema", "people.toml", "--epsilon", "20", "--delta", "1e-5"]
         assert done(*init) == 0
@@ -177,7 +177,7 @@ def main(folder: str, seed: str, kills: str, *names: str) -> None:
         for kill in range(int(kills)):
             prepare(Path(folder) / f"{name}-{kill}")
             shutil.copy(Path(folder) / "fresh.ledger", "people.ledger")
-            phase = (kill + int(seed)) % 4
+            phase = (kill + number + int(seed)) % 4
             child = forked(lambda: command(*COMMANDS[name]))  # noqa: B023 - it runs at once
             if phase == 0:
                 time.sleep(rng.uniform(0.0, whole))

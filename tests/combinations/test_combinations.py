@@ -268,13 +268,24 @@ def tried(rows: list[dict[str, Any]], folder: Path) -> Counter[str]:
     return found
 
 
+def test_every_job_is_released_or_refused_before_the_charge(tmp_path: Path) -> None:
+    """Every other of the combinations below, with all jobs and all levels; in the slow tests all pairs meet."""
+    whole = cases.pairs(barred)
+    rows = whole[::2]
+    for name in whole[0].keys() - {"product"}:
+        assert {repr(row[name]) for row in rows} == {repr(row[name]) for row in whole}, name
+    found = tried(rows, tmp_path)
+    assert found["released"] >= 20, found
+
+
+@pytest.mark.slow
 def test_every_job_with_everything_is_released_or_refused_before_the_charge(tmp_path: Path) -> None:
     found = tried(cases.pairs(barred), tmp_path)
     assert found["released"] >= 50, found
 
 
 def test_what_cannot_be_is_refused_for_a_reason_that_has_a_name(tmp_path: Path) -> None:
-    found = tried(cases.refused(barred, 60), tmp_path)
+    found = tried(cases.refused(barred, 30), tmp_path)
     assert not found["released"], found
 
 

@@ -100,12 +100,14 @@ class History:
         assert lost == 0, "a charge was paid for nothing"
 
 
-def at_every_step(folder: Path, kind: str, fault: Fault, tally: Tally, *, start: int = 1, twice: bool = False) -> int:
+def at_every_step(
+    folder: Path, kind: str, fault: Fault, tally: Tally, *, start: int = 1, by: int = 1, twice: bool = False
+) -> int:
     """A release that meets a fault at its first step, at its second, and so on until it has so many no more.
 
-    With ``twice`` the process that finishes it is killed too, at a step that moves on as well.
+    ``by`` leaves out steps. With ``twice`` the process that finishes it is killed too, at a step that moves on as well.
     """
-    for step in range(start, 400):
+    for step in range(start, 400, by):
         history = History(folder, writers.JOBS[kind][0], tally, seed=step)
         with writers.planned_once(history.world), history.world.real():
             taken = history.write(kind, "first", {step: fault})

@@ -241,7 +241,7 @@ def test_a_line_break_inside_a_value_does_not_end_the_row_where_lines_end_otherw
     assert counts_of(str(tmp_path / "t.csv"), sex) == [[2, 1, 1, 0]]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(*[st.text(alphabet='aF,"\n\r ', max_size=4)] * 2), min_size=1, max_size=6))
 def test_a_mended_copy_reads_as_the_file_does_where_nothing_is_wrong_with_it(rows, tmp_path):
     import csv
