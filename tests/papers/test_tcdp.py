@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import betaln
+from scipy.stats import multinomial
 from tests.privacy import reference
 
 from dpbayes.errors import DpbayesError
@@ -118,15 +119,15 @@ def test_gamma_stays_below_the_smallest_alpha(gamma: float) -> None:
 
 
 def test_theorem_3_is_above_the_mean_over_multinomial_counts_and_its_steps_lie_between() -> None:
-    rng = np.random.default_rng(0)
-    simulated = np.mean([float(tcdp.equation_20(x + 1.0, x + 3.0)) for x in rng.multinomial(50, P, 2000)])
-    found = tcdp.theorem_3(P, N=50, alpha=1, alpha_prime=3)
-    assert found.exact == pytest.approx(simulated, rel=0.03)
+    found, n = tcdp.theorem_3(P, N=12, alpha=1, alpha_prime=3), 12
+    outcomes = [np.array([i, j, n - i - j]) for i in range(n + 1) for j in range(n + 1 - i)]
+    each = [float(tcdp.equation_20(x + 1.0, x + 3.0)) for x in outcomes]
+    assert found.exact == pytest.approx(float(np.dot(multinomial(n, P).pmf(outcomes), each)), rel=1e-9)
     chain = [found.exact, *found.steps, found.printed]
     assert chain == sorted(chain)
-    assert found.printed == pytest.approx(float(tcdp.equation_11(P, N=50, s=2)))
-    (each,) = (tcdp.binomial_reciprocal(N=50, p=0.3),)
-    assert each.exact < each.printed
+    assert found.printed == pytest.approx(float(tcdp.equation_11(P, N=12, s=2)))
+    reciprocal = tcdp.binomial_reciprocal(N=50, p=0.3)
+    assert reciprocal.exact < reciprocal.printed
 
 
 def test_from_the_sample_size_for_kl_on_the_last_bound_of_equation_12_is_met() -> None:

@@ -92,9 +92,10 @@ def log_moment(p: Floats, beta: float, concentration: float, eta: float, t: Any)
     """
     from scipy.special import loggamma, xlogy
 
-    shapes, total = beta * p + concentration, beta + p.size * concentration
-    shifted = loggamma(shapes - t[:, None] * p) - loggamma(shapes)
-    return t * (float(xlogy(p, p).sum()) - eta) + loggamma(total) - loggamma(total - t) + shifted.sum(axis=1)
+    shares, many = np.unique(p, return_counts=True)
+    shapes, total = beta * shares + concentration, beta + p.size * concentration
+    shifted = (loggamma(shapes - t[:, None] * shares) - loggamma(shapes)) @ many
+    return t * (float(xlogy(p, p).sum()) - eta) + loggamma(total) - loggamma(total - t) + shifted
 
 
 def kl_tail(p: ArrayLike, *, beta: float, concentration: float, eta: float) -> float:
@@ -143,7 +144,7 @@ def kl_tail(p: ArrayLike, *, beta: float, concentration: float, eta: float) -> f
     spread = math.sqrt(max(bend(c), 1e-300))
     step, turn = 2.0 * math.pi / (40.0 / abs(c) + 40.0 * spread), 0.8 / spread
     height = float(log_moment(cells, beta, concentration, eta, np.array([c + 0j])).real[0])
-    found, block = 0.5 / c, 512
+    found, block = 0.5 / c, 128
     for start in range(1, 400_000, block):
         u = step * np.arange(start, start + block, dtype=np.float64)
         around = np.hypot(u, turn)
