@@ -7,7 +7,7 @@ import pkgutil
 from importlib import import_module
 
 import pytest
-from tests.covering import FAILING, PRODUCTS, READ, UNPROMISED, WORLDS, Stratum, covered, judged
+from tests.covering import PRODUCTS, READ, UNPROMISED, WORLDS, Stratum, covered, judged
 
 import dpbayes.models
 
@@ -40,13 +40,6 @@ def test_intervals_cover(world: str, adjacency: str) -> None:
         found += covered(WORLDS[world], adjacency, epsilon, 150)
     print("\n".join(map(str, found)))
     assert not judged(found), "\n".join(judged(found))
-
-
-@pytest.mark.parametrize("product", FAILING)
-def test_what_is_known_to_fail_still_fails(product: str) -> None:
-    """Once this fails the product is mended: take it out of ``FAILING``."""
-    (found,) = covered(WORLDS["independent, truth drawn"], "replace-one", 0.1, 60, [NAMED[product]])
-    assert found.fault == "too low", str(found)
 
 
 def test_a_stratum_is_judged_with_the_error_of_its_simulation() -> None:

@@ -62,8 +62,8 @@ def test_a_release_states_its_posterior_and_what_backs_its_guarantee(
     assert f"the guarantee is {backed}" in found["choice"]
     assert found["promise"]["epsilon"] == 0.8
     assert "seeded" not in found or found["seeded"] is False
-    (answer,) = found["answers"]
-    assert sum(answer["values"]) == pytest.approx(50.0)
+    (table,) = found["tables"]
+    assert sum(table["values"]) == pytest.approx(50.0)
     assert Release.from_json(json.dumps(found)).verify().ok
 
 
@@ -77,14 +77,14 @@ def test_many_candidates_fall_back_to_the_proved_bound_and_say_so(here: Path) ->
 
 def test_people_get_a_table(here: Path) -> None:
     said = posterior().out
-    assert "Released posterior" in said
+    assert "released parameter" in said
     assert "certified" in said
     assert "heads" in said
 
 
 def test_a_seed_repeats_an_experiment_that_is_not_called_private(here: Path) -> None:
     one, two = (released("--seed", 7, "--not-private", paid=()) for _ in range(2))
-    assert one["answers"] == two["answers"]
+    assert one["tables"] == two["tables"]
     assert one["seeded"] is True
     assert "no privacy at all" in Release.from_json(json.dumps(one)).statement()
 

@@ -20,7 +20,7 @@ from dpbayes import Curator, Histogram, Posterior, Release, WideDistribution, ve
 from dpbayes.curator import DryRun
 from dpbayes.errors import DpbayesError, MeaninglessBudget
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.posterior import NOISY
+from dpbayes.release.posterior import NOISY, measuring, weighted
 
 TOLERANCE = 2e-3
 """Of the recomputed prices: losses are put on a grid."""
@@ -239,11 +239,12 @@ def judge(folder: Path, book: Path | None) -> None:
     assert (folder / "out" / "report.html").read_text().startswith("<!doctype html>")
     posterior = Posterior(read)
     for each in read.asked:
-        if any(table.kind in NOISY for table in read.tables):
+        if measuring([read]):
             assert posterior.table(each.marginal) is not None
     if "model" in written["job"]:
         assert read.build() is not None
     joint = [each.marginal for each in read.asked if each.kind in NOISY and not each.marginal.given]
+    joint = [] if any(weighted(read, each) for each in read.tables) else joint
     if joint:
         assert Histogram(attributes=joint[0].of).build(read) is not None
     if written["job"]["kind"] == "wide":

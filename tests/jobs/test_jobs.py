@@ -150,4 +150,4 @@ def test_a_posterior_by_every_mechanism_keeps_its_promise(mechanism: str) -> Non
     assert plan.target.gap(plan.cost) <= 1e-9
     release = Curator(people(20), small).release(job, plan.target)
     assert release.verify().ok
-    assert len(release.answers[0].values) == 3
+    assert len(release.tables[0].values) == 3

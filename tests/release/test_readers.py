@@ -233,7 +233,7 @@ def test_whatever_can_be_read_can_be_verified_and_shown(texts: dict[str, list[st
             report_html(found).encode()
             repr(found)
             shown += 1
-    assert shown > 20
+    assert shown > 15
 
 
 HUGE = (1e9, 1e15)

@@ -17,8 +17,8 @@ ROWS = {"town": ["x"] * 200 + ["y"] * 80 + ["z"] * 20}
 def test_a_released_posterior_is_read_from_its_file(mechanism: str) -> None:
     asked = DirichletPosterior(marginal="town", mechanism=mechanism, prior=(0.5,))  # type: ignore[arg-type]
     made = Curator(ROWS, SCHEMA, seed=0).release(asked, PureDP(epsilon=5))
-    read = released(made, made.answers[0])
-    again = released(Release.from_json(made.to_json()), made.answers[0])
+    read = released(made, made.tables[0])
+    again = released(Release.from_json(made.to_json()), made.tables[0])
     np.testing.assert_array_equal(read.counts, again.counts)
     assert read.total == 300
     assert np.abs(read.expected_counts - [200, 80, 20]).max() < 5

@@ -1,11 +1,14 @@
-"""A released posterior is looked at like any table: by name, as a frame, a picture and a section of the report."""
+"""A released posterior is a table like any other: a frame, a picture, a section of the report, a measurement."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from dpbayes import Attribute, Curator, DirichletPosterior, PrivacyUnit, PureDP, Schema
+from dpbayes import Attribute, Curator, DirichletPosterior, Histogram, Posterior, PrivacyUnit, PureDP, Release, Schema
+from dpbayes import Tables as Asked
 from dpbayes.errors import ReleaseError
+from dpbayes.inference.measurement import ClosingNoise, LaplaceNoise
 from dpbayes.report.page import report_html
 
 SCHEMA = Schema(
@@ -13,29 +16,73 @@ SCHEMA = Schema(
     unit=PrivacyUnit(adjacency="replace-one"),
     records=100,
     attributes=(
-        Attribute(name="sex", categories=("1", "2"), unknown="2", missing="2", labels={"1": "male", "2": "female"}),
-        Attribute(name="town", categories=("a", "b"), unknown="b", missing="b"),
+        Attribute(name="sex", categories=("1", "2"), closed="2", labels={"1": "male", "2": "female"}),
+        Attribute(name="town", categories=("a", "b"), closed="b"),
     ),
 )
 ROWS = {"sex": ["1", "2", "2", "2"] * 25, "town": ["a", "b"] * 50}
 
 
-def test_an_attribute_whose_other_values_go_to_a_level_is_the_beta_binomial_case():
-    """Two levels and no third: the released posterior is a Beta law."""
-    release = Curator(ROWS, SCHEMA, seed=0).release(DirichletPosterior(marginal="sex"), PureDP(epsilon=50))
-    assert release["sex"].to_pandas().to_dict("list") == {
-        "sex": ["1", "2"],
-        "released": [26.0, 76.0],
-        "empirical": pytest.approx([26 / 102, 76 / 102]),
-    }
-    assert "sex" in repr(release["sex"])
-    assert "female" in str(release["sex"].plot().svg)
+def released(marginal: str, mechanism: str = "laplace", epsilon: float = 0.8) -> Release:
+    job = DirichletPosterior(marginal=marginal, mechanism=mechanism)  # type: ignore[arg-type]
+    return Curator(ROWS, SCHEMA, seed=0).release(job, PureDP(epsilon=epsilon))
+
+
+def test_two_closed_levels_are_the_beta_binomial_case() -> None:
+    """Two levels and no third: where the noise vanishes, the released posterior is the Beta law of the counts."""
+    view = released("sex", epsilon=50)["sex"]
+    frame = view.to_pandas()
+    assert frame["sex"].tolist() == ["1", "2"]
+    assert frame["released_parameter"].tolist() == [26.0, 76.0]
+    assert frame["population"].tolist() == pytest.approx([26 / 102, 76 / 102])
+    assert frame["counts"].tolist() == [25.0, 75.0]
+    now, before = view.reading.density(0, np.array([0.25, 0.5]))
+    assert before.tolist() == [1.0, 1.0]
+    assert now[0] > 1000 * now[1]
     with pytest.raises(ReleaseError, match="It has sex"):
-        release["town"]
+        view.release["town"]
 
 
-def test_the_report_names_the_levels_of_a_joint_posterior():
-    asked = DirichletPosterior(marginal="sex,town", mechanism="laplace")
-    release = Curator(ROWS, SCHEMA, seed=0).release(asked, PureDP(epsilon=0.8))
-    assert "female · b" in report_html(release)
-    assert (release["sex,town"].to_pandas()["empirical"] >= 0).all()
+def test_every_face_shows_labels_intervals_and_densities_and_calls_parameters_released() -> None:
+    made = released("sex,town")
+    page = report_html(made)
+    for said in ("male", "female · b", "% intervals", "Dashed: the prior", "on average over that prior"):
+        assert said in page
+    assert "counts as “female”" in page
+    assert "released parameter" in report_html(released("sex"))
+    assert "share of male" in made["sex,town"].plot().svg
+    assert "[" in repr(made["sex,town"])
+    assert "Dashed" in made["sex,town"]._repr_html_()
+    counted = Curator(ROWS, SCHEMA, seed=0).release(Asked("sex"), PureDP(epsilon=1))["sex"]
+    with pytest.raises(ReleaseError, match="no released posterior"):
+        assert counted.reading
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "improved-laplace"])
+def test_a_released_posterior_is_one_more_measurement(mechanism: str) -> None:
+    """With a table of the same data it says more than either; margins, questions and models follow from it."""
+    one = released("sex,town", mechanism)
+    other = Curator(ROWS, SCHEMA, seed=1).release(Asked("sex,town", mechanism="laplace"), PureDP(epsilon=0.8))
+    alone, both = (Posterior(each).joint.linear(("sex", "town"))[1] for each in (one, [one, other]))
+    assert (both < 0.75 * alone).all()
+    posterior = Posterior(one)
+    assert posterior.table("sex").counts.values.sum() == pytest.approx(100)
+    found = posterior.ask("share(town='a' | sex='1')")
+    assert 0 <= found.lower <= found.upper <= 1
+    assert Histogram(attributes=("sex", "town")).build(one).synthesise(10).num_rows == 10
+
+
+def test_a_closed_sum_has_the_covariance_of_independent_noise_with_one_noisier_cell() -> None:
+    """d − 1 noisy cells and the rest of the total: every contrast has the variance that the law states."""
+    law = Posterior(released("sex,town")).joint
+    variance = law.covariance(("sex", "town"), (0, 0), ("sex", "town"), (0, 0))
+    own, closing = np.eye(3) * variance, -np.full(3, variance)
+    expected = np.block([[own, closing[:, None]], [closing, np.array([3 * variance])]])
+    cells = [(i, j) for i in (0, 1) for j in (0, 1)]
+    axes = ("sex", "town")
+    found = np.array([[law.covariance(axes, one, axes, other) for other in cells] for one in cells])
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    noise = ClosingNoise(scale=released("sex,town").paid[0].mechanism.scale, shape=(2, 2))  # type: ignore[attr-defined]
+    own = LaplaceNoise(scale=noise.scale).variance(np.zeros(1))[0]
+    np.testing.assert_allclose(noise.variance(np.zeros((2, 2))), own * np.array([[1, 1], [1, 5]]))
+    assert variance == pytest.approx(own)

@@ -11,12 +11,12 @@ import numpy as np
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table
+from dpbayes.cli.output import print_json, print_table, show_release
 from dpbayes.curator import Curator
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.posterior import Backing, DirichletPosterior, How, Score, summary
+from dpbayes.jobs.posterior import Backing, DirichletPosterior, How, Score
 from dpbayes.jobs.vector import Vector
 from dpbayes.mechanisms.hellinger.accuracy import crossover
 from dpbayes.mechanisms.hellinger.certificate import certify
@@ -67,25 +67,7 @@ def release_command(
         around=() if around is None else _whole_numbers(around),
     )
     made = options.released(curator, job, target, out=out, quiet=as_json)
-    print_json(made.record()) if as_json else _show(made)
-
-
-def _show(made: Release) -> None:
-    (answer,) = made.answers
-    parameters = tuple(float(value) for value in answer.values)
-    shares = summary(parameters)
-    axes = Marginal.parse(answer.name.removeprefix("posterior of ")).axes(made.schema)
-    cells = [""]
-    for axis in axes:
-        cells = [f"{before} · {level}".removeprefix(" · ") for before in cells for level in axis.levels]
-    rows = [
-        (cell, parameter, *(("-", "-", "-") if shares is None else shares[at]))
-        for at, (cell, parameter) in enumerate(zip(cells, parameters, strict=True))
-    ]
-    notes = [made.statement(), f"Mechanism: {made.choice}."]
-    if shares is None:
-        notes.append("A parameter is not positive: the noise made this no posterior. Use improved-laplace.")
-    print_table("Released posterior", ("cell", "parameter", "mean", "2.5 %", "97.5 %"), rows, notes=notes)
+    print_json(made.record()) if as_json else show_release(made, out)
 
 
 @options.target

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from dpbayes.inference.residuals import Axes, widened
 
 if TYPE_CHECKING:
     from dpbayes.inference.posterior import Posterior
+    from dpbayes.inference.weighted import Weighted
 
 DRAWS = 20_000
 """Joint draws for questions that have no closed form; the same ones every time."""
@@ -112,6 +113,54 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
     )
 
 
+def drawn_answer(posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
+    """Mean and central interval of a question, from weighted draws of the whole table."""
+    _checks.probability(OWNER, level=level)
+    _checks.one_of(OWNER, ("records", "population"), target=target)
+    asked = _Asked(posterior, levels)
+    value = asked.value(read(question))
+    tables, weights = posterior.sampled(target)
+    sums = np.zeros((len(tables), max(len(asked.sums), 1)))
+    for place, (axes, chosen) in enumerate(asked.sums):
+        sums[:, place] = (tables * widened(chosen, axes, tuple(posterior.sizes))).reshape(len(tables), -1).sum(axis=1)
+    values = value.compute(sums)
+    finite = np.isfinite(values)
+    estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
+    lower, upper = (float(end[0]) for end in quantiles(values[:, None], weights, level))
+    return Answer(
+        question=question,
+        estimate=estimate,
+        lower=min(lower, estimate),
+        upper=max(upper, estimate),
+        level=level,
+        target=target,
+        method="draws",
+    )
+
+
+def names_in(question: str) -> set[str]:
+    """The attributes that a question names."""
+
+    def found(node: Node) -> set[str]:
+        if isinstance(node, float):
+            return set()
+        if isinstance(node, Atom):
+            return {each.name for each in (*node.of, *(node.given or ()))}
+        return found(node.left) | found(node.right)
+
+    return found(read(question))
+
+
+def quantiles(values: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
+    """Ends of central intervals of the columns of weighted draws."""
+    order = np.argsort(values, axis=0, kind="stable")
+    reached = np.cumsum(weights[order], axis=0)
+    columns = np.arange(values.shape[1])
+    rows = [np.argmax(reached >= tail, axis=0) for tail in ((1 - level) / 2, (1 + level) / 2 - NEARLY)]
+    ends: list[Floats] = [values[order[row, columns], columns] for row in rows]
+    return ends[0], ends[1]
+
+
 def _normal(
     value: _Value, estimate: float, weights: Floats, noise: Floats, sampling: Floats, level: float
 ) -> tuple[float, float]:
@@ -146,8 +195,9 @@ def _uncrossed(names: tuple[Axes, Axes]) -> str:
 class _Asked:
     """The sums of cells that a question is made of."""
 
-    def __init__(self, posterior: Posterior, levels: Levels) -> None:
-        self.posterior, self.levels = posterior, levels
+    def __init__(self, posterior: Posterior | Weighted, levels: Levels) -> None:
+        self.posterior: Any = posterior
+        self.levels = levels
         self.sums: list[tuple[Axes, Floats]] = []
         self.groups: dict[tuple[Condition, ...], float] = {}
         """Groups that shares are taken in, and how many rows of one person may be in each."""
@@ -165,7 +215,8 @@ class _Asked:
         """Means of the sums, and the covariance of their noise."""
         if not self.sums:
             return np.zeros(1), np.zeros((1, 1))
-        return self.posterior.functional(*({axes: weights} for axes, weights in self.sums))
+        found: tuple[Floats, Floats] = self.posterior.functional(*({axes: weights} for axes, weights in self.sums))
+        return found
 
     def printed(self, atom: Atom, level: float, target: Target) -> tuple[float, float, float] | None:
         """Estimate and ends as printed, of a question about one cell of a table."""

@@ -91,6 +91,42 @@ class LaplaceNoise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClosingNoise:
+    """Released x = c + k with Laplace noise on all cells but the last, which closes the public sum.
+
+    Var[k_i] = v, and (d + 1)·v for the last cell as if it had noise of its own
+
+    Symbols: v the variance of the noise, d number of cells. With the total known only contrasts matter, and to them
+    independent noise of these variances gives the covariances that the closed sum has.
+    Source: docs/explanation/proofs/residual-basis.md, a closed sum.
+    Adjacency: none, this is post-processing.
+    """
+
+    scale: float
+    shape: tuple[int, ...]
+
+    even = False
+
+    def center(self, values: Floats) -> Floats:
+        """The noise has mean zero; cut to what is left, it is never further from the count."""
+        return values
+
+    def variance(self, counts: Floats) -> Floats:
+        """One variance, and d + 1 times that of the closing cell."""
+        found = LaplaceNoise(scale=self.scale).variance(np.zeros(self.shape))
+        found.flat[-1] *= found.size + 1
+        return np.broadcast_to(found, np.shape(counts)).copy() if np.shape(counts) == self.shape else found
+
+    def slope(self) -> float:
+        """The same at every count."""
+        return 0.0
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """Of a cell that has noise of its own."""
+        return LaplaceNoise(scale=self.scale).log_law(value, counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GammaNoise:
     """Released z ~ Gamma(weight·c + concentration, 1), one independent draw per cell."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +21,7 @@ from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
 from dpbayes.privacy.targets import stated
-from dpbayes.release.format import Answer, Paid
+from dpbayes.release.format import Paid, Table
 from dpbayes.tables.engine import Engine
 
 How = Literal["hellinger", "exponential", "laplace", "improved-laplace"]
@@ -119,8 +118,8 @@ class DirichletPosterior:
         (counts,) = table.count(plan.schema, [self.marginal])
         made: PosteriorMechanism = plan.paid[0].mechanism  # type: ignore[assignment]
         parameters = made.draw(counts.array.ravel(), rng)
-        answer = Answer(name=f"posterior of {self.marginal}", by=0, values=tuple(float(value) for value in parameters))
-        return Drawn(answers=(answer,), records=plan.schema.records)
+        drawn = Table(marginal=self.marginal, by=0, kind="parameters", values=np.asarray(parameters, dtype=np.float64))
+        return Drawn(tables=(drawn,), records=plan.schema.records)
 
     def record(self) -> Record:
         """JSON form."""
@@ -138,15 +137,3 @@ JOB = DirichletPosterior
 def backing(mechanism: object) -> str:
     """What backs the promise of a posterior mechanism."""
     return mechanism.calibration if isinstance(mechanism, Hellinger) else "proved"
-
-
-def summary(parameters: tuple[float, ...], level: float = 0.95) -> list[tuple[float, float, float]] | None:
-    """Mean and central interval of every share: each is Beta(p, Σp − p). None if noise made a parameter negative."""
-    from scipy.special import betaincinv
-
-    values = np.asarray(parameters)
-    if not (values > 0).all():
-        return None
-    rest, tail = values.sum() - values, 0.5 * (1.0 - level)
-    ends = betaincinv(values, rest, tail), betaincinv(values, rest, 1.0 - tail)
-    return [tuple(map(float, each)) for each in zip(values / math.fsum(values), *ends, strict=True)]  # type: ignore[misc]

@@ -24,7 +24,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError
 from dpbayes.models.network import Network
 from dpbayes.release.format import Release, Table
-from dpbayes.release.posterior import NOISY, Posterior, measured_noise
+from dpbayes.release.posterior import Posterior, measurement, measuring
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,7 +154,7 @@ class Published:
         return min(views, key=lambda view: float(view.variance.mean())).seen_as(marginal)
 
     def _described(self) -> list[tuple[Release, Table]]:
-        return [(release, table) for release in self.releases for table in release.tables if table.kind in NOISY]
+        return measuring(self.releases)
 
     def _contained(self, marginal: Marginal) -> list[tuple[Release, Table]]:
         """Tables with all these attributes; refused where there are none."""
@@ -169,8 +169,8 @@ class Published:
 
 
 def _noisy(release: Release, table: Table) -> NoisyTable:
-    values = release.array(table)
-    noise = measured_noise(release.paid[table.by].mechanism, values.shape)
+    measured = measurement(release, table)
+    values, noise = measured.values, measured.noise
     counts = noise.center(values)
     variance = noise.variance(np.maximum(counts, 0.0))
     return NoisyTable(

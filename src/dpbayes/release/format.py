@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 FORMAT = "dpbayes-release"
 VERSION = 2
 
-TableKind = Literal["gammas", "noisy-counts", "pseudo-records", "shares", "derived"]
+TableKind = Literal["gammas", "noisy-counts", "parameters", "pseudo-records", "shares", "derived"]
 
 COMMITMENT = "SHA-256 of the key"
 """The answer that is published when a wide distribution is opened: it fixes all that are given later."""
@@ -99,8 +99,8 @@ class Table:
     by: int
     """The place in ``paid`` of the mechanism that drew it; −1 if it was not drawn."""
     kind: TableKind
-    """Gammas of a Dirichlet draw, noisy counts, counts of pseudo-records, shares of a wide distribution; or derived:
-    not drawn, because the other tables determine it."""
+    """Gammas of a Dirichlet draw, noisy counts, parameters of a released posterior, counts of pseudo-records, shares of
+    a wide distribution; or derived: not drawn, because the other tables determine it."""
     values: Floats
     """What was drawn, nothing in a derived table. Everything else is computed from it."""
     asked: bool = True
@@ -123,6 +123,11 @@ class Table:
         return numbers.with_products(made, self.products)
 
     @property
+    def drawn_as(self) -> str:
+        """What a column of the drawn values is called: the parameters of a posterior are no estimates."""
+        return "released_parameter" if self.kind == "parameters" else "released"
+
+    @property
     def long(self) -> bool:
         """Whether its lists of numbers are too long to be read by people."""
         return max(map(len, (self.values, *(product.values for product in self.products.values())))) > numbers.LONG
@@ -140,7 +145,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Something drawn that is no table: categories, edges, the power of a model, the parameters of a posterior."""
+    """Something drawn that is no table: categories, edges, the power of a model."""
 
     name: str
     """What it is, as ``edges of age``."""
@@ -269,15 +274,14 @@ class Release:
         return statement(self.promise, self.unit, tables=len(self.tables), seeded=self.seeded)
 
     def __getitem__(self, marginal: str | Marginal) -> TableView:
-        """A table with its estimates, by its name: ``release["income|sex"]``; or a released posterior with its mean."""
-        from dpbayes.release.table import TableView, posteriors
+        """A table with its estimates, by its name: ``release["income|sex"]``."""
+        from dpbayes.release.table import TableView
 
         asked = Marginal.of_text(marginal)
-        tables = (*self.tables, *posteriors(self))
-        for table in tables:
+        for table in self.tables:
             if table.marginal == asked:
                 return TableView(release=self, table=table)
-        known = ", ".join(str(table.marginal) for table in tables) or "none"
+        known = ", ".join(str(table.marginal) for table in self.tables) or "none"
         raise ReleaseError(f"Release: it has no table {asked}. It has {known}.")
 
     def axes(self, table: Table) -> tuple[Attribute, ...]:

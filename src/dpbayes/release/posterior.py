@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,19 +15,30 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError
-from dpbayes.inference.ask import Answer
-from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement, Noise
+from dpbayes.inference.ask import Answer, names_in
+from dpbayes.inference.measurement import (
+    ClosingNoise,
+    Exact,
+    GammaNoise,
+    GaussianNoise,
+    LaplaceNoise,
+    Measurement,
+    Noise,
+)
 from dpbayes.inference.numbers import TableEstimate
 from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.repeats import Repeats
+from dpbayes.inference.weighted import Weighted
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
+from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.release.format import Answer as Drawn
+from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.release.format import Release, Table
 
-NOISY = ("gammas", "noisy-counts")
+NOISY = ("gammas", "noisy-counts", "parameters")
 """Kinds of tables that measure the counts."""
 
 
@@ -50,9 +61,11 @@ class Posterior:
     @cached_property
     def joint(self) -> Joint:
         """The inference itself, on arrays."""
-        tables = [(release, table) for release in self.releases for table in release.tables if table.kind in NOISY]
+        tables = measuring(self.releases)
         if not tables:
-            raise ReleaseError("Posterior: expected a release with tables of counts or gammas.")
+            raise ReleaseError(
+                "Posterior: expected tables of counts or gammas, or a released posterior of these attributes."
+            )
         names = {name for release in self.releases for table in release.tables for name in table.marginal.names}
         schema = self.schema
         sizes = {each.name: len(each.levels) for each in schema.attributes}
@@ -63,7 +76,7 @@ class Posterior:
             if set(margin.of) <= names
         ]
         return Joint(
-            [_measurement(release, table) for release, table in tables],
+            [measurement(release, table) for release, table in tables],
             sizes,
             records=records,
             margins=margins,
@@ -89,6 +102,8 @@ class Posterior:
         """Agreeing estimates of a table, published or determined by what is published, with intervals."""
         asked = Marginal.of_text(marginal)
         asked.axes(self.schema)
+        if (drawn := self._weighted(asked.names)) is not None:
+            return drawn.estimate(asked.of, asked.given, level=level)
         return self.joint.estimate(asked.of, asked.given, level=level)
 
     def ask(
@@ -99,11 +114,46 @@ class Posterior:
         ``posterior.ask("share(income='80k and over' | sex='male') - share(income='80k and over' | sex='female')")``
         """
         levels = {each.name: each.levels for each in self.schema.attributes}
+        if (drawn := self._weighted(names_in(question))) is not None:
+            return drawn.ask(question, levels, level=level, target=target)
         return self.joint.ask(question, levels, level=level, target=target)
 
     def draws(self, marginals: Iterable[str | Marginal], number: int, rng: np.random.Generator) -> list[Floats]:
         """Draws of whole tables for multiple imputation; shared margins agree in each draw."""
-        return self.joint.draws([Marginal.of_text(each).names for each in marginals], number, rng)
+        asked = [Marginal.of_text(each).names for each in marginals]
+        if (drawn := self._weighted({name for names in asked for name in names})) is not None:
+            return drawn.draws(asked, number, rng)
+        return self.joint.draws(asked, number, rng)
+
+    def _weighted(self, names: Iterable[str]) -> Weighted | None:
+        """The weighted draws that tell about these attributes, if a mechanism drew their posterior among candidates."""
+        asked = set(names)
+        return next((self._drawn(*each) for each in self._candidates if asked <= set(each[1].marginal.names)), None)
+
+    @cached_property
+    def _candidates(self) -> list[tuple[Release, Table]]:
+        return [(release, table) for release in self.releases for table in release.tables if weighted(release, table)]
+
+    def _drawn(self, release: Release, table: Table) -> Weighted:
+        """A released posterior with all that linear measurements tell of the same table."""
+        sizes = dict(zip(table.marginal.names, table.marginal.shape(self.schema), strict=True))
+        found = released(release, table, self._factor(tuple(sizes)))
+        return Weighted(reading=found, sizes=sizes, repeats=repeats(self.schema))
+
+    def _factor(self, axes: tuple[str, ...]) -> Measurement | None:
+        """What other releases measure of a table: itself, or else their estimate with its mean variance."""
+        others = measuring(self.releases)
+        if not others or not self.joint.estimable(axes):
+            return None
+        if len(others) == 1 and others[0][1].marginal.names == axes:
+            found = measurement(*others[0])
+            if isinstance(found.noise, LaplaceNoise | GaussianNoise):
+                return found
+        mean, variance = self.joint.linear(axes)
+        spread = (
+            float(variance.mean()) * mean.size / max(mean.size - 1, 1)
+        )  # the estimate knows the total; cells do not
+        return Measurement(axes=axes, values=mean, noise=GaussianNoise(sigma=max(spread, 1e-6) ** 0.5))
 
     def __repr__(self) -> str:
         tables = sum(table.kind in NOISY for release in self.releases for table in release.tables)
@@ -143,9 +193,38 @@ def _check_together(releases: tuple[Release, ...]) -> None:
         raise ReleaseError("Posterior: a release is there twice. It would count twice: hand it in once.")
 
 
-def _measurement(release: Release, table: Table) -> Measurement:
-    noise = measured_noise(release.paid[table.by].mechanism, table.marginal.shape(release.schema))
-    return Measurement(axes=table.marginal.names, values=release.array(table), noise=noise)
+def measuring(releases: Iterable[Release]) -> list[tuple[Release, Table]]:
+    """The tables that measure counts with a noise whose mean and variance say enough."""
+    listed = ((release, table) for release in releases for table in release.tables if table.kind in NOISY)
+    return [(release, table) for release, table in listed if not weighted(release, table)]
+
+
+def weighted(release: Release, table: Table) -> bool:
+    """Whether a table was drawn among candidates: its law has two modes, and only weighted draws tell both."""
+    return table.kind == "parameters" and isinstance(release.paid[table.by].mechanism, Hellinger | PosteriorExponential)
+
+
+def measurement(release: Release, table: Table) -> Measurement:
+    """What a table measures; the parameters of a posterior measure the counts, once the prior is taken off."""
+    values = release.array(table)
+    noise = measured_noise(release.paid[table.by].mechanism, values.shape)
+    if table.kind == "parameters":
+        values = values - np.reshape(prior_of(release, table), values.shape)
+    return Measurement(axes=table.marginal.names, values=values, noise=noise)
+
+
+def prior_of(release: Release, table: Table) -> Floats:
+    """The parameters of the prior of a released posterior, one for each cell."""
+    listed = np.asarray(release.job.get("prior", [1.0]), dtype=np.float64)
+    return np.broadcast_to(listed, table.values.shape) if listed.size == 1 else listed
+
+
+def released(release: Release, table: Table, factor: Measurement | None = None) -> Reading:
+    """What a released posterior says about counts and shares, with the noise of its mechanism. Free."""
+    made: Any = release.paid[table.by].mechanism
+    law = made if hasattr(made, "prior") else measured_noise(made)
+    prior, total = prior_of(release, table).tolist(), release.records
+    return reading(law, table.values.tolist(), prior=prior, total=total, factor=factor)
 
 
 def measured_noise(mechanism: object, shape: tuple[int, ...] = (-1,)) -> Noise:
@@ -159,16 +238,9 @@ def measured_noise(mechanism: object, shape: tuple[int, ...] = (-1,)) -> Noise:
             return GaussianNoise(sigma=sigma)
         case Laplace(scale=scale):
             return LaplaceNoise(scale=scale)
+        case PosteriorLaplace(scale=scale, prior=prior):
+            return ClosingNoise(scale=scale, shape=(len(prior),) if shape == (-1,) else shape)
     raise ReleaseError(f"Posterior: tables drawn by {type(mechanism).__name__} have no estimate.")
-
-
-def released(release: Release, answer: Drawn) -> Reading:
-    """What a released posterior says about counts and shares, with the noise of its mechanism. Free."""
-    mechanism = release.paid[answer.by].mechanism
-    prior = [float(value) for value in release.job["prior"]]
-    prior = prior * len(answer.values) if len(prior) == 1 else prior
-    noisy = mechanism if hasattr(mechanism, "prior") else measured_noise(mechanism)
-    return reading(noisy, answer.values, prior=prior, total=release.records)  # type: ignore[arg-type]  # of numbers
 
 
 def _shaped(numbers: Iterable[float], names: tuple[str, ...], schema: Schema) -> Floats:

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from dpbayes.domain.marginal import Marginal
+from dpbayes.errors import InvalidArgument
 from dpbayes.inference.measurement import GammaNoise, Noise
 from dpbayes.release.cautions import cautions
 from dpbayes.release.format import Group, Product, Release, Table
-from dpbayes.release.posterior import NOISY, Posterior, measured_noise
+from dpbayes.release.posterior import NOISY, Posterior, measured_noise, released
 
 FAR = 6.0
 """Gaussian noise strays this many standard deviations in fewer than one of 10⁸ cells."""
@@ -31,11 +32,26 @@ def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
         return replace(table, products=made, groups=_groups(release, table, made["counts"], None, posterior))
     if table.kind not in NOISY or not table.asked:
         return table
+    if table.kind == "parameters":
+        return replace(table, products=_read(release, table))
     noise = measured_noise(release.paid[table.by].mechanism, table.marginal.shape(release.schema))
     made = _drawn(release, table, noise) | _estimates(release, table, posterior)
     groups = _groups(release, table, made["counts"], noise, posterior)
     notes = (*_misfits(release, table, noise), *_cautions(release, table, posterior))
     return replace(table, products=made, groups=groups, notes=notes)
+
+
+def _read(release: Release, table: Table) -> dict[str, Product]:
+    """The law of the counts behind a released posterior, in the terms of every other table."""
+    try:
+        found = released(release, table)
+    except InvalidArgument:  # there is no reading of this mechanism yet: what was drawn is shown as such
+        return {}
+    whole = max(release.records or 0, 1)
+    counts = (found.expected_counts, *found.interval(release.level, of="counts"))
+    shares = (found.mean, *found.interval(release.level))
+    parts = {"counts": counts, "empirical": tuple(part / whole for part in counts), "population": shares}
+    return {name: Product(values=values, lower=lower, upper=upper) for name, (values, lower, upper) in parts.items()}
 
 
 def _cautions(release: Release, table: Table, posterior: Posterior) -> tuple[str, ...]:

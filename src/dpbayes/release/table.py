@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -12,9 +12,11 @@ import numpy as np
 
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import embedded
-from dpbayes.errors import MissingExtra
+from dpbayes.errors import MissingExtra, ReleaseError
+from dpbayes.inference.released import Reading
 from dpbayes.release import arrow
-from dpbayes.release.format import Product, Release, Table
+from dpbayes.release.format import WHOLE, Release, Table
+from dpbayes.release.posterior import released
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,6 +37,13 @@ class TableView:
     def marginal(self) -> Marginal:
         """Which table it is."""
         return self.table.marginal
+
+    @property
+    def reading(self) -> Reading:
+        """The law of the counts and shares behind a released posterior, with the noise of its mechanism."""
+        if self.table.kind != "parameters":
+            raise ReleaseError(f"Release: {self.marginal} is no released posterior. Read it by its estimates.")
+        return released(self.release, self.table)
 
     def to_arrow(self) -> pyarrow.Table:
         """One row per cell: its levels, what was released, and every product with the ends of its intervals.
@@ -58,7 +67,7 @@ class TableView:
 
     def _numbers(self) -> dict[str, np.ndarray]:
         drawn = self.table.values
-        listed = {"released": drawn if self.table.kind in ("gammas", "shares") else drawn.astype(np.int64)}
+        listed = {self.table.drawn_as: drawn.astype(np.int64) if self.table.kind in WHOLE else drawn}
         listed = {} if self.table.kind == "derived" else listed
         for name, made in self.table.products.items():
             parts = {name: made.values, f"{name}_lower": made.lower, f"{name}_upper": made.upper}
@@ -86,10 +95,13 @@ class TableView:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def plot(self, path: str | Path | None = None) -> Picture:
-        """Shares with their intervals, as a picture that notebooks show; written to ``path`` if there is one."""
-        from dpbayes.report.pictures import shares
+        """Shares with their intervals, or densities of a released posterior, as a picture that notebooks show.
 
-        drawn = shares(self)
+        It is written to ``path`` if there is one.
+        """
+        from dpbayes.report.pictures import densities, shares
+
+        drawn = densities(self) if self.table.kind == "parameters" else shares(self)
         if path is not None:
             drawn.save(path)
         return drawn
@@ -113,20 +125,6 @@ class TableView:
         from dpbayes.report.tables import section
 
         return embedded(section(1, self.release, self.table))
-
-
-def posteriors(release: Release) -> Iterator[Table]:
-    """Released posteriors seen as tables: their parameters, and their mean as shares.
-
-    They have no intervals: the noise of the mechanism is not in the posterior that it released.
-    """
-    for answer in release.answers:
-        kind, _, name = answer.name.partition(" of ")
-        if kind == "posterior":
-            drawn = np.asarray(answer.values, dtype=np.float64)
-            above = np.maximum(drawn, 0.0)  # Laplace noise may go below
-            shares = {"empirical": Product(values=above / max(float(above.sum()), 1e-300))}
-            yield Table(marginal=Marginal.of_text(name), by=answer.by, kind="gammas", values=drawn, products=shares)
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

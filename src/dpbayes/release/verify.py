@@ -16,11 +16,15 @@ from dpbayes.errors import DpbayesError
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
+from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.rounding import rounded
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table, TableKind
+from dpbayes.release.posterior import prior_of
 from dpbayes.release.products import completed
 from dpbayes.release.signature import SUFFIX
 from dpbayes.release.words import rows, times
@@ -36,6 +40,7 @@ SMALL = 1e-3
 MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "gammas": (Dirichlet,),
     "noisy-counts": (Gaussian, Laplace),
+    "parameters": (Hellinger, PosteriorExponential, PosteriorLaplace, Laplace),
     "pseudo-records": (PseudoRecords,),
     "shares": (Dirichlet,),
     "derived": (),  # never drawn
@@ -212,6 +217,8 @@ def _values(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
         if table.kind == "gammas":
             _check_gammas(name, table, mechanism)
+        elif table.kind == "parameters":
+            _check_parameters(name, release, table)
         elif table.kind == "shares" and not ((table.values >= 0).all() and table.values.sum() <= 1 + 1e-6):
             raise _Failed(f"{name}: expected shares that add up to one at most")
         elif table.kind == "pseudo-records" and (table.values < 0).any():
@@ -228,6 +235,15 @@ def _check_gammas(name: str, table: Table, mechanism: Priced) -> None:
     grid = getattr(mechanism, "grid", 0.0)
     if not grid or (rounded(table.values, grid) != table.values).any():
         raise _Failed(f"{name}: expected values that are rounded as the mechanism rounds them")
+
+
+def _check_parameters(name: str, release: Release, table: Table) -> None:
+    counts = table.values - prior_of(release, table)
+    if (np.abs(counts - np.rint(counts)) > 1e-6).any():
+        raise _Failed(f"{name}: expected whole counts above the prior")
+    closed = not isinstance(release.paid[table.by].mechanism, Laplace)
+    if closed and round(float(counts.sum())) != release.records:
+        raise _Failed(f"{name}: expected parameters that add up to the prior and the number of records")
 
 
 def _floating_point(release: Release) -> str:

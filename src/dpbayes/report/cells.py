@@ -25,6 +25,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 DESCRIPTIONS = {
     "released": "What was drawn and published; everything else is computed from it.",
+    "released_parameter": "A parameter of the posterior as it was released, with the noise in it: no estimate.",
     "draw": "One draw of the shares from the posterior.",
     "counts": "Estimated number of records.",
     "empirical": "Estimated share of these records; in a conditional table, within the group.",
@@ -73,7 +74,7 @@ def columns(release: Release, table: Table) -> list[Column]:
         found.append(Column(name=free, kind="integer" if whole else "number", cells=typed, description=description))
 
     if table.kind != "derived":
-        add("released", table.values, DESCRIPTIONS["released"], whole=table.kind in WHOLE)
+        add(table.drawn_as, table.values, DESCRIPTIONS[table.drawn_as], whole=table.kind in WHOLE)
     for name, product in table.products.items():
         values, lower, upper = for_files(product.values, product.lower, product.upper)
         said = " ".join(filter(None, (DESCRIPTIONS.get(name, name), product.note)))

@@ -6,13 +6,10 @@ Results come first, for readers who decide; the promise follows in short, and an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 from dpbayes.domain.display import plural
-from dpbayes.domain.labels import labels
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.markup import Html, embedded, joined, style, table, tag
-from dpbayes.release.format import Answer, Release
+from dpbayes.domain.markup import Html, embedded, joined, style, tag
+from dpbayes.release.format import Release
 from dpbayes.report import appendix, tables, words
 from dpbayes.report.view import View
 
@@ -133,25 +130,12 @@ def fragment(release: Release) -> str:
 
 
 def _answer(release: Release, number: int) -> Html:
-    """Something drawn that is no table; the parameters of a posterior beside the levels that they are about."""
+    """Something drawn that is no table."""
     answer = release.answers[number - 1]
     values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in answer.values]
     heading = tag("h2", f"{answer.name[:1].upper()}{answer.name[1:]}", dir="auto")
-    levels = _levels(release, answer)
     body = tag("p", appendix.listed(values))
-    if levels:
-        body = table(answer.name, ("level", "parameter"), zip(levels, values, strict=True), class_="facts quiet")
     return tag("section", heading, body, id=f"answer-{number}")
-
-
-def _levels(release: Release, answer: Answer) -> list[str]:
-    """What the parameters of a posterior are about; none if there is not one for each level."""
-    kind, _, name = answer.name.partition(" of ")
-    if kind != "posterior":
-        return []
-    cells = product(*(labels(axis) for axis in Marginal.of_text(name).axes(release.schema)))
-    found = [" · ".join(cell) for cell in cells]
-    return found if len(found) == len(answer.values) else []
 
 
 def _promise(release: Release) -> Html:

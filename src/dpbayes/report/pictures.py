@@ -16,7 +16,7 @@ from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.risk import Profile, success
 from dpbayes.release.table import TableView
 from dpbayes.report import words
-from dpbayes.report.canvas import Picture, Shape, box, cut, dot, line, text, widest
+from dpbayes.report.canvas import Picture, Shape, box, cut, dot, line, stacked, text, widest
 from dpbayes.report.figures import Bar, Scale
 from dpbayes.report.tables import caption
 from dpbayes.report.view import View
@@ -25,6 +25,9 @@ WIDTH, LINE, TOP = 720, 24, 14
 
 LEAST_DELTA, STEPS = 1e-12, 96
 """A profile is followed down to this δ, at this many ε."""
+
+PANELS = 6
+"""Densities are drawn of this many cells."""
 
 MEASURES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation distance"}
 
@@ -107,6 +110,46 @@ def shares(view: TableView) -> Picture:
     return Picture(
         title=title, words=said, width=WIDTH, height=int(bottom + 26), shapes=tuple(shapes), note=caption(shown)
     )
+
+
+def densities(view: TableView) -> Picture:
+    """The density of the share of each cell of a released posterior, and the prior's: of the largest cells."""
+    shown, found = View(view.release, view.table), view.reading
+    cells = sorted(shown.shown, key=lambda cell: -float(found.mean[cell]))[:PANELS]
+    cells = sorted(cells)[: 1 if len(found.mean) == 2 else PANELS]  # of two shares, one tells the other
+    wide = found.interval(0.998)
+    lower, upper = found.interval(view.release.level)
+    panels = []
+    for cell in cells:
+        low, high = float(wide[0][cell]), float(wide[1][cell])
+        ends = max(low - 0.6 * (high - low), 0.0), min(high + 0.6 * (high - low), 1.0)
+        grid = np.linspace(max(ends[0], 1e-6), min(ends[1], 1 - 1e-6), 161)
+        now, before = found.density(cell, grid)
+        peak = 1.08 * max(float(now[np.isfinite(now)].max()), 1e-9)
+        frame = Frame(20, 18, WIDTH - 20, 110, (100 * ends[0], 100 * ends[1]), (0.0, peak))
+        name = cut(" · ".join(shown.names(cell)), 36)
+        shapes = frame.axes(_marks(*frame.x), [], f"share of {name}, %", "")
+        for kind, law in (("guess", before), ("line", now)):
+            shapes.append(line(kind, *(frame.at(100 * float(x), float(y)) for x, y in zip(grid, law, strict=True))))
+        at = [frame.at(100 * float(end), 0.0)[0] for end in (lower[cell], upper[cell], found.mean[cell])]
+        shapes += [*_whisker(at[0], at[1], frame.bottom), dot("mean", at[2], frame.bottom, 3.5)]
+        said = f"{name}: {100 * found.mean[cell]:.3g} %, {100 * lower[cell]:.3g} to {100 * upper[cell]:.3g} %."
+        panels.append(Picture(title=name, words=said, width=WIDTH, height=150, shapes=tuple(shapes)))
+    note = (
+        "Solid: what the release says about the share in the population. Dashed: the prior, before it. Dot and bar: "
+        f"the mean and the {100 * view.release.level:g} % interval."
+    )
+    title = f"Density of the shares of {words.title(view.table)}"
+    said = " ".join([title, *(each.words for each in panels)])
+    drawn = panels[0] if len(panels) == 1 else stacked(panels, title)
+    return Picture(title=title, words=said, width=WIDTH, height=drawn.height, shapes=drawn.shapes, note=note)
+
+
+def _marks(low: float, high: float) -> list[float]:
+    """Round marks between two numbers."""
+    step = Scale.over([Bar(labels=(), value=high - low)]).step
+    first = math.ceil(low / step - 1e-9)
+    return [round(step * (first + each), 12) for each in range(math.floor(high / step + 1e-9) - first + 1)]
 
 
 def _whisker(low: float, high: float, y: float) -> list[Shape]:

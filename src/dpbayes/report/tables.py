@@ -11,6 +11,7 @@ from dpbayes.domain.attribute import OTHER
 from dpbayes.domain.display import plural
 from dpbayes.domain.markup import Html, tag
 from dpbayes.release.format import Product, Release, Table
+from dpbayes.release.table import TableView
 from dpbayes.report import words
 from dpbayes.report.figures import Bar, Scale, bar_chart, shade
 from dpbayes.report.rounding import spread_text, step_of, text_of
@@ -29,6 +30,10 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
         parts.append(tag("p", caption(view), class_="note"))
         return tag("section", *parts, id=f"table-{number}", class_="table")
     parts.append(_list(view) if view.column_axis is None else _cross(view, view.column_axis))
+    if source.kind == "parameters" and source.products:
+        from dpbayes.report.pictures import densities  # which needs the captions of this module
+
+        parts.append(densities(TableView(release, source)).figure)
     notes = [*footnotes(view), *_left_out(view, file)]
     if notes:
         parts.append(tag("p", " ".join(notes), class_="note"))
@@ -86,16 +91,20 @@ def lines(view: View, most: int) -> tuple[list[str], list[tuple[str, ...]]]:
     if shares is None and not len(view.source.values):
         return [], [(name,) for name in names]
     if shares is None:
-        return ["released"], [(name, f"{view.source.values[cell]:g}") for name, cell in zip(names, cells, strict=True)]
+        return [view.source.drawn_as.replace("_", " ")], [
+            (name, f"{view.source.values[cell]:g}") for name, cell in zip(names, cells, strict=True)
+        ]
     step = _step(view, shares, cells, 100.0)
     numbers = [_number(view, shares, cell, step, 100.0) for cell in cells]
     if not view.halves.size:
         of = "% of one draw" if view.drawn_only else "%"
         return [of], [(name, number[0]) for name, number in zip(names, numbers, strict=True)]
-    of = "% within the group" if view.given else "% of the records"
-    return [of, f"{100 * view.level:g} % interval"], [
-        (name, *number) for name, number in zip(names, numbers, strict=True)
-    ]
+    columns = ["% within the group" if view.given else "% of the records", f"{100 * view.level:g} % interval"]
+    found: list[tuple[str, ...]] = [(name, *each) for name, each in zip(names, numbers, strict=True)]
+    if view.source.kind != "parameters":
+        return columns, found
+    drawn = [f"{view.source.values[cell]:,.6g}" for cell in cells]
+    return [*columns, words.VALUES["parameters"]], [(*line, each) for line, each in zip(found, drawn, strict=True)]
 
 
 def _list(view: View) -> Html:
@@ -110,11 +119,16 @@ def _list(view: View) -> Html:
     counted = counts is not None and not view.given
     if counted:
         columns += ["records", "±"]
+    parameters = view.source.kind == "parameters"
+    if parameters:
+        columns.append(words.VALUES["parameters"])
     records = _step(view, counts, cells) if counts is not None and counted else 1.0
     for cell in cells:
         texts = _number(view, view.shares, cell, step, 100.0)[: 2 if view.halves.size else 1]
         if counted and counts is not None:
             texts += _number(view, counts, cell, records)
+        if parameters:
+            texts += (f"{view.source.values[cell]:,.6g}",)
         gone, ends = bool(view.swallowed[cell]), view.shares
         bars.append(
             Bar(

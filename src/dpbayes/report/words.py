@@ -30,6 +30,11 @@ LAWS = {
     "to about √z/64, at least one step; drawn in doubles, exact in real arithmetic only",
     "pseudo-records": "records drawn one by one from y = Dirichlet(r·c + α), by Pólya's urn in whole numbers",
     "gaussian-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers",
+    "hellinger-1": "α + k, k drawn from all tables of the public size with P[k] ∝ exp(−a·H), H the Hellinger distance "
+    "between the posteriors of k and of the counts; a is larger where a record moves that distance less",
+    "posterior-exponential-1": "α + k, k drawn from all tables of the public size by the exponential mechanism",
+    "posterior-laplace-1": "α + x, x = c + k for each cell but the last with count c, P[k] ∝ exp(−|k|/scale) on the "
+    "whole numbers, if truncated cut to what is left of the public total; the last cell is the rest of it",
     "laplace-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers",
 }
 
@@ -47,6 +52,7 @@ PARAMETERS = {
 VALUES = {
     "gammas": "released gamma",
     "noisy-counts": "released noisy count",
+    "parameters": "released parameter",
     "pseudo-records": "pseudo-records",
     "shares": "released share",
 }
@@ -202,9 +208,18 @@ def reading(release: Release) -> list[str]:
     if not any("counts" in table.products for table in release.tables):
         return []
     level = f"{100 * release.level:g}"
-    return [
+    first = (
         f"An interval holds the true number in about {level} of 100 such releases, whatever that number is. This is "
-        "about one cell at a time, not about all cells at once.",
+        "about one cell at a time, not about all cells at once."
+    )
+    if any(table.kind == "parameters" for table in release.tables):
+        first = (
+            "The numbers are what the declared prior and the release say together, with the noise of the mechanism: an "
+            f"interval holds the true number with probability {level} %, on average over that prior. Released "
+            "parameters carry the noise as it was drawn. Do not read them as a posterior."
+        )
+    return [
+        first,
         "Percentages describe the people in the data. The files of numbers also have shares in the population that "
         f"these people come from; their intervals allow for sampling too. {repeats(release.schema).said}".rstrip(),
         "All tables were estimated together, so they agree wherever they overlap. A sum or a difference of cells has "
