@@ -7,7 +7,7 @@ import pytest
 
 from dpbayes import Attribute, Curator, DirichletPosterior, Histogram, Posterior, PrivacyUnit, PureDP, Release, Schema
 from dpbayes import Tables as Asked
-from dpbayes.errors import ReleaseError
+from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.inference.measurement import ClosingNoise, LaplaceNoise
 from dpbayes.report.page import report_html
 
@@ -70,6 +70,33 @@ def test_a_released_posterior_is_one_more_measurement(mechanism: str) -> None:
     found = posterior.ask("share(town='a' | sex='1')")
     assert 0 <= found.lower <= found.upper <= 1
     assert Histogram(attributes=("sex", "town")).build(one).synthesise(10).num_rows == 10
+
+
+@pytest.mark.parametrize("marginal", ["sex", "sex,town"])
+def test_a_posterior_drawn_among_candidates_is_weighed_with_tables_of_the_same_data(marginal: str) -> None:
+    """Its law has two modes, so nothing is made of its moments, and models leave it out."""
+    drawn = released(marginal, "hellinger", epsilon=4)
+    table = Curator(ROWS, SCHEMA, seed=1).release(Asked("sex,town", mechanism="laplace"), PureDP(epsilon=1))
+    assert drawn[marginal].to_pandas()["counts"].sum() == pytest.approx(100)
+    widths = [
+        (found := Posterior(each).table("sex").counts).upper - found.lower for each in (drawn, table, [drawn, table])
+    ]
+    assert (widths[2] <= np.minimum(widths[0], widths[1]) + 1).all()
+    posterior = Posterior([drawn, table])
+    assert posterior.ask("share(sex='1')").method == "draws"
+    assert posterior.ask("share(town='a')").method == ("draws" if "town" in marginal else "table")
+    assert posterior.draws([marginal], 5, np.random.default_rng(0))[0].shape[0] == 5
+    with pytest.raises(ReleaseError, match="two modes"):
+        Histogram(attributes=tuple(marginal.split(","))).build(drawn)
+
+
+def test_what_has_no_law_of_its_noise_shows_its_parameters_and_no_estimates() -> None:
+    job = DirichletPosterior(marginal="sex", mechanism="exponential", score="kl")
+    made = Curator(ROWS, SCHEMA, seed=0).release(job, PureDP(epsilon=1))
+    assert made["sex"].table.products == {}
+    assert "Released parameter. This table carries no estimate." in report_html(made)
+    with pytest.raises(InvalidArgument, match="no estimates"):
+        Posterior(made).table("sex")
 
 
 def test_a_closed_sum_has_the_covariance_of_independent_noise_with_one_noisier_cell() -> None:

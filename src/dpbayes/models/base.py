@@ -24,7 +24,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError
 from dpbayes.models.network import Network
 from dpbayes.release.format import Release, Table
-from dpbayes.release.posterior import Posterior, measurement, measuring
+from dpbayes.release.posterior import Posterior, measurement, measuring, weighted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,6 +160,12 @@ class Published:
         """Tables with all these attributes; refused where there are none."""
         if fitting := self._fitting(marginal):
             return fitting
+        listed = ((release, table) for release in self.releases for table in release.tables)
+        if any(weighted(*each) and set(each[1].marginal.names) >= set(marginal.names) for each in listed):
+            raise ReleaseError(
+                f"Model: the posterior of {marginal} was drawn among candidates. Its law has two modes, and models "
+                "leave it out. Release a table, or a posterior with mechanism = 'laplace'."
+            )
         raise ReleaseError(f"Model: no release has the table {marginal}, nor one that contains it. Release it first.")
 
     def _fitting(self, marginal: Marginal) -> list[tuple[Release, Table]]:

@@ -45,7 +45,7 @@ def _read(release: Release, table: Table) -> dict[str, Product]:
     """The law of the counts behind a released posterior, in the terms of every other table."""
     try:
         found = released(release, table)
-    except InvalidArgument:  # there is no reading of this mechanism yet: what was drawn is shown as such
+    except InvalidArgument:  # the law of its noise is not known: what was drawn is all there is
         return {}
     whole = max(release.records or 0, 1)
     counts = (found.expected_counts, *found.interval(release.level, of="counts"))
