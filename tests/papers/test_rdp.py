@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -197,6 +199,16 @@ def test_a_network_draws_one_table_for_each_node(frame: pd.DataFrame) -> None:
         assert np.isfinite(model.log_likelihood(frame)).all()
 
 
+def test_public_rows_may_come_in_any_form(frame: pd.DataFrame) -> None:
+    columns = {name: frame[name].tolist() for name in frame}
+    for rows in (columns, pa.table(columns), pl.DataFrame(columns)):
+        model: Any = rdp.naive_bayes(rows, "income", public=True)
+        assert len(model.feature_log_prob) == 2
+    columns["b"][0] = None
+    model = rdp.naive_bayes(columns, "income", public=True)
+    assert model.feature_log_prob[1].shape[1] > 3, "no answer has a place of its own"
+
+
 def test_an_array_counts_as_public_and_its_columns_go_by_number(frame: pd.DataFrame) -> None:
     model: Any = rdp.naive_bayes(frame.to_numpy(), 2)
     assert model.predict_proba({"0": [0, 1], "1": [0, 2]}).shape == (2, 2)
@@ -211,7 +223,7 @@ def test_a_private_frame_is_refused_without_schema_and_ledger_and_charged_with_t
     unit = dp.PrivacyUnit(adjacency="replace-one")
     schema = dp.Schema.from_public_data({name: frame[name] for name in frame}, id="people", unit=unit)
     ledger = dp.Ledger(tmp_path / "people.ledger")
-    ledger.open("people", dp.RDP(order=5, epsilon=2), unit)
+    ledger.open("people", dp.ApproxDP(epsilon=3, delta=1e-6), unit)
     for brought in ({}, {"schema": schema}, {"ledger": ledger}, {"public": True, "ledger": ledger}):
         for fit in (rdp.naive_bayes, rdp.bayes_net):
             more = {"target": "income"} if fit is rdp.naive_bayes else {"edges": [("income", "a")]}

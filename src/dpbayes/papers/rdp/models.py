@@ -135,6 +135,7 @@ def _fitted(
             "(schema=…, ledger=…): categories that are taken from private rows would be a leak."
         )
     if schema is None:
+        rows = rows.to_pydict() if hasattr(rows, "to_pydict") else rows  # Arrow
         if not isinstance(rows, Mapping) and not hasattr(rows, "columns"):
             raise InvalidArgument(f"{owner}: expected a frame, columns by name, or an array of records by columns.")
         columns = rows if isinstance(rows, Mapping) else {name: rows[name] for name in rows.columns}
