@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dpbayes.mechanisms.hellinger.mechanism import Hellinger
     from dpbayes.mechanisms.laplace import Laplace
     from dpbayes.mechanisms.stated import Stated
+    from dpbayes.mechanisms.subsampled import subsampled
     from dpbayes.mechanisms.tuning import ConcentrationCurve
     from dpbayes.mechanisms.urn import PseudoRecords
     from dpbayes.models.bayes_net import BayesNet
@@ -90,6 +91,7 @@ _HOME = {
     "calibrate": "privacy.calibrate",
     "finish": "recovery",
     "open_table": "tables.sources",
+    "subsampled": "mechanisms.subsampled",
     "verify": "release.verify",
 }
 
@@ -139,6 +141,7 @@ __all__ = [
     "calibrate",
     "finish",
     "open_table",
+    "subsampled",
     "verify",
 ]
 

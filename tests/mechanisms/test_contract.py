@@ -21,6 +21,7 @@ from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.records import KINDS, from_record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import StatedRDP
+from dpbayes.mechanisms.subsampled import subsampled
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.adaptive import AdaptiveDP
@@ -78,6 +79,8 @@ EXAMPLES: list[Priced] = [
     Hellinger(prior=(1.0, 1.0), total=20, sharpness=0.8, smoothing=0.0, calibration="proved", unit=REPLACE),
     PosteriorExponential(prior=(1.0, 1.0), total=20, sharpness=1.0, score="kl", unit=REPLACE),
     PosteriorLaplace(prior=(1.0, 1.0, 2.0), total=20, scale=2.0, truncated=True, unit=REPLACE),
+    subsampled(Laplace(scale=4.0, unit=CHANGE), 0.2),
+    subsampled(Gaussian(sigma=3.0, unit=REPLACE), 0.5),
 ]
 every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: f"{type(m).__name__}-{EXAMPLES.index(m)}")
 NOISES = [

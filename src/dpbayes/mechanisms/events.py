@@ -6,8 +6,6 @@ import json
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpbayes import _checks
 from dpbayes.domain.codec import canonical
 from dpbayes.domain.unit import PrivacyUnit
@@ -19,9 +17,6 @@ from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, delta_of, epsilon_of
-
-STEPS = 400
-"""Orders between which D_λ/λ is bounded."""
 
 FINENESS = 300.0
 """A loss distribution of its own has this many steps up to the ε at δ = 10⁻⁶."""
@@ -81,18 +76,9 @@ class Event:
         return events.renyi(self.event, float(order))
 
     def concentrated(self, omega: float) -> float:
-        """ρ(ω) ≤ max_i D(λ_{i+1})/λ_i over a grid of orders from 1 to ω
-
-        Symbols: ω omega, D the Rényi divergence, which does not fall with the order.
-        Source: [BDRS18] definition 1.
-        Adjacency: that of the unit.
-        """
+        """Smallest known ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
         _checks.order("Event", omega)
-        if math.isinf(omega):
-            return math.inf
-        orders: list[float] = (1.0 + np.geomspace(1e-6, omega - 1.0, STEPS)).tolist()
-        above = [self.renyi(order) for order in orders]
-        return max(value / below for value, below in zip(above, [1.0, *orders[:-1]], strict=True))
+        return self._bound().concentrated(omega)
 
     def _bound(self) -> RenyiBound:
         return RenyiBound(self.renyi)

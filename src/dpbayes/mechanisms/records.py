@@ -25,6 +25,7 @@ KINDS = {
     "selection-1": "dpbayes.mechanisms.selection:Selection",
     "stated-1": "dpbayes.mechanisms.stated:Stated",
     "stated-rdp-1": "dpbayes.mechanisms.stated:StatedRDP",
+    "subsampled-1": "dpbayes.mechanisms.subsampled:Subsampled",
 }
 
 

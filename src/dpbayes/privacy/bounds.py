@@ -16,6 +16,9 @@ from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon
 from dpbayes.privacy.pld import TAIL, Pld, from_profile
 from dpbayes.privacy.solve import safe_root
 
+STEPS = 400
+"""Orders between which D_λ/λ is bounded."""
+
 
 @dataclass(frozen=True)
 class RenyiBound:
@@ -46,6 +49,19 @@ class RenyiBound:
         highest = min(self.last_order, 1e7)
         order = best_order(lambda at: value(at, self.renyi(at)), highest=highest)
         return order, self.renyi(order)
+
+    def concentrated(self, omega: float) -> float:
+        """ρ(ω) ≤ max_i D(λ_{i+1})/λ_i over a grid of orders from 1 to ω
+
+        Symbols: ω omega, D the Rényi divergence, which does not fall with the order.
+        Source: [BDRS18] definition 1.
+        Adjacency: that of the bound.
+        """
+        if math.isinf(omega):
+            return math.inf
+        orders: list[float] = (1.0 + np.geomspace(1e-6, omega - 1.0, STEPS)).tolist()
+        above = [self.renyi(order) for order in orders]
+        return max(value / below for value, below in zip(above, [1.0, *orders[:-1]], strict=True))
 
     def pld(self, interval: float) -> Pld:
         """A distribution that dominates every mechanism with these divergences."""
