@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,9 @@ def test_a_line_names_its_tables_whatever_its_title(title: str, tables: list[str
 def test_a_long_line_keeps_what_it_supersedes() -> None:
     assert line("x" * 2000, supersedes="0123456789ab").endswith("[supersedes 0123456789ab]")
     assert len(line("x" * 2000, supersedes="0123456789ab")) == 1000
+
+
+def test_a_day_is_told_without_the_time_of_day(ledger: Ledger) -> None:
+    made(ledger, "sex")
+    [past] = history(ledger.account("people"))
+    assert date.fromisoformat(past.day).isoformat() == past.day == past.time.partition("T")[0]

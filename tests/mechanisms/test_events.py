@@ -175,3 +175,12 @@ def test_records_of_no_event_are_refused(text: str) -> None:
         Event(event=text, unit=UNIT, what="x")
     with pytest.raises(InvalidArgument):
         events.read(text)
+
+
+@pytest.mark.parametrize("shift", [-1.0, True, math.inf, math.nan])
+def test_numbers_of_an_event_are_finite_and_not_negative(shift: float) -> None:
+    record = {"class": "MixtureOfGaussiansDpEvent", "standard_deviation": 1.0, "sensitivities": [0.0, 1.0]}
+    assert Event(event=json.dumps({**record, "sampling_probs": [0.5, 0.5]}), unit=UNIT, what="x")
+    wrong = {**record, "sensitivities": [0.0, shift], "sampling_probs": [0.5, 0.5]}
+    with pytest.raises(InvalidArgument, match="can price"):
+        Event(event=json.dumps(wrong), unit=UNIT, what="x")

@@ -194,3 +194,12 @@ def test_parts_of_sparse_counts_add_up(monkeypatch):
     assert found.cells.tolist() == expected.cells.tolist()
     assert found.counts.tolist() == expected.counts.tolist()
     assert "60" not in repr(found)
+
+
+def test_concentrations_of_splits_add_up_over_the_attribute_with_most_levels():
+    shape, rows = (2, 10**7), np.array([[0, 0]])
+    most = lazy.LARGEST_TOTAL / 10**7
+    assert draw(law="splits", shape=shape, rows=rows, concentration=most).law == "splits"
+    for law, concentration in (("splits", most * 1.001), ("cells", most)):
+        with pytest.raises(InvalidArgument, match="add up"):
+            draw(law=law, shape=shape, rows=rows, concentration=concentration)
