@@ -132,7 +132,7 @@ def test_the_loss_may_pass_epsilon_while_the_statement_holds() -> None:
     found = hellinger.loss(prior=(1e-4, 1e-4), n=1000, epsilon=20, delta=0.1)
     assert found.exact == pytest.approx(20.46, abs=0.005)
     assert found.valid
-    assert hellinger.delta(20, prior=(1e-4, 1e-4), n=1000, epsilon=20, delta=0.1) <= 0.1
+    assert float(hellinger.delta(20, prior=(1e-4, 1e-4), n=1000, epsilon=20, delta=0.1)) <= 0.1
 
 
 def test_local_sensitivity_is_not_private() -> None:
@@ -186,3 +186,29 @@ def test_whole_parameters_with_sum_n_plus_2_are_the_candidates_of_one_prior_only
     for prior, right in (((1, 1), True), ((2, 1), False)):
         candidates = {tuple(hellinger.BI(k, prior=prior)) for k in hellinger.law([2, 2], **EVEN)}
         assert (candidates == {(a, 6 - a) for a in range(1, 6)}) == right
+
+
+def test_a_release_that_is_taken_for_the_posterior_says_too_much() -> None:
+    post = hellinger.M_H([49, 49], prior=(1, 1), epsilon=0.2, delta=1e-8, rng=np.random.default_rng(5))
+    (low, high), (naive_low, naive_high) = post.posterior.interval()[0], post.naive.interval()[0]
+    assert high - low > 2 * (naive_high - naive_low)
+    assert post.posterior.mean.sum() == pytest.approx(1)
+    found = hellinger.coverage(prior=(1, 1), n=98, epsilon=0.2, delta=1e-8)
+    assert found.aware == pytest.approx(0.95)
+    assert found.naive == pytest.approx(0.179, abs=1e-3)
+
+
+def test_releases_of_more_tables_than_can_be_listed_and_of_other_mechanisms_are_read_too() -> None:
+    large = hellinger.M_H([200, 300, 500, 1000], prior=(1,) * 4, epsilon=8, sensitivity="global")
+    noisy = hellinger.laplace([49, 49], prior=(1, 1), epsilon=0.8)
+    for post in (large, noisy):
+        assert (post.posterior.interval()[:, 0] < post.posterior.mean).all()
+    assert isinstance(post.posterior.naive, hellinger.Naive)
+
+
+def test_distances_of_dirichlet_laws_are_ordered() -> None:
+    u, v = [5, 5], [4, 6]
+    h = float(hellinger.H(u, v))
+    bounds = hellinger.tv_bounds(u, v)
+    assert h**2 <= bounds.lower <= bounds.exact <= bounds.upper
+    assert 2 * h**2 <= float(hellinger.kl(u, v)) <= np.log1p(float(hellinger.chi_squared(u, v)))

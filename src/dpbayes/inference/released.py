@@ -121,7 +121,7 @@ class Reading:
         counts, _ = self._cell(cell)
         ends = self.prior[cell] + counts[[0, -1]]
         low, high = (float(end) for end in betaincinv(ends, self.size - ends, tail))
-        for _ in range(3):  # each round leaves a sixteenth of the bracket
+        for _ in range(4):  # each round leaves a sixteenth of the bracket
             grid = np.linspace(low, high, 17)
             chances = self.cdf(cell, grid)
             place = min(max(int(np.searchsorted(chances, tail)), 1), 16)
