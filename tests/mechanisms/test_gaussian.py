@@ -127,3 +127,9 @@ def test_the_cost_of_several_rows_covers_all_of_them_in_one_cell() -> None:
 
 def test_gaussian_noise_is_never_purely_private() -> None:
     assert Gaussian(sigma=100.0, unit=REPLACE).renyi(math.inf) == math.inf
+
+
+@pytest.mark.parametrize("order", [1.5, 2.5, 2.0])
+def test_noise_that_hardly_ever_moves_a_count_costs_at_most_its_concentrated_bound(order: float) -> None:
+    unit = PrivacyUnit(adjacency="add-remove")
+    assert 0 < Gaussian(sigma=0.01, unit=unit).renyi(order) <= order / (2 * 0.01**2) * (1 + 1e-12)
