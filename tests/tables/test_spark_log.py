@@ -30,7 +30,8 @@ SCRIPT = f"""
     unit = PrivacyUnit(adjacency="add-remove")
 
     def counted(source, **more):
-        schema = Schema(id="x", unit=unit, attributes=(Attribute(name="y", categories=("1",)),), **more)
+        y = Attribute(name="y", categories=("1",), missing="other")
+        schema = Schema(id="x", unit=unit, attributes=(y,), **more)
         return open_table(source, engine="spark").count(schema, [Marginal("y")])[0].array.tolist()
 
     def refused(ask):
