@@ -221,7 +221,7 @@ def network(epsilon: float) -> Asked:
 @lru_cache
 def posterior_by(mechanism: str) -> Callable[[float], Asked]:
     return lambda epsilon: (
-        dp.DirichletPosterior(marginal=dp.Marginal(("b",)), mechanism=mechanism),  # type: ignore[arg-type]
+        dp.DirichletPosterior(marginal=dp.Marginal(("b",)), mechanism=mechanism, even_if_noise=True),  # type: ignore[arg-type]
         dp.ApproxDP(epsilon=epsilon, delta=1e-6),
     )
 

@@ -46,10 +46,10 @@ def released(*more: object, **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("extra", "backed"),
     [
-        ((), "certified"),
-        (("--calibration", "certified", "--around", "24,24"), "certified"),
-        (("--calibration", "published", "--delta", 1e-8), "published"),
-        (("--calibration", "proved"), "proved"),
+        (("--mechanism", "hellinger"), "certified"),
+        (("--mechanism", "hellinger", "--around", "24,24"), "certified"),
+        (("--mechanism", "hellinger", "--even-if-noise", "--calibration", "published", "--delta", 1e-8), "published"),
+        (("--mechanism", "hellinger", "--even-if-noise", "--calibration", "proved"), "proved"),
         (("--mechanism", "improved-laplace"), "proved"),
         (("--mechanism", "laplace"), "proved"),
         (("--mechanism", "exponential", "--score", "kl"), "proved"),
@@ -72,11 +72,27 @@ def test_many_candidates_fall_back_to_the_proved_bound_and_say_so(here: Path) ->
         SCHEMA.replace("48", "1000").replace('["heads", "other"]', '["a", "b", "c", "other"]')
     )
     Path("coins.csv").write_text("side\n" + "a\n" * 300 + "b\n" * 400 + "c\n" * 300)
-    assert "the guarantee is proved" in released("--delta", 1e-8)["choice"]
+    assert (
+        "the guarantee is proved" in released("--mechanism", "hellinger", "--even-if-noise", "--delta", 1e-8)["choice"]
+    )
+
+
+def test_a_release_that_is_mostly_noise_is_refused_before_the_charge_unless_it_is_confirmed(here: Path) -> None:
+    levels = ", ".join(f'"{letter}"' for letter in "abcdefg")
+    Path("coins.toml").write_text(SCHEMA.replace('"heads", "other"', levels + ', "other"'))
+    paid = ("--ledger", "coins.ledger", "--mechanism", "hellinger", "--calibration", "proved", "--out", "one")
+    said = posterior(paid=paid).sentence
+    assert "drawn at random" in said
+    assert "--even-if-noise" in said
+    assert Ledger("coins.ledger").account("coins").charges == {}
+    assert (
+        "drawn at random"
+        in released("--mechanism", "hellinger", "--calibration", "proved", "--even-if-noise")["choice"]
+    )
 
 
 def test_people_get_a_table(here: Path) -> None:
-    said = posterior().out
+    said = posterior("--mechanism", "hellinger").out
     assert "released parameter" in said
     assert "certified" in said
     assert "heads" in said
@@ -119,7 +135,7 @@ def test_the_comparison_ranks_the_mechanisms_without_any_data() -> None:
 
 
 def test_a_certificate_is_derived_again(here: Path) -> None:
-    assert posterior("--out", "one").code == 0
+    assert posterior("--mechanism", "hellinger", "--out", "one").code == 0
     found = json.loads(dpbayes("posterior", "certify", "one", "--json").out)
     assert found["verified"] is True
     assert 0.99 * found["claimed_epsilon"] < found["certificate"]["epsilon"] <= found["claimed_epsilon"]
@@ -127,14 +143,19 @@ def test_a_certificate_is_derived_again(here: Path) -> None:
 
 
 def test_a_published_calibration_is_certified_too(here: Path) -> None:
-    assert posterior("--calibration", "published", "--delta", 1e-8, "--out", "one").code == 0
+    assert (
+        posterior(
+            "--mechanism", "hellinger", "--even-if-noise", "--calibration", "published", "--delta", 1e-8, "--out", "one"
+        ).code
+        == 0
+    )
     found = json.loads(dpbayes("posterior", "certify", "one", "--json").out)
     assert found["verified"] is True
     assert found["certificate"]["epsilon_at_delta"] < 0.8
 
 
 def test_a_forged_certificate_or_promise_is_not_believed(here: Path) -> None:
-    honest = Release.from_json(json.dumps(released()))
+    honest = Release.from_json(json.dumps(released("--mechanism", "hellinger")))
     boast = replace(honest, promise=PureDP(epsilon=0.3))
     Path("boast.json").write_text(boast.to_json())
     assert json.loads(dpbayes("posterior", "certify", "boast.json", "--json").out)["verified"] is False
@@ -163,7 +184,7 @@ def test_files_that_are_no_release_are_refused(here: Path, text: str) -> None:
         (("--prior", "1,x"), "numbers"),
         (("--prior", "1,1,1"), "got 3"),
         (("--around", "31;17"), "whole numbers"),
-        (("--calibration", "published"), "δ"),
+        (("--mechanism", "hellinger", "--calibration", "published"), "δ"),
         (("--seed", 1), "--not-private"),
         (("--marginal", "side|side2"), "joint table"),
         (("--marginal", "colour"), "colour"),

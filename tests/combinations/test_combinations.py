@@ -111,6 +111,15 @@ REFUSALS = {
             and case.get("target") == "pure"
         ),
     ),
+    "a posterior that is mostly noise": Refusal(
+        "drawn at random",
+        lambda case: (
+            kind(case) == "posterior"
+            and option(case, "mechanism") in ("hellinger", "exponential")
+            and not option(case, "even_if_noise")
+        ),
+        certain=False,
+    ),
     "total variation has two cells": Refusal(
         "closed form for two cells",
         lambda case: (option(case, "score"), option(case, "mechanism")) == ("total-variation", "exponential"),

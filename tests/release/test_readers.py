@@ -225,7 +225,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 def test_whatever_can_be_read_can_be_verified_and_shown(texts: dict[str, list[str]]) -> None:
     shown = 0
-    for text in inputs("release", texts["release"], 150, seed=4):
+    for text in inputs("release", texts["release"], 200, seed=4):
         found = read_or_refused("release", text)
         if isinstance(found, Release):
             with at_most(60):

@@ -44,12 +44,17 @@ def release_command(
     target: Guarantee,
     marginal: Annotated[str, typer.Option(help="Joint marginal, such as sex,income.")],
     prior: Prior = "1",
-    mechanism: Annotated[How, typer.Option(help="How the posterior is released.")] = "hellinger",
+    mechanism: Annotated[
+        How, typer.Option(help="How the posterior is released; auto takes the least expected error.")
+    ] = "auto",
     calibration: Annotated[
         Backing, typer.Option(help="Hellinger: what backs the guarantee; best is certified where enumerable.")
     ] = "best",
     score: Annotated[Score, typer.Option(help="Exponential: how candidates are scored.")] = "hellinger",
     around: Around = None,
+    even_if_noise: Annotated[
+        bool, typer.Option("--even-if-noise", help="Hellinger: release even if it is mostly a table drawn at random.")
+    ] = False,
     out: options.NewFolder = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -65,6 +70,7 @@ def release_command(
         calibration=calibration,
         score=score,
         around=() if around is None else _whole_numbers(around),
+        even_if_noise=even_if_noise,
     )
     made = options.released(curator, job, target, out=out, quiet=as_json)
     print_json(made.record()) if as_json else show_release(made, out)

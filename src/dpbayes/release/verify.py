@@ -40,7 +40,7 @@ SMALL = 1e-3
 MADE_BY: dict[TableKind, tuple[type, ...]] = {
     "gammas": (Dirichlet,),
     "noisy-counts": (Gaussian, Laplace),
-    "parameters": (Hellinger, PosteriorExponential, PosteriorLaplace, Laplace),
+    "parameters": (Hellinger, PosteriorExponential, PosteriorLaplace, Laplace, Gaussian),
     "pseudo-records": (PseudoRecords,),
     "shares": (Dirichlet,),
     "derived": (),  # never drawn
@@ -241,7 +241,7 @@ def _check_parameters(name: str, release: Release, table: Table) -> None:
     counts = table.values - prior_of(release, table)
     if (np.abs(counts - np.rint(counts)) > 1e-6).any():
         raise _Failed(f"{name}: expected whole counts above the prior")
-    closed = not isinstance(release.paid[table.by].mechanism, Laplace)
+    closed = not isinstance(release.paid[table.by].mechanism, Laplace | Gaussian)
     if closed and round(float(counts.sum())) != release.records:
         raise _Failed(f"{name}: expected parameters that add up to the prior and the number of records")
 
