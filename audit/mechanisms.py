@@ -19,6 +19,7 @@ from dpbayes.mechanisms.hellinger.certificate import certify
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.records import KINDS
+from dpbayes.mechanisms.subsampled import subsampled
 
 AREA = "mechanism"
 REPLACE, ADD = PrivacyUnit(adjacency="replace-one"), PrivacyUnit(adjacency="add-remove")
@@ -108,6 +109,14 @@ def _laplace(effort: Effort) -> list[Row]:
         what = f"scale = {scale:g}, {_unit(unit)}"
         rows.append(attacked("laplace-1", what, made, *noisy(made, effort.draws)))
     return rows
+
+
+@audits("subsampled-1")
+def _subsampled(effort: Effort) -> list[Row]:
+    """Many tables of one row or none: Poisson samples of their rows are independent."""
+    made = subsampled(Laplace(scale=0.7, unit=ADD), 0.5)
+    one, other = (made.draw(np.tile(table, (effort.draws, 1)))[:, 0] for table in neighbours(ADD))
+    return [attacked("subsampled-1", f"half of the rows, scale = 0.7, {_unit(ADD)}", made, one, other)]
 
 
 @audits("dirichlet-1")
