@@ -38,7 +38,7 @@ setup-run: .venv/.ready-run ## install dpbayes alone, with what it needs to run
 	@touch .venv/.ready-run
 
 DEMO := out/demo
-demo: setup-run ## release two tables of a made-up survey: plan, ledger, release, report, verification
+demo: setup-run ## release two tables and a posterior of a made-up survey, with reports and verification
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/dpbayes example $(DEMO)/private
 	@$(BIN)/dpbayes ledger init $(DEMO)/survey.ledger --schema $(DEMO)/private/survey.toml \
@@ -46,8 +46,10 @@ demo: setup-run ## release two tables of a made-up survey: plan, ledger, release
 	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv --schema $(DEMO)/private/survey.toml \
 	  --marginal region --marginal 'income|sex' --epsilon 1 --delta 1e-6 \
 	  --ledger $(DEMO)/survey.ledger --out $(DEMO)/published
+	@$(BIN)/dpbayes posterior release $(DEMO)/private/survey.csv --schema $(DEMO)/private/survey.toml \
+	  --marginal education --epsilon 0.3 --ledger $(DEMO)/survey.ledger --out $(DEMO)/posterior
 	@$(BIN)/dpbayes verify $(DEMO)/published --ledger $(DEMO)/survey.ledger
-	@echo "Open $(DEMO)/published/report.html in a browser."
+	@echo "Open $(DEMO)/published/report.html and $(DEMO)/posterior/report.html in a browser."
 	@echo "To look around, ask questions and plan the next release: $(BIN)/dpbayes studio $(DEMO)"
 
 # Where Python may not write its bytecode beside the source, it writes it here: a process starts twice as fast.
