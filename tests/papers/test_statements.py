@@ -10,8 +10,8 @@ import pytest
 from tests.commands import dpbayes as shell
 
 from dpbayes import papers
+from dpbayes.cli.papers import record
 from dpbayes.errors import DpbayesError, InvalidArgument
-from dpbayes.papers.result import record
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = ("rdp", "tcdp", "h-full", "h-notes")
@@ -121,5 +121,9 @@ def test_the_command_lists_papers_statements_and_errata_and_runs_calls() -> None
     call = "hellinger.R_post(10, 3)"
     assert json.loads(shell("papers", call, "--json").out)["exact"] == 66
     assert "printed 55, which does not hold, exact 66" in shell("papers", call).out
+    drawn = shell("papers", "hellinger.M_H([49, 49], prior=(1, 1), epsilon=0.8, delta=1e-8)")
+    assert drawn.out.startswith("released [")
+    assert "posterior: [" in drawn.out
+    assert "naive: [" in drawn.out
     assert "expected one of" in shell("papers", "pate").sentence
     assert "expected a call such as" in shell("papers", "exit()").sentence

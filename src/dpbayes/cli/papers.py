@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any
 
 import typer
 
@@ -27,7 +29,6 @@ def papers_command(
     Example: dpbayes papers 'hellinger.loss(prior=(1, 1), n=20, epsilon=0.8, delta=1e-8)'
     """
     from dpbayes import papers
-    from dpbayes.papers.result import record
 
     if "(" in what:
         found = papers.run(what)
@@ -62,3 +63,28 @@ def _overview(as_json: bool) -> None:
         return
     print_table("From the papers", ("paper", "statements", "with errata"), rows)
     tell_people("Name a paper to list its statements, --errata for what is wrong in print, or a call to run it.")
+
+
+def record(value: object) -> Any:
+    """The JSON form of what a call gives, or of a statement."""
+    import numpy as np
+
+    from dpbayes.papers import Result, Statement
+    from dpbayes.papers.hellinger import Release
+    from dpbayes.papers.result import shown
+
+    if isinstance(value, Result):
+        names = ("place", "printed", "exact", "corrected", "valid", "holds", "erratum")
+        return {name: record(getattr(value, name)) for name in names} | {"parts": record(value.parts)}
+    if isinstance(value, Mapping):
+        return {shown(key): record(each) for key, each in value.items() if not callable(each)}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [record(each) for each in value]
+    if isinstance(value, Release):
+        laws = {name: {"mean": law.mean, "interval": law.interval()} for name, law in value.laws().items()}
+        return record({"released": value.released, **laws})
+    if isinstance(value, Statement):
+        return {"paper": value.paper} | {each.name: getattr(value, each.name) for each in fields(value)}
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Generic, TypeVar
@@ -170,19 +170,3 @@ def shown(value: object) -> str:
     if isinstance(value, (list, tuple, np.ndarray)):
         return np.array2string(np.asarray(value), precision=6, threshold=12, separator=", ")
     return str(value)
-
-
-def record(value: object) -> Any:
-    """The JSON form of what a call gives, or of a statement."""
-    if isinstance(value, Result):
-        names = ("place", "printed", "exact", "corrected", "valid", "holds", "erratum")
-        return {name: record(getattr(value, name)) for name in names} | {"parts": record(value.parts)}
-    if isinstance(value, Mapping):
-        return {shown(key): record(each) for key, each in value.items() if not callable(each)}
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [record(each) for each in value]
-    if isinstance(value, Statement):
-        return {"paper": value.paper} | {each.name: getattr(value, each.name) for each in fields(value)}
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)

@@ -23,7 +23,7 @@ from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.papers.checked import equal, found, states
 from dpbayes.papers.hellinger.reading import Coverage, Naive, Posterior, covered, read
 from dpbayes.papers.hellinger.scores import UNIT, Prior, floats, laplace_scale, total
-from dpbayes.papers.result import Result
+from dpbayes.papers.result import Result, shown
 
 __all__ = [
     "M_H", "Release", "accuracy", "coverage", "delta", "expected_H", "laplace", "laplace_law", "law", "lemma_4_1",
@@ -51,7 +51,7 @@ def laplace_law(x: ArrayLike, *, prior: Prior, epsilon: float) -> Law:
     return _law(PosteriorLaplace.at(prior=floats(prior), total=total(x), epsilon=epsilon, unit=UNIT), x)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release:
     """A posterior as released: its parameters, and the mechanism that drew them and prices them."""
 
@@ -67,6 +67,19 @@ class Release:
     def naive(self) -> Naive:
         """The released law taken for the posterior, as the papers do: its intervals ignore the noise."""
         return Naive(self.released)
+
+    def __repr__(self) -> str:
+        said = [f"released {shown(self.released)}"]
+        said += [
+            f"{name}: {shown(law.mean)}, 95 % {shown(law.interval().tolist())}" for name, law in self.laws().items()
+        ]
+        return "; ".join(said).replace("\n", "")
+
+    def laws(self) -> dict[str, Posterior | Naive]:
+        """Both readings, as far as there are any: that of other distances is not known, and noise may go below 0."""
+        known = not isinstance(self.mechanism, PosteriorExponential) or self.mechanism.score == "hellinger"
+        aware: dict[str, Posterior | Naive] = {"posterior": self.posterior} if known else {}
+        return aware | ({"naive": self.naive} if min(self.released) > 0 else {})
 
     @property
     def loss(self) -> Result[float]:
