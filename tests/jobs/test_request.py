@@ -157,3 +157,27 @@ def test_tables_on_the_command_line_win_over_synthetic_records_in_the_file() -> 
     assert asked.job() == Tables("sex")
     with pytest.raises(InvalidArgument, match="not for tables"):
         Request(synthetic=True).tables_of()
+
+
+def test_a_posterior_is_asked_for_in_a_file() -> None:
+    text = 'tables = ["sex"]\nproduct = "posterior"\nprior_parameters = [0.5, 2]\nepsilon = 1\n'
+    asked = Request.from_toml(text)
+    job = asked.job()
+    assert (job.kind, str(job.marginal), job.prior) == ("posterior", "sex", (0.5, 2.0))  # type: ignore[union-attr]
+    assert Request.from_toml(asked.to_toml()) == asked
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('tables = ["sex", "age"]', "Choose one table"),
+        ('tables = ["sex|age"]', "joint table"),
+        ('tables = ["sex"]\nmechanism = "gaussian"', "auto or laplace"),
+        ('tables = ["sex"]\nprior_parameters = [0]', "prior"),
+        ('tables = ["sex"]\nprior_parameters = 1', "list of numbers"),
+        ('tables = ["sex"]\nwant = ["sex ± 1 point"]', "Choose one table"),
+    ],
+)
+def test_what_does_not_go_with_a_posterior_is_refused(more: str, said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        Request.from_toml(f'{more}\nproduct = "posterior"\nepsilon = 1\n')

@@ -174,6 +174,20 @@ def test_a_column_is_closed_by_letting_a_declared_level_count_the_rest(visitor):
     assert visitor.desk.drafts.schema(visitor.desk.drafts.load(name)).attributes[0].levels == ("female", "male")
 
 
+def test_a_posterior_is_asked_for_forecast_released_and_shown_with_its_density(visitor):
+    name = ready(visitor)
+    fields = {**ASKED, "cell": ["0-0"], "product": "posterior", "prior_parameters": "1"}
+    for wrong, said in (({"cell": ["0-0", "1-1"]}, "one joint table"), ({"product": "wide"}, "product")):
+        assert said in text_of(visitor.post(f"/d/{name}/ask", {**fields, **wrong, "action": "save"}))
+    assert visitor.post(f"/d/{name}/ask", {**fields, "action": "save"}).status_code == 303
+    assert "Mechanism:" in text_of(visitor.get(f"/d/{name}/ask"))
+    assert "Dirichlet(1)" in text_of(visitor.get(f"/d/{name}/review"))
+    assert "PREVIEW" in visitor.get(f"/d/{name}/preview/report").text
+    folder = released(visitor, name)
+    shown = visitor.get("/release/report", params={"at": folder}).text
+    assert "Dashed: the prior" in shown
+
+
 def test_several_columns_are_declared_at_once(visitor):
     name = begun(visitor)
     lists = "sex: female, male, diverse\nage: 0, 18, 65, inf\n"

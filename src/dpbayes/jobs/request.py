@@ -25,6 +25,7 @@ from dpbayes.privacy.targets import guarantee_of
 from dpbayes.release.words import ABOUT, checked
 
 if TYPE_CHECKING:
+    from dpbayes.jobs.posterior import DirichletPosterior
     from dpbayes.jobs.synthetic import Synthetic
 
 OWNER = "Request"
@@ -35,10 +36,14 @@ NUMBERS = ("epsilon", "delta", "order", "rho", "omega")
 OPTIONS = ("mechanism", "product", "accounting", "expected_records", "pseudo_records", "level")
 """Keys that are options of ``Tables``."""
 
-FOR_TABLES = ("tables", "want", "prior", "product", "accounting", "pseudo_records", "level")
+FOR_TABLES = ("tables", "want", "prior", "prior_parameters", "product", "accounting", "pseudo_records", "level")
 """Keys that say something about tables, and nothing about synthetic records."""
 
-CHOICES: dict[str, tuple[str, ...]] = {"mechanism": WISHES, "accounting": ("exact", "published")}
+CHOICES: dict[str, tuple[str, ...]] = {
+    "mechanism": WISHES,
+    "accounting": ("exact", "published"),
+    "product": ("estimate", "draw", "records", "posterior"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,7 @@ class Request:
     """Instead of tables: synthetic records of the whole table; a text names the attribute that others will predict."""
     target: Guarantee | None = None
     mechanism: Wish = "auto"
-    product: Literal["estimate", "draw", "records"] = "estimate"
+    product: Literal["estimate", "draw", "records", "posterior"] = "estimate"
     accounting: Accounting = "exact"
     expected_records: int | None = None
     pseudo_records: int | None = None
@@ -70,6 +75,8 @@ class Request:
     """How exact tables have to be, as in ``income|sex ± 1 point``; the guarantee is then the most that is allowed."""
     prior: tuple[str, ...] = ()
     """CSV files of public guesses; a relative path starts from the folder of the request file."""
+    prior_parameters: tuple[float, ...] = (1.0,)
+    """Of a posterior: one number for all cells, or one for each."""
     level: float = 0.95
     supersedes: str = ""
     """The id of an earlier release that this one replaces."""
@@ -77,12 +84,14 @@ class Request:
     """Where the request file is."""
 
     def __post_init__(self) -> None:
-        for name in ("tables", "prior", "want"):
+        for name in ("tables", "prior", "want", "prior_parameters"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "folder", Path(self.folder))
         checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
         if self.synthetic is not False:
             self._synthetic()
+        elif self.product == "posterior" and self.tables:
+            self._posterior()
         elif self.tables or self.want:
             self._tables()
 
@@ -91,8 +100,10 @@ class Request:
         """What readers of the release are told: title, author, contact, purpose, supersedes."""
         return checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
 
-    def job(self, schema: Schema | None = None) -> Tables | Synthetic:
+    def job(self, schema: Schema | None = None) -> Tables | Synthetic | DirichletPosterior:
         """What is asked for; the schema is needed where there are priors."""
+        if self.product == "posterior" and self.synthetic is False:
+            return self._posterior()
         return self.tables_of(schema) if self.synthetic is False else self._synthetic()
 
     def tables_of(self, schema: Schema | None = None) -> Tables:
@@ -194,8 +205,24 @@ class Request:
             expected_records=self.expected_records,
         )
 
+    def _posterior(self) -> DirichletPosterior:
+        """The job of a released posterior, or a sentence about what does not go with it."""
+        from dpbayes.jobs.posterior import DirichletPosterior  # with its mechanisms, which tables do not need
+
+        if len(self.tables) != 1 or self.want or self.prior or self.pseudo_records is not None:
+            raise InvalidArgument(
+                f"{OWNER}: a posterior is of one joint table, and its prior is prior_parameters. Choose one table."
+            )
+        if self.mechanism not in ("auto", "laplace"):
+            raise InvalidArgument(f"{OWNER}: a posterior has mechanism auto or laplace here, got {self.mechanism!r}.")
+        return DirichletPosterior(
+            marginal=Marginal.parse(self.tables[0]), prior=self.prior_parameters, mechanism=self.mechanism
+        )
+
     def _tables(self, priors: tuple[Prior, ...] = ()) -> Tables:
-        return Tables(*self.tables, priors=priors, want=self.want, **{name: getattr(self, name) for name in OPTIONS})
+        options = {name: getattr(self, name) for name in OPTIONS}
+        options |= {"product": "estimate"} if self.product == "posterior" else {}
+        return Tables(*self.tables, priors=priors, want=self.want, **options)
 
     def _prior(self, name: str, schema: Schema) -> Prior:
         try:
@@ -208,7 +235,7 @@ class Request:
 
 def _said(table: Mapping[str, object], faults: Faults) -> dict[str, Any]:
     """The values of a file by the names of the fields, as far as they are sound."""
-    known = (*ABOUT, "tables", "want", "synthetic", *NUMBERS, *OPTIONS, "prior")
+    known = (*ABOUT, "tables", "want", "synthetic", *NUMBERS, *OPTIONS, "prior", "prior_parameters")
     said: dict[str, Any] = {}
     for key, value in table.items():
         with faults.at(key):
@@ -235,6 +262,10 @@ def _one(key: str, value: object, faults: Faults) -> object:
         else:
             Tables("a", **_with_company(key, value))
         return value
+    if key == "prior_parameters":
+        if not isinstance(value, list):
+            raise InvalidArgument("expected prior_parameters to be a list of numbers, as in prior_parameters = [1, 1].")
+        return tuple(_number(key, each) for each in value)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidArgument(f'expected {key} to be a list of texts, as in {key} = ["sex,income"].')
     for text in value if key in ("tables", "want") else ():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.answers import remarks
+from dpbayes.jobs.answers import remarks, sentences
 from dpbayes.jobs.base import Plan
 from dpbayes.jobs.base import planned as plan_of
 from dpbayes.jobs.forecast import TableForecast, design_of, forecast
@@ -74,6 +74,11 @@ class Outlook:
         """The error of every table asked for."""
         known = records(self.plan)
         return [Expected(table=each, verdict=verdict(each, known)) for each in forecast(self.plan)]
+
+    @cached_property
+    def said(self) -> tuple[str, ...]:
+        """The plan in sentences, where its product is no table whose error has a column."""
+        return () if self.expected else sentences(self.plan)
 
     @property
     def worst(self) -> float:

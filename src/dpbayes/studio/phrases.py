@@ -134,3 +134,8 @@ def plus(number: float) -> str:
     if number >= 100:
         return f"± {number:,.0f}"
     return f"± {number:.2g}"
+
+
+def numbers(listed: Iterable[float]) -> str:
+    """Numbers for a form."""
+    return ", ".join(f"{each:g}" for each in listed)

@@ -29,11 +29,13 @@ FALLBACK = 10_000
 
 def simulated(schema: Schema, request: Request, account: Account | None) -> Release:
     """What the release would be like on made-up rows; it is seeded, so it says of itself that it is not private."""
-    job, target = request.tables_of(schema), request.guarantee()
-    names = sorted({name for marginal in job.marginals for name in marginal.names}, key=schema.names.index)
+    job, target = request.job(schema), request.guarantee()
+    marginals = request.tables_of(schema).marginals
+    names = sorted({name for marginal in marginals for name in marginal.names}, key=schema.names.index)
     many = min(schema.records or request.expected_records or FALLBACK, MOST_ROWS)
+    size = many if request.product == "posterior" else None
     public = replace(
-        schema.project(names), person=None, unit=replace(schema.unit, person=None), records=None, margins=()
+        schema.project(names), person=None, unit=replace(schema.unit, person=None), records=size, margins=()
     )
     curator = Curator(rows(public, names, many), public, seed=SEED)
     rule = target if account is None else account.priced(target)

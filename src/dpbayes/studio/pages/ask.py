@@ -168,6 +168,7 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
         records = form.text("expected_records") if schema.records is None else ""
         return replace(
             asked,
+            **_product(form, before),
             target=_target(form, before.target),
             expected_records=_checks.whole("studio", "records", records) if records else None,
         ), ""
@@ -206,6 +207,15 @@ def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
     if not dash or not (row.isdigit() and column.isdigit()) or int(row) >= len(names) or int(column) >= len(names):
         raise InvalidArgument("studio: there is no such table. Open this page again.")
     return int(row), int(column)
+
+
+def _product(form: Form, before: Request) -> dict[str, Any]:
+    """What is published of the tables, and the prior of a posterior."""
+    product = form.text("product", before.product)
+    _checks.one_of("studio", ("estimate", "posterior", before.product), product=product)
+    listed = [part for part in form.text("prior_parameters").replace(";", ",").split(",") if part.strip()]
+    prior = tuple(_checks.number("studio", "prior", part) for part in listed)
+    return {"product": product, "prior_parameters": prior or before.prior_parameters}
 
 
 def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
