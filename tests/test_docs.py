@@ -292,3 +292,21 @@ def test_phrases_that_were_taken_out_stay_out(phrase: str) -> None:
     texts = [*PAGES, *sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "src").rglob("*.html"))]
     found = [_name(path) for path in texts if re.search(phrase, path.read_text(encoding="utf-8"))]
     assert not found
+
+
+pictures = _script("pictures")
+
+
+@pytest.mark.parametrize("page", pictures.SERIES)
+def test_pictures_of_running_prices_show_what_the_page_prints(page: str, tmp_path: Path) -> None:
+    """Drawn again, the curve is the same to a pixel."""
+    drawn = pictures.running_price(page).save(tmp_path / "again.svg").read_text(encoding="utf-8")
+    kept = (DOCS / "how-to" / f"{page}.svg").read_text(encoding="utf-8")
+    number = re.compile(r"\d+\.?\d*")
+    for one, other in zip(number.findall(drawn), number.findall(kept), strict=True):
+        assert abs(float(one) - float(other)) <= 1.0
+    adjacency, *_, epsilon = pictures.SERIES[page]
+    text = (DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    assert f"{page}.svg" in text
+    assert f"ApproxDP(epsilon={epsilon}, delta=1e-6)" in text
+    assert adjacency.replace("-", "_").upper() in text

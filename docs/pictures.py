@@ -1,0 +1,45 @@
+"""Draw the running prices of the tutorials: ``python docs/pictures.py`` after a price changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpbayes import ApproxDP, Cost, PrivacyUnit
+from dpbayes.mechanisms.tuning import ConcentrationCurve
+from dpbayes.report.canvas import Picture, line, text
+from dpbayes.report.pictures import Frame
+
+HOW_TO = Path(__file__).resolve().parent / "how-to"
+DELTA = 1e-6
+
+SERIES = {
+    "private-thompson-sampling": ("add-remove", 40, 6, 5000, 2.0),
+    "private-gibbs-sampling": ("replace-one", 75, 2, 10_000, 3.0),
+    "private-reinforcement-learning": ("add-remove", 30, 3, 3750, 2.0),
+    "private-active-learning": ("add-remove", 60, 2, 5000, 2.0),
+}
+"""Adjacency, draws, cells, records and ε of each page."""
+
+
+def running_price(name: str) -> Picture:
+    """ε of the draws made so far, exactly and by the papers' bound."""
+    adjacency, draws, cells, records, epsilon = SERIES[name]
+    target = ApproxDP(epsilon=epsilon, delta=DELTA)
+    curve = ConcentrationCurve(target=target, unit=PrivacyUnit(adjacency=adjacency), releases=draws)
+    mechanism = curve.best(purpose="draw", cells=cells, records=records)
+    at = sorted({1, *(round(draws * share / 6) for share in range(1, 7))})
+    exact, papers = ([Cost.of(each, k).epsilon(DELTA) for k in at] for each in (mechanism, mechanism.published()))
+    top = float(int(papers[-1]) + 1)
+    frame = Frame(64, 30, 484, 270, (0.0, float(draws)), (0.0, top))
+    shapes = frame.axes([0.0, draws / 2, float(draws)], [0.0, epsilon, top], "draws", "ε at δ = 10⁻⁶")
+    for kind, values, said in (("line", exact, "exact"), ("guess", papers, "by the papers' bound")):
+        points = [frame.at(float(k), value) for k, value in zip(at, values, strict=True)]
+        shapes.append(line(kind, *points))
+        shapes.append(text(said, points[-1][0] - 6, points[-1][1] + 22, anchor="end"))
+    words = f"{draws} draws cost ε = {exact[-1]:.2f} together, and the first {exact[0]:.2f}."
+    return Picture(title="Running price", words=words, width=520, height=316, shapes=tuple(shapes))
+
+
+if __name__ == "__main__":
+    for page in SERIES:
+        running_price(page).save(HOW_TO / f"{page}.svg")
