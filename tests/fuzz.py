@@ -107,6 +107,8 @@ class Reader:
     read: Read
     folder: bool = False
     """Whether the file needs those that lie beside it."""
+    apart: bool = False
+    """Whether it is read in a process of its own."""
 
 
 def _verified(path: Path) -> object:
@@ -225,7 +227,7 @@ def statistics(folder: Path, made: dict[str, Reader]) -> None:
     for kind, write in {"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta, "por": pyreadstat.write_por}.items():
         extra = {} if kind == "por" else {"variable_value_labels": labels}
         write(frame, str(folder / f"codes.{kind}"), **extra)
-        made[f"codebook-{kind}"] = Reader(folder / f"codes.{kind}", read_codebook)
+        made[f"codebook-{kind}"] = Reader(folder / f"codes.{kind}", read_codebook, apart=True)
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------
@@ -333,7 +335,8 @@ def fuzz(inputs: int, seed: int, names: list[str] | None = None, *, whole: bool 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = readers(Path(folder), whole=whole)
-        chosen = names or list(made)
+        apart = [name for name in made if made[name].apart]  # a process for each: so they are tried seldom
+        chosen = names or [*apart, *[name for name in made if not made[name].apart] * 25]
         for number in range(inputs):
             name = chosen[number % len(chosen)]
             reader = made[name]

@@ -107,6 +107,20 @@ def test_value_labels_of_spss_and_stata_without_reading_rows(suffix: str, tmp_pa
     assert list(found) == ["sex"]
 
 
+def test_a_file_on_which_its_library_crashes_is_damaged(tmp_path: Path) -> None:
+    import pandas
+    import pyreadstat
+
+    path = tmp_path / "survey.sav"
+    pyreadstat.write_sav(pandas.DataFrame({"sex": [1.0]}), str(path), variable_value_labels={"sex": {1: "Male"}})
+    assert read_codebook(path)["sex"].label("1") == "Male"
+    whole = bytearray(path.read_bytes())
+    whole[182] = 1  # a text of 65,536 characters, where 255 are the most
+    path.write_bytes(whole)
+    with pytest.raises(SchemaError, match="damaged"):
+        read_codebook(path)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

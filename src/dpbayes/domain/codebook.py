@@ -8,7 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +34,12 @@ COLUMNS = {
 
 STATISTICS = {".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".dta": "read_dta"}
 """Files of SPSS and Stata, whose headers hold value labels."""
+
+PATIENCE = 60
+"""Seconds until a file counts as one that its library cannot read."""
+
+MISSING = 3
+"""The exit code that says that the library is not installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,21 +219,37 @@ def _first_text(element: ElementTree.Element, name: str) -> str:
 
 
 def _of_statistics(path: Path) -> Codebook:
+    """Read in a process of its own: its library may crash on a damaged file, and would take us with it."""
+    if not path.is_file():
+        raise OSError
+    ours = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    code = "import sys; from dpbayes.domain.codebook import _tell; sys.exit(_tell(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(path.absolute())]
+    try:
+        done = subprocess.run(command, env=ours, capture_output=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        raise ValueError from None
+    if done.returncode == MISSING:
+        raise MissingExtra(
+            f"{OWNER}: value labels of SPSS and Stata files need pyreadstat. Install dpbayes[codebooks]."
+        )
+    if done.returncode:
+        raise ValueError
+    return {name: _labelled(values) for name, values in json.loads(done.stdout)}
+
+
+def _tell(path: str) -> int:
+    """In that process: print the value labels."""
     try:
         import pyreadstat
     except ImportError:
-        raise MissingExtra(
-            f"{OWNER}: value labels of SPSS and Stata files need pyreadstat. Install dpbayes[codebooks]."
-        ) from None
-    if not path.is_file():
-        raise OSError
-    try:
-        _, header = getattr(pyreadstat, STATISTICS[path.suffix.lower()])(
-            str(path), metadataonly=True, output_format="dict"
-        )
-    except pyreadstat.ReadstatError:
-        raise ValueError from None
-    return {str(name): _labelled(values.items()) for name, values in header.variable_value_labels.items()}
+        return MISSING
+    reader = getattr(pyreadstat, STATISTICS[Path(path).suffix.lower()])
+    _, header = reader(path, metadataonly=True, output_format="dict")
+    labels = header.variable_value_labels.items()
+    told = [(str(name), [(text_of(code), str(label)) for code, label in values.items()]) for name, values in labels]
+    print(json.dumps(told))
+    return 0
 
 
 def _labelled(values: Iterable[tuple[object, object]]) -> list[Code]:
