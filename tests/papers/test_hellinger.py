@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from dpbayes.errors import InvalidArgument
+from dpbayes.papers import hellinger
 from dpbayes.papers.hellinger import laplace_radius, theorem_4_2, theorem_4_3, theorem_4_4, theorem_4_5, ties
 
 
@@ -140,3 +141,36 @@ def test_vectors_are_of_one_length_and_positive(bad: tuple[tuple[float, ...], tu
             function(*bad)
     with pytest.raises(InvalidArgument, match="cells"):
         ties((1,) * 12, (1,) * 12)
+
+
+TABLES = ([-1, 4], [0.5, 3], [], [[1, 2], [3, 4]], [1, 2, 3], [math.nan, 2], ["a", "b"], [0, 0], None)
+SETTINGS = {"prior": (1, 1), "epsilon": 0.8, "delta": 1e-8}
+
+
+@pytest.mark.parametrize("function", ["M_H", "law", "expected_H", "steps", "laplace", "laplace_law", "BI", "LS"])
+def test_bad_tables_are_refused_in_one_sentence(function: str) -> None:
+    wanted = {"BI": ("prior",), "LS": ("prior",), "laplace": ("prior", "epsilon"), "laplace_law": ("prior", "epsilon")}
+    settings = {name: SETTINGS[name] for name in wanted.get(function, tuple(SETTINGS))}
+    for table in TABLES:
+        if function == "BI" and table == [0, 0]:
+            continue  # the prior itself
+        with pytest.raises(InvalidArgument) as refused:
+            getattr(hellinger, function)(table, **settings)
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"prior": prior} for prior in ((), (1,), (0, 1), (1, math.nan), 3, ("a", 1), None)),
+        *({"epsilon": epsilon} for epsilon in (0, -1, math.inf, math.nan, "1")),
+        *({"delta": delta} for delta in (None, 0, 1, -1, math.nan)),
+        {"sensitivity": "none"},
+    ],
+    ids=str,
+)
+def test_bad_settings_are_refused_in_one_sentence(change: dict[str, object]) -> None:
+    for call in (lambda **each: hellinger.M_H([4, 4], **each), lambda **each: hellinger.loss(n=8, **each)):
+        with pytest.raises(InvalidArgument) as refused:
+            call(**(SETTINGS | change))
+        assert "\n" not in str(refused.value)

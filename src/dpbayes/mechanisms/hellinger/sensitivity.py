@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.hellinger import candidates
@@ -71,7 +72,7 @@ def smooth_sensitivity(prior: tuple[float, ...], counts: ArrayLike, smoothing: f
     """
     owner = "smooth_sensitivity"
     candidates.check_prior(owner, prior)
-    table = candidates.check_counts(owner, counts, len(prior), int(np.sum(counts)))
+    table = candidates.check_counts(owner, counts, len(prior), int(_checks.counts(owner, counts).sum()))
     candidates.check_total(owner, int(table.sum()))
     if math.isnan(smoothing) or smoothing < 0:
         raise InvalidArgument(f"{owner}: expected smoothing >= 0, got {smoothing!r}.")
