@@ -370,10 +370,12 @@ def test_a_false_number_of_records_is_refused_with_both_numbers_and_nothing_is_c
 
 @pytest.mark.parametrize("rows", [1, 399, 400, 401])
 def test_whoever_declares_another_unit_than_the_ledger_does_not_learn_the_size(tmp_path, rows):
-    ledger = Ledger(tmp_path / "people.ledger")
+    ledger, said = Ledger(tmp_path / "people.ledger"), []
     ledger.open("people", ApproxDP(epsilon=3, delta=1e-6), ADD)
     with pytest.raises(UnitMismatch) as caught:
-        Curator(people(rows), schema(records=400), ledger=ledger).release(Tables("sex"), TARGET)
+        Curator(people(rows), schema(records=400), ledger=ledger, progress=said.append).release(Tables("sex"), TARGET)
+    assert said == ["calibrating, step 1 of 5"]
+    assert [file.name for file in tmp_path.iterdir()] == ["people.ledger"]
     assert not {"399", "400", "401"} & set(re.findall(r"\d+", str(caught.value)))
     ledger.open("others", ApproxDP(epsilon=3, delta=1e-6), REPLACE)
     with pytest.raises(LedgerError) as caught:  # the ledger does not know the data set of this schema

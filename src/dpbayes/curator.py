@@ -137,19 +137,19 @@ class Curator:
 
         All neighbours have this size, so whether it is the declared one, and what it is, follow from the unit's promise
         alone: a loss of 0 (docs/explanation/ledger.md, what is compared before a charge). Where the size is private,
-        with a person column too, nothing is compared. The ledger speaks first: under its own unit the size may be
-        private, and whatever else keeps the table from being counted is told after the charge.
+        with a person column too, nothing is compared. The ledger speaks first, before a row is read: under its own unit
+        the size may be private. Whatever else keeps the table from being counted is told after the charge.
         """
         known = [name for name in plan.columns if name in plan.schema.names]
         declared, found = plan.schema.records, None
         if declared is None or not plan.schema.unit.fixed_size or not known:
             return
+        check_price(plan, self._ledger if self._seed is None else None)
         self._may_read()
         with suppress(Exception):
             (counts,) = self._engine.count(plan.schema, [Marginal((known[0],))])
             found = int(counts.array.sum())
         if found is not None and found != declared:
-            check_price(plan, self._ledger)
             raise SchemaError(
                 f"Schema: it declares records = {declared:,}, and the table has {display.plural(found, 'row')}. "
                 "Correct the one that is wrong; nothing was charged."
