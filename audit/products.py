@@ -180,7 +180,7 @@ def _posterior(effort: Effort) -> Row:
         curator = Curator(pa.table({"cell": list(cells)}), schema)
         plan = curator.plan(asked, target)
         texts = [curator.release(plan, estimates=False).to_json() for _ in range(effort.releases)]
-        scores.append([Release.from_json(text).answers[0].values[0] for text in texts])
+        scores.append([Release.from_json(text).tables[0].values[0] for text in texts])
     return from_evidence(AREA, "release.json, posterior: parameters", distinguish(*scores, [claim(target)]))
 
 
