@@ -158,7 +158,7 @@ def test_shares_are_a_mixture_of_dirichlets() -> None:
     draws = read.draws(40_000, np.random.default_rng(1))
     np.testing.assert_allclose(draws.mean(axis=0), read.mean, atol=4e-3)
     np.testing.assert_allclose(draws.std(axis=0), read.sd, rtol=0.03)
-    lower, upper = read.interval(0.9)
+    lower, upper = read.credible(0.9)
     for cell in range(3):
         np.testing.assert_allclose(np.quantile(draws[:, cell], [0.05, 0.95]), [lower[cell], upper[cell]], atol=6e-3)
         np.testing.assert_allclose(read.cdf(cell, [lower[cell], upper[cell]]), [0.05, 0.95], atol=1e-4)
@@ -166,9 +166,37 @@ def test_shares_are_a_mixture_of_dirichlets() -> None:
         now, before = read.density(cell, grid)
         assert np.trapezoid(now, grid) == pytest.approx(1, abs=1e-3)
         assert np.trapezoid(before, grid) == pytest.approx(1, abs=1e-3)
-    low, high = read.interval(0.9, of="counts")
+    low, high = read.credible(0.9, of="counts")
     inside = (read.counts >= low) & (read.counts <= high)
     assert ((read.weights @ inside) >= 0.9 - 1e-9).all()
+
+
+SETTINGS = [(2, 98, 0.2, 150), (2, 1000, 0.1, 80), (3, 100, 0.8, 100), (16, 10_000, 0.8, 15)]
+"""Cells, records, ε and releases: the mechanisms that ``auto`` takes."""
+
+
+@pytest.mark.parametrize("truth", ["drawn from the prior", "even", "skewed", "at the edge"])
+@pytest.mark.parametrize(("cells", "total", "epsilon", "releases"), SETTINGS)
+def test_intervals_hold_at_every_truth(cells: int, total: int, epsilon: float, releases: int, truth: str) -> None:
+    rng, prior, hits = np.random.default_rng(cells), (1.0,) * cells, []
+    squares = np.square(np.arange(1.0, cells + 1))
+    fixed = {"even": np.full(cells, 1 / cells), "skewed": squares / squares.sum(), "at the edge": np.eye(cells)[0]}
+    made = laplace(prior, total, epsilon)
+    noise = LaplaceNoise(scale=2 / epsilon)
+    for _ in range(releases):
+        shares = rng.dirichlet(prior) if truth not in fixed else fixed[truth]
+        counts = rng.multinomial(total, shares)
+        if cells == 2:
+            read = reading.__globals__["_read"](made, tuple(1.0 + made.draw_many(counts, 1, rng)[0]), prior, total)
+        else:
+            steps = rng.geometric(1 - np.exp(-epsilon / 2), (2, cells))
+            read = reading.__globals__["_read"](noise, tuple(1.0 + counts + steps[0] - steps[1]), prior, total)
+        for of, true in (("shares", shares), ("counts", counts)):
+            lower, upper = read.interval(of=of)
+            hits.append(((lower <= true + 1e-12) & (true - 1e-12 <= upper)).mean())
+    rate, error = np.mean(hits), np.sqrt(0.05 * 0.95 / (releases * (cells - 1)))
+    assert rate + 3 * error > 0.93
+    assert rate - 3 * error < 0.98
 
 
 def test_two_readers_read_the_same() -> None:

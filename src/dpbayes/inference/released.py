@@ -7,9 +7,11 @@ P(c | k) ∝ P(k | c) · DirichletMultinomial(c | prior), and shares follow: θ 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +19,8 @@ from numpy.typing import ArrayLike
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference import importance
-from dpbayes.inference.measurement import LaplaceNoise, Measurement, Noise
+from dpbayes.inference import everywhere, importance
+from dpbayes.inference.measurement import GaussianNoise, LaplaceNoise, Measurement, Noise
 from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger
@@ -26,6 +28,9 @@ from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 _POINTS = 20_000
 """Different counts of all cells together that are kept apart when quantiles are sought: 16 to 300 of each."""
+
+_TOLD = 20_000.0
+"""Cells times scale of the noise, up to which intervals hold at every truth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -43,6 +48,8 @@ class Reading:
     """Tables, one per row."""
     weights: Floats
     """The probability of each; they add up to one."""
+    told: tuple[everywhere.CellNoise, ...] = ()
+    """What was released of each cell, where its noise has a law that does not depend on other cells."""
     _cells: list[tuple[Floats, Floats]] = field(default_factory=list)
 
     @property
@@ -73,7 +80,22 @@ class Reading:
         return np.asarray(np.sqrt(between + self.weights @ (p * (1.0 - p)) / (self.size + 1.0)))
 
     def interval(self, level: float = 0.95, *, of: str = "shares") -> tuple[Floats, Floats]:
-        """Lower and upper ends of central intervals, cell by cell: of the shares, or of the ``counts``."""
+        """Lower and upper ends, cell by cell: of the shares, or of the ``counts``.
+
+        Where Laplace or Gaussian noise is ``told`` they hold at every truth, whatever it is; the prior only makes them
+        shorter. Else they are the ``credible`` ones. They hold the mean.
+        """
+        if not self.told:
+            return self.credible(level, of=of)
+        _checks.probability("Reading", level=level)
+        _checks.one_of("Reading", ("shares", "counts"), of=of)
+        size, mean = float(self.prior.sum()), self.mean if of == "shares" else self.expected_counts
+        pairs = zip(self.told, self.prior.tolist(), strict=True)
+        found = np.array([everywhere.ends(each, a, size - a, self.total, level, of=of) for each, a in pairs])
+        return np.minimum(found[:, 0], mean), np.maximum(found[:, 1], mean)
+
+    def credible(self, level: float = 0.95, *, of: str = "shares") -> tuple[Floats, Floats]:
+        """Ends of central intervals of the posterior: they hold the truth on average over the prior."""
         _checks.probability("Reading", level=level)
         _checks.one_of("Reading", ("shares", "counts"), of=of)
         tails = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
@@ -156,7 +178,7 @@ def reading(
     >>> noisy = PosteriorLaplace(prior=(1.0, 1.0), total=98, scale=5.0, truncated=True, unit=unit)
     >>> read = reading(noisy, (31.0, 69.0))
     >>> read.mean.round(2).tolist(), [end.round(2).tolist() for end in read.interval()]
-    ([0.31, 0.69], [[0.15, 0.52], [0.48, 0.85]])
+    ([0.31, 0.69], [[0.17, 0.52], [0.48, 0.83]])
     """
     alpha = tuple(float(value) for value in getattr(mechanism, "prior", prior) or ())
     records = getattr(mechanism, "total", total)
@@ -196,7 +218,26 @@ def _read(
         )
         logs = [_sum(one, other) for one, other in zip(base, told, strict=True)]
         counts, weights, _ = product_law(logs, total, near, rng)
-    return Reading(prior=np.asarray(prior), total=total, counts=counts, weights=weights)
+    known = _told(mechanism, np.rint(released).astype(np.int64), total) if factor is None else ()
+    return Reading(prior=np.asarray(prior), total=total, counts=counts, weights=weights, told=known)
+
+
+def _told(
+    mechanism: PosteriorLaplace | Hellinger | PosteriorExponential | Noise, released: Ints, total: int
+) -> tuple[everywhere.CellNoise, ...]:
+    """The laws of the noise in each cell; none where they depend on other cells, or where cells are too many."""
+    pair = isinstance(mechanism, PosteriorLaplace) and released.size == 2
+    scale = getattr(mechanism, "scale", getattr(mechanism, "sigma", math.inf))
+    if not (pair or isinstance(mechanism, LaplaceNoise | GaussianNoise)) or not scale * released.size < _TOLD:
+        return ()
+    noise = LaplaceNoise(scale=scale) if pair else cast(Noise, mechanism)
+    half = math.ceil(23.0 * scale) + 2
+    law = np.exp(noise.log_law(0.0, np.arange(-half, half + 1)))
+    law /= law.sum()
+    if not pair:
+        return tuple(everywhere.of_sum(released, law, total))
+    cut = bool(mechanism.truncated)  # type: ignore[union-attr]
+    return tuple(everywhere.CellNoise(value=int(k), first=-half, law=law, cut=cut) for k in released)
 
 
 def _release(mechanism: Hellinger | PosteriorExponential, released: Ints) -> importance.Release:

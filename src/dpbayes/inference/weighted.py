@@ -91,7 +91,7 @@ class Weighted:
         """A margin of a Dirichlet law is one, with the parameters added up."""
         prior = self._turned(self.reading.prior.reshape(1, *self.sizes.values()), names).ravel()
         counts = self._turned(self.reading.counts.reshape(-1, *self.sizes.values()), names)
-        return replace(self.reading, prior=prior, counts=counts.reshape(len(counts), -1), _cells=[])
+        return replace(self.reading, prior=prior, counts=counts.reshape(len(counts), -1), told=(), _cells=[])
 
     def _turned(self, tables: np.ndarray, names: Sequence[str]) -> np.ndarray:
         """Tables of these attributes in this order; the first axis numbers the draws."""
