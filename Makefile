@@ -1,6 +1,6 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-slow test-oldest audit mutants check bench peers synthetic-peers reproduce docs lock
+.PHONY: help setup setup-run demo test test-slow test-oldest audit mutants house check bench peers synthetic-peers reproduce docs lock
 .PHONY: audit-deps clean
 
 PYTHON ?= python3
@@ -79,11 +79,15 @@ audit: setup ## attack everything that is published and print what holds (minute
 mutants: setup ## change the code in one place at a time and see whether a test notices (hours; SAMPLE=50 for minutes)
 	$(BIN)/python -m audit.mutants $(if $(SAMPLE),--sample $(SAMPLE) --seed "$$(git rev-parse HEAD)")
 
+house: setup ## measure how large and how tangled the code is, against the ceilings in audit/house.toml
+	$(BIN)/python -m audit.house
+
 check: setup ## lint, types, import contracts, doctests, and the documentation, strictly
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m audit.house
 	$(BIN)/python -m pytest -q tests/test_docs.py -k "docstrings or links or up_to_date or source or navigation"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
