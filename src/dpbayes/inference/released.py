@@ -83,10 +83,14 @@ class Reading:
         """Lower and upper ends, cell by cell: of the shares, or of the ``counts``.
 
         Where Laplace or Gaussian noise is ``told`` they hold at every truth, whatever it is; the prior only makes them
-        shorter. Else they are the ``credible`` ones. They hold the mean.
+        shorter. Else they are the ``credible`` ones, up to 0 or 1 where the cell may hold no record or all.
         """
         if not self.told:
-            return self.credible(level, of=of)
+            lower, upper = self.credible(level, of=of)
+            if of == "counts":
+                return lower, upper
+            least, most = self.credible(level, of="counts")
+            return np.where(least <= 0, 0.0, lower), np.where(most >= self.total, 1.0, upper)
         _checks.probability("Reading", level=level)
         _checks.one_of("Reading", ("shares", "counts"), of=of)
         size, mean = float(self.prior.sum()), self.mean if of == "shares" else self.expected_counts
