@@ -187,7 +187,7 @@ class Server:
         """In a child: run tests, each known to take so long, until one fails or never ends, or the seconds are over."""
         statistics = Path("/proc/self/statm")
         used = int(statistics.read_text().split()[0]) * resource.getpagesize() if statistics.exists() else 0
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY + used, MEMORY + used))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY + used, resource.RLIM_INFINITY))
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for (item, seconds), after in zip(tests, [*(item for item, _ in tests[1:]), None], strict=True):
             if time.process_time() > SECONDS:
@@ -400,7 +400,10 @@ def _anew(mutant: Mutant, begun: Callable[[str], None]) -> str:
         server = Server(
             lambda server, words=words: words.append(server.tried(Choice(server.items, {}).tests(mutant), begun))
         )
-        if part and pytest.main([*OPTIONS, *part], plugins=[server]) and not words:
+        code = pytest.main([*OPTIONS, *part], plugins=[server]) if part else 0
+        if code == pytest.ExitCode.INTERNAL_ERROR:
+            raise RuntimeError("mutants: pytest failed")
+        if code and not words:
             return f"killed {part[0]}"  # it cannot even be loaded
         if words and words[0] != "survived":
             return words[0]

@@ -84,7 +84,7 @@ ALONE = """
 from pathlib import Path
 from audit import mutants_server as server
 from audit.mutants import Mutant
-server.near = lambda file: ["tests/ledger/test_store.py"]
+server.near = lambda file: ["tests/ledger/test_store.py", "tests/ledger/test_account.py"]
 server.SECONDS = 1.0
 server.judged({mutants}, 2, {trace}, lambda mutant, outcome, by, seconds: print(mutant.line, outcome, by))
 """
@@ -97,11 +97,13 @@ def test_changes_are_killed_in_place_or_anew_and_what_changes_nothing_survives()
     text = (PACKAGE / fault.file).read_bytes()
     sign = text.index(b"import sqlite3")
     first = replace(fault, before="import sqlite3", after="1 / 0", start=sign, end=sign + 14, owner="", line=2)
-    told = alone([fault, same, first])
+    still = replace(first, after=first.before, line=3)
+    told = alone([fault, same, first, still])
     place = "tests/ledger/test_store.py"
     assert told == {
         f"{fault.line} killed {place}::test_every_commit_waits_for_the_disk",
         "1 survived ",
+        "3 survived ",
         f"2 killed {place}",
     }
 
