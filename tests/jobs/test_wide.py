@@ -295,3 +295,13 @@ def test_the_command_line_opens_once_and_answers_the_same_twice(table, schema, l
     assert "name=level" in dpbayes("wide", "ask", "kept.wide", "--where", "a0").sentence
     assert "no level" in dpbayes("wide", "ask", "kept.wide", "--where", "a0=99").sentence
     assert "%" in dpbayes("wide", "ask", "kept.wide", "--marginal", "a0").out
+
+
+def test_a_file_whose_text_is_no_unicode_is_damaged(tmp_path):
+    path = tmp_path / "state.wide"
+    with path.open("wb") as file:
+        letters = np.array(["{", '"', "x", '"', ":", "1", "}"]).view("<u4")
+        letters[2] = 0x110000
+        np.savez(file, about=letters.view("<U7").reshape(()), cells=[0], counts=[1])
+    with pytest.raises(ReleaseError, match="damaged"):
+        WideDistribution.load(path)

@@ -250,7 +250,8 @@ class WideDistribution:
         """Read what is, or will be, the file of this name."""
         try:
             with np.load(raw, allow_pickle=False) as file:
-                about = json.loads(str(file["about"]))
+                text = np.asarray(file["about"], dtype="<U").tobytes()  # numpy does not look whether it is Unicode
+                about = json.loads(text.decode("utf-32-le"))
                 cells, counts = file["cells"], file["counts"]
             if about["format"] not in (FORMAT, EARLIER):
                 raise ReleaseError(f"Wide: {str(path)!r} was written by another version. Expected {FORMAT}.")
