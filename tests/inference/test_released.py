@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from dpbayes import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement, everywhere, importance
 from dpbayes.inference.normaliser import Normaliser
 from dpbayes.inference.released import Reading, reading
 from dpbayes.mechanisms.hellinger import calibration, candidates
@@ -128,6 +128,53 @@ def test_the_normaliser_is_the_sum_over_all_candidates(prior: tuple[float, ...],
     exact = [np.log(np.exp(-exponent * rows.distances(tuple(map(int, table)))).sum()) for table in chosen]
     found = Normaliser(prior, total, exponent).log(chosen, np.full(12, exponent))
     np.testing.assert_allclose(found, exact, atol=5e-5)
+
+
+@pytest.mark.parametrize("exponent", [0.3, 3.0, 30.0])
+def test_the_exponential_of_the_distance_is_a_mixture_of_powers(exponent: float) -> None:
+    """At D = 0 and at every D that two tables can have; the sums of powers over all candidates are those listed."""
+    prior, total = (1.0, 2.0, 0.5), 25
+    made, tables = Normaliser(prior, total, exponent), candidates.listed(total, 3)
+    amounts = np.exp(made.mixture(exponent))
+    depth = np.append(0.0, np.geomspace(1 / (4.4 * 28.5), 30, 500))
+    powers = np.exp(-np.multiply.outer(depth, np.append(0, made.rates)))
+    found = powers @ amounts[:-1] + amounts[-1] * (depth == 0)
+    np.testing.assert_allclose(found, np.exp(-exponent * np.sqrt(-np.expm1(-depth))), rtol=2e-3)
+
+    rows, used = Rows(prior, total), np.arange(0, made.rates.size, 4)
+    for table in tables[[0, 40, 200]]:
+        divergence = -np.log1p(-np.square(rows.distances(tuple(map(int, table)))))
+        exact = [np.log(np.exp(-rate * divergence).sum()) for rate in made.rates[used]]
+        np.testing.assert_allclose(made.log_powers(table[None], used)[0], exact, atol=1e-4)
+
+
+@pytest.mark.parametrize(("smoothing", "sharpness"), [(0.0, 2.0), (0.1, 4.0)])
+def test_weighted_draws_have_the_law_that_listing_gives(smoothing: float, sharpness: float) -> None:
+    prior, total, rng = (1.0, 2.0), 60, np.random.default_rng(2)
+    made = importance.Release(
+        prior=prior, sharpness=sharpness, smoothing=smoothing, released=np.array([20, 40], dtype=np.int64)
+    )
+    logs = reading.__globals__["_prior_logs"](prior, total)
+    tables, chances = importance.listed(made, logs)
+    before = log_prior(tables, prior)
+    mass = float(np.logaddexp.reduce(before))
+    background = tables[rng.choice(len(tables), 4800, p=np.exp(before - mass))]
+    tilt = total * float(np.log(total / (total + 3.0)))
+    counts, weights = importance.drawn(made, logs, (background, mass + tilt), rng)
+    law = np.bincount(counts[:, 0], weights, total + 1)
+    exact = np.bincount(tables[:, 0], chances, total + 1)
+    assert np.abs(np.cumsum(law) - np.cumsum(exact)).max() < 0.03
+
+
+def test_the_noise_of_a_cell_is_known_given_the_sum_of_all_noise() -> None:
+    law = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+    values, total = np.array([7, 1, 3], dtype=np.int64), 9
+    z = np.stack(np.meshgrid(*[np.arange(-2, 3)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    chance = law[z + 2].prod(axis=1) * (z.sum(axis=1) == values.sum() - total)
+    exact = np.bincount(z[:, 0] + 2, chance, 5) / chance.sum()
+    for value, cell in zip(values, everywhere.of_sum(values, law, total), strict=True):
+        assert (cell.value, cell.first) == (value, -2)
+        np.testing.assert_allclose(cell.law, exact, atol=1e-12)
 
 
 def test_what_has_no_known_law_is_not_read() -> None:
