@@ -79,6 +79,14 @@ def test_a_draw_that_is_refused_is_used_up(ledger: Ledger) -> None:
         assert series.left == 1
 
 
+def test_what_a_mechanism_cannot_draw_is_refused_and_uses_nothing_up(ledger: Ledger) -> None:
+    with ledger.series("trial", Cost.of(NOISE, 2)) as series:
+        with pytest.raises(InvalidArgument, match="Laplace has no gammas"):
+            series.gammas([1, 2])
+        assert series.left == 2
+        series.draw([1, 2])
+
+
 def test_the_running_price_is_that_of_the_draws_that_were_made(ledger: Ledger) -> None:
     with ledger.series("trial", Cost.of(DRAW, 6)) as series:
         prices = [series.epsilon(1e-6)]

@@ -112,6 +112,21 @@ def test_a_call_that_cannot_be_computed_is_answered_in_a_sentence() -> None:
             papers.run(call)
 
 
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        ("rdp.synthesise([1, 2], size=10000000000000, order=5, epsilon=1)", "size up to 10,000,000"),
+        ("tcdp.synthesise([1, 2], size=10000001, alpha=1)", "size up to 10,000,000"),
+        ("hellinger.R_post(1000000000000, 1000000)", "m up to 10,000"),
+        ("hellinger.theorem_4_1(epsilon=1, delta=0.1, n=1000, m=1000000000)", "m up to 10,000"),
+        ("hellinger.pure_epsilon(prior=(1, 1), n=1000000000000000, epsilon=1, gamma=0.1)", "more memory than there is"),
+    ],
+)
+def test_a_call_with_huge_numbers_is_refused_at_once_in_a_sentence(call: str, sentence: str) -> None:
+    with pytest.raises(InvalidArgument, match=sentence):
+        papers.run(call)
+
+
 def test_the_command_lists_papers_statements_and_errata_and_runs_calls() -> None:
     listed = json.loads(shell("papers", "--json").out)
     assert sum(each["statements"] for each in listed) == 230

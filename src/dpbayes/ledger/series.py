@@ -71,13 +71,13 @@ class Series:
 
     def draw(self, counts: ArrayLike) -> Floats:
         """The next draw. A refusal of the counts uses it up, as it tells something about them."""
-        return self._next(lambda mechanism: mechanism.draw(counts))  # type: ignore[attr-defined]
+        return self._next("draw", counts)
 
     def gammas(self, counts: ArrayLike) -> Floats:
         """The next draw of a Dirichlet mechanism before it is normalised, at the same cost."""
-        return self._next(lambda mechanism: mechanism.gammas(counts))  # type: ignore[attr-defined]
+        return self._next("gammas", counts)
 
-    def _next(self, draw: Callable[[Priced], Floats]) -> Floats:
+    def _next(self, kind: str, counts: ArrayLike) -> Floats:
         if os.getpid() != self._process:
             raise InvalidArgument("Series: it belongs to the process that opened it. Draw there.")
         with self._lock:
@@ -85,9 +85,11 @@ class Series:
                 raise BudgetExceeded(
                     f"Series: {'it is closed' if self._over else 'all its draws are made'}. Charge another one."
                 )
-            mechanism = self._at(self.drawn)
+            draw: Callable[[ArrayLike], Floats] | None = getattr(mechanism := self._at(self.drawn), kind, None)
+            if draw is None:
+                raise InvalidArgument(f"Series: {type(mechanism).__name__} has no {kind}. Use draw.")
             self._digests.append("")  # used up from here on, whatever happens
-            made = draw(mechanism)
+            made = draw(counts)
             self._digests[-1] = digest(np.ascontiguousarray(made).tobytes())
         return made
 

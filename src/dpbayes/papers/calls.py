@@ -29,6 +29,8 @@ def run(call: str) -> object:
         raise
     except (TypeError, AttributeError, IndexError, KeyError, ValueError, ArithmeticError) as problem:
         raise InvalidArgument(f"papers: {call.strip()[:200]} cannot be computed: {problem}.") from None
+    except (MemoryError, RecursionError):
+        raise InvalidArgument(f"papers: {call.strip()[:200]} needs more memory than there is.") from None
 
 
 def _value(node: ast.expr, call: str) -> object:

@@ -41,12 +41,25 @@ def finite_order(owner: str, **named: object) -> None:
     positive(owner, **named)
 
 
+def up_to(most: int) -> Rule:
+    """A whole number from 1 to this: as many are made or listed one by one."""
+
+    def rule(owner: str, **named: object) -> None:
+        positive_integer(owner, **named)
+        for name, value in named.items():
+            if value > most:  # type: ignore[operator]  # a whole number
+                raise InvalidArgument(f"{owner}: expected {name} up to {most:,}, got {value!r}.")
+
+    return rule
+
+
 SYMBOLS: Mapping[str, Rule] = {
     "order": finite_order,
     "omega": above_one,
     **dict.fromkeys(("delta", "failure"), probability),
     **dict.fromkeys(("alpha", "alpha_prime"), prior),
-    **dict.fromkeys(("N", "K", "d", "m", "size", "drawn"), positive_integer),
+    **dict.fromkeys(("N", "K", "d", "m", "drawn"), positive_integer),
+    "size": up_to(10_000_000),
     **dict.fromkeys(("t", "b", "s", "tau", "epsilon_hat"), non_negative),
     **dict.fromkeys(
         ("epsilon", "rho", "rho_prime", "gamma", "r", "eta", "beta", "B", "l2_squared", "linf", "alpha_0"), positive

@@ -23,7 +23,7 @@ from dpbayes.mechanisms.hellinger.promise import SmoothTail
 from dpbayes.mechanisms.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.papers import tcdp
-from dpbayes.papers.checked import equal, found, states
+from dpbayes.papers.checked import equal, found, states, up_to
 from dpbayes.papers.result import Result
 
 __all__ = [
@@ -109,7 +109,7 @@ def tv_bounds(u: ArrayLike, v: ArrayLike) -> Result[float]:
     return found(upper, float(distance.beta_total_variation(u, v)) if closed else None, lower=lower, upper=upper)
 
 
-@states("F18 F12 A10 A14 N3 N11", n=_checks.positive_integer)
+@states("F18 F12 A10 A14 N3 N11", n=_checks.positive_integer, m=up_to(10_000))
 def R_post(n: int, m: int) -> Result[int]:
     """C(n+m−1, m−1) posteriors can be released; printed C(n+1, m−1), which is right for two cells only
     Source: [H-full] section 3.1; [H-abstract] section 4.
