@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
+from scipy.special import betainc, gammaln
 
 from dpbayes import PrivacyUnit
 from dpbayes.errors import InvalidArgument
@@ -244,6 +244,21 @@ def test_intervals_hold_at_every_truth(cells: int, total: int, epsilon: float, r
     rate, error = np.mean(hits), np.sqrt(0.05 * 0.95 / (releases * (cells - 1)))
     assert rate + 3 * error > 0.93
     assert rate - 3 * error < 0.98
+
+
+@pytest.mark.parametrize(("total", "released"), [(300, 84), (2000, 700)])
+def test_the_ends_of_shares_are_those_of_all_counts_even_where_a_far_mode_has_a_fortieth(
+    total: int, released: int
+) -> None:
+    """Where little is known between two modes, an end lies among counts that few draws reach."""
+    mechanism = calibration.certified(prior=(1.0, 1.0), total=total, epsilon=240 / total, delta=0.0, unit=UNIT)
+    read = reading(mechanism, (released + 1.0, total - released + 1.0))
+    lower, upper = read.interval()
+    for cell in (0, 1):
+        a = read.prior[cell] + read.counts[:, cell]
+        below = [float(betainc(a, read.size - a, end) @ read.weights) for end in (lower[cell], upper[cell])]
+        np.testing.assert_allclose(below, [0.025, 0.975], atol=1e-3)
+    np.testing.assert_allclose(lower, 1.0 - upper[::-1], atol=0.005)
 
 
 def test_two_readers_read_the_same() -> None:

@@ -80,6 +80,12 @@ def test_the_chance_of_noise_is_the_prior_average_of_the_uniform_part() -> None:
         assert chance_of_noise(made) == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.parametrize("option", ["mechanism", "calibration", "score"])
+def test_an_unknown_choice_is_refused_and_never_taken_for_another(option: str) -> None:
+    with pytest.raises(InvalidArgument, match=rf"expected {option} to be one of .*, got 'foo'"):
+        DirichletPosterior(marginal="x", **{option: "foo"})
+
+
 def test_mostly_noise_is_refused_unless_confirmed() -> None:
     target = ApproxDP(epsilon=0.8, delta=1e-8)
     with pytest.raises(InvalidArgument, match=r"probability 1, on average.*drawn at random.*even_if_noise"):

@@ -24,7 +24,9 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release
 
 Prior = Annotated[str, typer.Option(help="Parameters of the prior, separated by commas; one for all cells.")]
-Around = Annotated[str | None, typer.Option(help="A public guess of the table, never the table itself, to tune for.")]
+Around = Annotated[
+    str | None, typer.Option(help="Hellinger: a public guess of the table, never the table itself, to tune for.")
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -322,8 +322,10 @@ def _gathered(column: Ints, weights: Floats, most: int) -> tuple[Floats, Floats]
     summed = np.asarray(np.bincount(place, weights, values.size), np.float64)
     if values.size <= most:
         return values.astype(np.float64), summed
-    group = np.minimum((np.cumsum(summed) * most).astype(np.int64), most - 1)
-    group[[0, -1]] = -1, most  # the ends stay apart: they bracket every quantile
+    half, spread = most / 2, (values - values[0]) / (values[-1] - values[0])
+    group = np.minimum(half * np.cumsum(summed), half - 1).astype(np.int64)  # of like mass, and not too wide
+    group += (half * spread).astype(np.int64)
+    group[[0, -1]] = -1, 2 * most  # the ends stay apart: they bracket every quantile
     _, place = np.unique(group, return_inverse=True)
     total = np.asarray(np.bincount(place, summed), np.float64)
     return np.asarray(np.bincount(place, summed * values) / np.maximum(total, 1e-300)), total

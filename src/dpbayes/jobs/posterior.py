@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -64,6 +64,8 @@ class DirichletPosterior:
         prior = self.prior if isinstance(self.prior, (tuple, list)) else (self.prior,)
         object.__setattr__(self, "prior", tuple(float(value) for value in prior))
         object.__setattr__(self, "around", tuple(self.around))
+        for name, choices in (("mechanism", How), ("calibration", Backing), ("score", Score)):
+            _checks.one_of("DirichletPosterior", get_args(choices), **{name: getattr(self, name)})
         _checks.positive("DirichletPosterior", **{f"prior[{at}]": value for at, value in enumerate(self.prior)})
         if self.marginal.given:
             raise InvalidArgument(
