@@ -522,6 +522,7 @@ def papers_page() -> str:
     others = sum(bool(each.also) and not each.also.startswith("nothing") and not each.call for each in stated)
     nothing = sum(each.also.startswith("nothing") for each in stated)
     lines = [
+        *("---", "hide: [toc]", "---", ""),
         "# From the papers to the code",
         "",
         f"The {len(stated)} statements of the five documents behind dpbayes, in our words. {answered} are answered by",
@@ -535,13 +536,13 @@ def papers_page() -> str:
         "",
     ]
     for paper in ("RDP", "tCDP", "H-full", "H-abstract", "H-notes"):
-        lines += [f"## {paper}", "", "| Place | Statement | Code | Figure | Verdict | Erratum |"]
-        lines.append("| --- | --- | --- | --- | --- | --- |")
+        lines += [f"## {paper}", "", "| Statement | Code | Reproduction | Erratum |"]
+        lines.append("| --- | --- | --- | --- |")
         for each in papers.statements(paper):
             also = [_noun(noun) for noun in filter(None, each.also.split("; "))]
             code = "<br>".join([*(f"`{call.replace('|', chr(92) + '|')}`" for call in each.calls), *also])
-            figure, verdict = _figure(each.figure, each.place)
-            cells = (_cell(each.place), _cell(each.says), code, figure, verdict, _cell(each.erratum))
+            said = f"**{_cell(each.place)}** {_cell(each.says)}"
+            cells = (said, code, _figure(each.figure, each.place), _cell(each.erratum))
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)
@@ -554,10 +555,10 @@ def _noun(name: str) -> str:
     return _cell(name) if name.startswith("nothing") else f"`{name}`"
 
 
-def _figure(experiment: str, place: str) -> tuple[str, str]:
+def _figure(experiment: str, place: str) -> str:
     """A link to the reproduction, and how its claims on this place came out; if there are none, all of its claims."""
     if not experiment:
-        return "", ""
+        return ""
     slug = experiment.replace(".", "-").replace("_", "-")
     stored = json.loads((ROOT / "experiments" / "results" / f"{slug}.json").read_text(encoding="utf-8"))
     claims = [claim for claim in stored["claims"] if not claim["ours"]]
@@ -565,7 +566,7 @@ def _figure(experiment: str, place: str) -> tuple[str, str]:
     here = [claim for claim in claims if any(re.search(word, claim["where"].lower()) for word in words)]
     found = [claim["verdict"] for claim in here or claims]
     counted = (f"{found.count(name)} {mark}" for name, mark in VERDICTS.items() if name in found)
-    return f"[{experiment}](../reproduction/index.md#{slug})", ", ".join(counted)
+    return f"[{experiment}](../reproduction/index.md#{slug}): {', '.join(counted) or 'no claim'}"
 
 
 BUILDERS = {
