@@ -135,3 +135,8 @@ def test_repeated_people_widen_intervals_for_the_population_and_the_reader_is_to
         assert (sentence in " ".join(dpbayes(*asked, "--target", "population").out.split())) == (most > 1)
         assert sentence not in dpbayes(*asked).out
     assert widths[5] == pytest.approx(5**0.5 * widths[1], rel=0.05)
+
+
+def test_a_column_for_swallowed_cells_is_there_only_where_one_is(folder: Path) -> None:
+    shown = dpbayes("estimate", folder, "--table", "region").out
+    assert not any(line.replace("┃", "").endswith("  ") for line in shown.splitlines() if line.startswith("┃"))

@@ -8,7 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
-from dpbayes.papers.result import PAPERS, Result, statements
+from dpbayes.errors import InvalidArgument
+from dpbayes.papers import hellinger, rdp
+from dpbayes.papers.result import PAPERS, Result, errata, statements
 
 
 def test_the_printed_value_holds_where_it_is_valid() -> None:
@@ -49,3 +51,17 @@ def test_the_table_has_every_statement_of_the_five_documents() -> None:
     counted = {paper: sum(each.paper == paper for each in statements()) for paper in PAPERS.values()}
     assert counted == {"RDP": 75, "tCDP": 63, "H-full": 32, "H-abstract": 26, "H-notes": 34}
     assert all(each.place and each.says for each in statements())
+
+
+def test_wrong_arguments_are_told_with_the_name_of_the_function() -> None:
+    with pytest.raises(TypeError, match=r"^algorithm_1: missing a required argument: 'order'$"):
+        rdp.algorithm_1([1, 2, 3], epsilon=1)  # type: ignore[call-arg]
+    with pytest.raises(InvalidArgument, match="got '3'"):
+        errata(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="expected parents as a mapping"):
+        rdp.bayes_net([[0, 0], [1, 1]], parents=[(0, 1)])  # type: ignore[arg-type]
+
+
+def test_a_print_that_equals_the_exact_value_is_not_said_to_fail() -> None:
+    assert "does not hold" not in repr(hellinger.density([0, 1], parameters=(2, 1)))
+    assert "does not hold" in repr(hellinger.density([0.3, 0.7], parameters=(2, 1)))

@@ -133,21 +133,21 @@ def _table(posterior: Posterior, asked: str, level: float) -> dict[str, Any]:
 
 
 def _print(table: dict[str, Any], shown: str, level: float) -> None:
-    rows = []
+    rows, marked = [], any(cell["swallowed"] for cell in table["cells"][:SHOWN_CELLS])
     for cell in table["cells"][:SHOWN_CELLS]:
         counts, shares = cell["counts"], cell[shown]
         rows.append((
             " · ".join(cell["levels"].values()),
             f"{counts['estimate']:.1f}", f"{counts['lower']:.0f} to {counts['upper']:.0f}",
             f"{shares['estimate']:.4f}", f"{shares['lower']:.4f} to {shares['upper']:.4f}",
-            "swallowed by noise" if cell["swallowed"] else "",
+            *(["swallowed by noise" if cell["swallowed"] else ""] if marked else []),
         ))  # fmt: skip
     interval = f"{100 * level:g} % interval"
     hidden = len(table["cells"]) - len(rows)
     of = "records" if shown == "records" else "the population"
     print_table(
         table["table"],
-        (table["table"], "count", interval, f"share of {of}", interval, ""),
+        (table["table"], "count", interval, f"share of {of}", interval, *([""] if marked else [])),
         rows,
         notes=[
             *([f"… and {hidden:,} more cells; --json has them all."] if hidden else []),

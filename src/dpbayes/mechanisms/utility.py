@@ -26,7 +26,7 @@ def distribution(owner: str, p: ArrayLike) -> Floats:
     except (TypeError, ValueError):
         cells = np.empty(0)
     if cells.ndim != 1 or cells.size < 2 or (cells < 0).any() or not math.isclose(cells.sum(), 1.0, abs_tol=1e-9):
-        raise InvalidArgument(f"{owner}: expected p as two or more probabilities that sum to 1.")
+        raise InvalidArgument(f"{owner}: expected two or more probabilities that sum to 1.")
     return cells
 
 

@@ -76,7 +76,11 @@ def states(rows: str, **rules: Rule) -> Callable[[Callable[P, Result[T]]], Calla
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Result[T]:
-            for name, value in signature.bind(*args, **kwargs).arguments.items():
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError as problem:
+                raise TypeError(f"{function.__name__}: {problem}") from None
+            for name, value in given.items():
                 rule = rules.get(name) or SYMBOLS.get(name)
                 if rule is not None and value is not None:
                     rule(function.__name__, **{name: value})

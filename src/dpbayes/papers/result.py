@@ -72,9 +72,9 @@ def statements(paper: str | None = None) -> tuple[Statement, ...]:
     known = {name.lower() for name in PAPERS.values()} | {"hellinger"}
     if paper is None:
         return tuple(_rows().values())
-    asked = paper.lower()
+    asked = str(paper).lower()
     if asked not in known:
-        raise InvalidArgument(f"papers: expected one of {', '.join(sorted(known))}, got {paper[:40]!r}.")
+        raise InvalidArgument(f"papers: expected one of {', '.join(sorted(known))}, got {asked[:40]!r}.")
     chosen = ("h-full", "h-abstract", "h-notes") if asked == "hellinger" else (asked,)
     return tuple(each for each in _rows().values() if each.paper.lower() in chosen)
 

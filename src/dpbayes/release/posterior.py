@@ -50,7 +50,7 @@ class Posterior:
     """
 
     def __init__(self, releases: Release | Iterable[Release]) -> None:
-        self.releases = (releases,) if isinstance(releases, Release) else tuple(releases)
+        self.releases = tuple(releases) if isinstance(releases, Iterable) else (releases,)
         _check_together(self.releases)
 
     @property
@@ -169,8 +169,8 @@ def repeats(schema: Schema) -> Repeats:
 
 def _check_together(releases: tuple[Release, ...]) -> None:
     """Refuse releases that are not about one table, or are there twice."""
-    if not releases:
-        raise ReleaseError("Posterior: expected one release or more.")
+    if not releases or not all(isinstance(release, Release) for release in releases):
+        raise ReleaseError("Posterior: expected one release or more, such as Release.load('published').")
     first = releases[0]
     for other in releases[1:]:
         if other.dataset != first.dataset:

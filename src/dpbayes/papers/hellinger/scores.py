@@ -69,7 +69,8 @@ def density(theta: ArrayLike, *, parameters: Prior) -> Result[float]:
     Source: [H-full] section 1; [H-notes] section 1.
     """
     exact = float(tcdp.density(theta, alpha=parameters))
-    return found(exact * float(np.asarray(theta, np.float64).prod()), exact, valid=False)
+    printed = exact * float(np.asarray(theta, np.float64).prod())
+    return found(printed, exact, valid=printed == exact)
 
 
 @states("F9 F16 A1 A8 N4")

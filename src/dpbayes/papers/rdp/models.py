@@ -112,6 +112,8 @@ def bayes_net(
     ``naive_bayes``. ``log_likelihood(rows)`` is equation (8).
     Source: [RDP] section 5.2.
     """
+    if not isinstance(parents or {}, Mapping):
+        raise InvalidArgument("bayes_net: expected parents as a mapping from a node to its parents, such as {1: [0]}.")
     pairs = [*edges, *((parent, child) for child, of in (parents or {}).items() for parent in of)]
     named: Any = (tuple(str(node) for node in pair) if isinstance(pair, (tuple, list)) else pair for pair in pairs)
     spec = BayesNet(edges=tuple(named), nodes=tuple(str(node) for node in parents or ()), estimate="draw")
