@@ -179,6 +179,10 @@ def test_a_posterior_is_asked_for_forecast_released_and_shown_with_its_density(v
     fields = {**ASKED, "cell": ["0-0"], "product": "posterior", "prior_parameters": "1"}
     for wrong, said in (({"cell": ["0-0", "1-1"]}, "one joint table"), ({"product": "wide"}, "product")):
         assert said in text_of(visitor.post(f"/d/{name}/ask", {**fields, **wrong, "action": "save"}))
+    unfit = visitor.post(f"/d/{name}/ask", {**fields, "prior_parameters": "1,2", "action": "next"})
+    assert unfit.status_code == 422
+    assert "one parameter of the prior" in text_of(unfit)
+    assert "What is published of the tables" in text_of(unfit)
     assert visitor.post(f"/d/{name}/ask", {**fields, "action": "save"}).status_code == 303
     assert "Mechanism:" in text_of(visitor.get(f"/d/{name}/ask"))
     assert "Dirichlet(1)" in text_of(visitor.get(f"/d/{name}/review"))

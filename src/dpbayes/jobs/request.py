@@ -209,10 +209,12 @@ class Request:
         """The job of a released posterior, or a sentence about what does not go with it."""
         from dpbayes.jobs.posterior import DirichletPosterior  # with its mechanisms, which tables do not need
 
-        if len(self.tables) != 1 or self.want or self.prior or self.pseudo_records is not None:
+        if len(self.tables) != 1:
             raise InvalidArgument(
-                f"{OWNER}: a posterior is of one joint table, and its prior is prior_parameters. Choose one table."
+                f"{OWNER}: a posterior is of one joint table, got {len(self.tables)}. Choose one table."
             )
+        if self.want or self.prior or self.pseudo_records is not None:
+            raise InvalidArgument(f"{OWNER}: the prior of a posterior is prior_parameters. Drop the other keys.")
         if self.mechanism not in ("auto", "laplace"):
             raise InvalidArgument(f"{OWNER}: a posterior has mechanism auto or laplace here, got {self.mechanism!r}.")
         return DirichletPosterior(

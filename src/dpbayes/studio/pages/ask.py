@@ -132,6 +132,8 @@ def save(http: HttpRequest) -> Response:
     except DpbayesError as met:
         return show(http, draft, asked, str(met), focus)
     if form.text("action") == "next":
+        if _forecast(schema, desk.account(draft), asked)[1]:
+            return show(http, draft, asked, focus=focus)
         return to(f"/d/{draft.name}/risk")
     return to(f"/d/{draft.name}/ask" + (f"?focus={quote(focus, safe='')}" if focus else ""))
 
