@@ -42,10 +42,18 @@ def objects(values: list[object]) -> np.ndarray:
     return found
 
 
+def series(values: list[object]) -> pd.Series:
+    """As pandas infers the type; it makes no column of text from text that is no Unicode, but keeps it as objects."""
+    try:
+        return pd.Series(objects(values))
+    except UnicodeEncodeError:
+        return pd.Series(objects(values), dtype=object)
+
+
 UNTYPED = {
     "a dictionary of lists": lambda values: {ROW: numbers(len(values)), "v": list(values)},
     "a dictionary of arrays": lambda values: {ROW: np.array(numbers(len(values))), "v": objects(values)},
-    "pandas, objects": lambda values: pd.DataFrame({ROW: numbers(len(values)), "v": pd.Series(objects(values))}),
+    "pandas, objects": lambda values: pd.DataFrame({ROW: numbers(len(values)), "v": series(values)}),
 }
 
 
@@ -64,7 +72,7 @@ def fitted(source: str, attribute: Attribute, values: list[object]) -> list[str]
     column = {
         "lists": lambda: [[value] for value in values],
         "array": lambda: objects(values)[:, None],
-        "frame": lambda: pd.DataFrame({"x0": pd.Series(objects(values))}),
+        "frame": lambda: pd.DataFrame({"x0": series(values)}),
         "classes": lambda: [[row] for row in rows],
     }[source]()
     declared = {"x0": attribute} if hidden is None else {"x0": rows}
