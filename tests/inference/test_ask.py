@@ -99,6 +99,8 @@ def test_the_ends_of_a_multiple_of_a_count_are_multiples():
         ("__import__('os')", "expected count"),
         ("share(sex='male", "cannot read on"),
         ("(" * 200 + "1" + ")" * 200, "inside each other"),
+        (f"share(sex='male') - {'9' * 400} * share(sex='female')", "beyond 10⁻¹⁰⁰ to 10¹⁰⁰ at character 21"),
+        (f"count(age=0) / 0.{'0' * 60}1 * 1{'0' * 60}", "beyond 10⁻¹⁰⁰ to 10¹⁰⁰"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(question, said):

@@ -9,6 +9,7 @@ A question is read into a tree; nothing in it is ever executed.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,9 @@ OWNER = "ask"
 
 DEEPEST = 50
 """Parentheses inside each other."""
+
+LARGEST = 100
+"""Powers of ten that all numbers of a question may make together: nothing that is computed overflows."""
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<sign>!=|[-+*/(),=|])|(?P<word>[^\s'"(),=|!+*/]+))"""
@@ -70,7 +74,7 @@ class _Reader:
     """Recursive descent: sums of products of factors."""
 
     def __init__(self, question: str) -> None:
-        self.question, self.depth = question, 0
+        self.question, self.depth, self.powers = question, 0, 0.0
         self.tokens: list[tuple[str, str, int]] = []
         place = 0
         while question[place:].strip():
@@ -120,7 +124,11 @@ class _Reader:
                 return self._atom("count" if text == "count" else "share")
             if kind == "word" and re.fullmatch(r"\d+(\.\d*)?|\.\d+", text):
                 self.at += 1
-                return float(text)
+                number = float(text)
+                self.powers += abs(math.log10(number)) if number else 0.0
+                if self.powers > LARGEST:
+                    raise self._wrong(place, "the numbers lead beyond 10⁻¹⁰⁰ to 10¹⁰⁰")
+                return number
         finally:
             self.depth -= 1
         raise self._wrong(place, "expected count(…), share(…), a number or a parenthesis")
