@@ -86,6 +86,12 @@ def test_an_unknown_choice_is_refused_and_never_taken_for_another(option: str) -
         DirichletPosterior(marginal="x", **{option: "foo"})
 
 
+def test_a_posterior_without_estimates_is_announced_before_it_is_paid() -> None:
+    made = planned(2, 98, PureDP(epsilon=0.8), mechanism="exponential", score="kl")
+    assert "no estimates" in made.choice
+    assert "no estimates" not in planned(2, 98, PureDP(epsilon=0.8), mechanism="laplace").choice
+
+
 def test_mostly_noise_is_refused_unless_confirmed() -> None:
     target = ApproxDP(epsilon=0.8, delta=1e-8)
     with pytest.raises(InvalidArgument, match=r"probability 1, on average.*drawn at random.*even_if_noise"):

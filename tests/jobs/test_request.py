@@ -175,7 +175,7 @@ def test_a_posterior_is_asked_for_in_a_file() -> None:
         ('tables = ["sex"]\nmechanism = "gaussian"', "auto or laplace"),
         ('tables = ["sex"]\nprior_parameters = [0]', "prior"),
         ('tables = ["sex"]\nprior_parameters = 1', "list of numbers"),
-        ('tables = ["sex"]\nwant = ["sex ± 1 point"]', "Choose one table"),
+        ('tables = ["sex"]\nwant = ["sex ± 1 point"]', "goes without want"),
     ],
 )
 def test_what_does_not_go_with_a_posterior_is_refused(more: str, said: str) -> None:

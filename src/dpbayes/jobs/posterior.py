@@ -104,7 +104,9 @@ class DirichletPosterior:
             return self._best(prior, total, target, schema)
         made = self.calibrated(prior, total, target, schema)
         choice = f"{self.mechanism}: asked for; the guarantee is {backing(made)}"
-        if getattr(made, "score", "hellinger") != "hellinger" or isinstance(made, PosteriorLaplace):
+        if getattr(made, "score", "hellinger") != "hellinger":
+            return made, f"{choice}; its parameters alone are published, since no estimates can be made from them"
+        if isinstance(made, PosteriorLaplace):
             return made, choice
         lost = chance_of_noise(made)
         said = f"with probability {lost:.2g}, on average over the prior, what it publishes is a table drawn at random"

@@ -210,11 +210,11 @@ class Request:
         from dpbayes.jobs.posterior import DirichletPosterior  # with its mechanisms, which tables do not need
 
         if len(self.tables) != 1:
-            raise InvalidArgument(
-                f"{OWNER}: a posterior is of one joint table, got {len(self.tables)}. Choose one table."
-            )
+            raise InvalidArgument(f"{OWNER}: a posterior is of one joint table. Choose one table.")
         if self.want or self.prior or self.pseudo_records is not None:
-            raise InvalidArgument(f"{OWNER}: the prior of a posterior is prior_parameters. Drop the other keys.")
+            raise InvalidArgument(
+                f"{OWNER}: a posterior goes without want, prior and pseudo_records. Its prior is prior_parameters."
+            )
         if self.mechanism not in ("auto", "laplace"):
             raise InvalidArgument(f"{OWNER}: a posterior has mechanism auto or laplace here, got {self.mechanism!r}.")
         return DirichletPosterior(
