@@ -11,9 +11,21 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpbayes import ApproxDP, Attribute, Curator, Edges, Fit, NaiveBayes, PrivacyUnit, PureDP, Quantiles, Schema
+from dpbayes import (
+    ApproxDP,
+    Attribute,
+    Curator,
+    Edges,
+    Fit,
+    Ledger,
+    NaiveBayes,
+    PrivacyUnit,
+    PureDP,
+    Quantiles,
+    Schema,
+)
 from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
-from dpbayes.jobs.base import job_from_record
+from dpbayes.jobs.base import job_from_record, planned
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.tables.coded import CodedTable
 from dpbayes.tables.sources import open_table
@@ -180,3 +192,19 @@ def test_bought_edges_replace_levels_that_labels_and_rules_named(more: dict[str,
     made = Curator(rows, schema).release(Fit(model=NaiveBayes(target="sex"), edges={"age": cut}), PureDP(epsilon=9))
     assert made.schema["age"].levels[-1] == "other"
     assert made.schema["age"].labels == ()
+
+
+@pytest.mark.parametrize(
+    "unit", [PrivacyUnit(adjacency="replace-one", max_rows=5), PrivacyUnit(adjacency="add-remove")]
+)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_a_model_with_bought_edges_meets_its_promise_also_for_who_has_no_ledger(tmp_path, unit, epsilon):
+    """A ledger covers each selection by a shift, which may prove more than the composition that `verify` knows."""
+    declared = (Attribute(name="rich", categories=("no", "yes")), Attribute(name="age", edges=(0, 50, 100)))
+    schema, ledger = Schema(id="people", unit=unit, attributes=declared), Ledger(tmp_path / "people.ledger")
+    ledger.open(schema, ApproxDP(epsilon=30, delta=1e-4))
+    job = Fit(model=NaiveBayes(target="rich", features=("age",)), edges={"age": Quantiles(lower=0, upper=100, bins=4)})
+    target = ApproxDP(epsilon=epsilon, delta=1e-6)
+    plan = planned(job, schema, target, ledger=ledger)
+    assert -0.1 * epsilon < target.gap(plan.cost) <= 0
+    ledger.check("people", plan.cost)

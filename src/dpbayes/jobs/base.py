@@ -25,6 +25,7 @@ from dpbayes.jobs.mechanisms import drawn
 from dpbayes.models.base import Model, ModelSpec
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.targets import both
 from dpbayes.release.format import Answer, Paid, Release, Table
 from dpbayes.release.room import check_memory
 from dpbayes.tables.engine import Engine, check_schema
@@ -195,7 +196,11 @@ def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledge
             raise InvalidArgument(f"Curator: expected a finite {name}; ask for pure DP or zCDP instead.")
     if wants:
         target = cast("Wanting", job).least(schema, target, priced)
-    return replace(job.plan(schema, priced(target)), target=target)
+    asked = priced(target)
+    plan = job.plan(schema, asked)
+    if asked is not target and target.gap(plan.cost) > 0:  # the ledger proves more than whoever has the release alone
+        plan = job.plan(schema, both(asked, target))
+    return replace(plan, target=target)
 
 
 class Storing(Protocol):

@@ -103,6 +103,13 @@ def stated(target: Guarantee) -> Guarantee:
     return target if delta is None else ApproxDP(epsilon=target.size, delta=delta)
 
 
+def both(target: Guarantee, also: Guarantee) -> Both:
+    """The target, and another guarantee that has to hold as well; ``beside`` and ``stated`` stay what they are."""
+    inner = target.stated if isinstance(target, Both) else target
+    held = Both(stated=inner, enforced=also)
+    return Both(stated=held, enforced=target.enforced) if isinstance(target, Both) else held
+
+
 def beside(target: Guarantee) -> Fitting | None:
     """What is left of the limit that a target has to fit into; None where no ledger limits it."""
     enforced = getattr(target, "enforced", None)
