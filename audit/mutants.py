@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import functools
 import json
 import os
 import random
@@ -181,6 +182,20 @@ def changed(mutant: Mutant) -> str:
     """The text of the mutant's file."""
     raw = (PACKAGE / mutant.file).read_bytes()
     return (raw[: mutant.start] + mutant.after.encode() + raw[mutant.end :]).decode()
+
+
+@functools.cache
+def near(file: str) -> list[str]:
+    """Quick test files that mirror or import a module, the nearest first: its own, its room's, then the others'."""
+    module = "dpbayes." + file.removesuffix(".py").replace("/", ".")
+    tests, parent = ROOT / "tests", Path(file).parent
+    own = tests / parent / f"test_{Path(file).name}"
+    leaf = module.rpartition(".")
+    told = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(leaf[0])} import [^\n]*\b{leaf[2]}\b")
+    room = sorted((tests / parent).glob("test_*.py"))
+    others = [path for path in sorted(tests.rglob("test_*.py")) if told.search(path.read_text(encoding="utf-8"))]
+    named = [path for path in others if path in room] + [path for path in room if path not in others] + others
+    return [str(path.relative_to(ROOT)) for path in dict.fromkeys([own, *named]) if path.is_file()]
 
 
 def all_mutants(only: str = "") -> list[Mutant]:

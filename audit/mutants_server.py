@@ -14,7 +14,6 @@ import importlib
 import inspect
 import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -30,7 +29,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from audit.mutants import PACKAGE, ROOMS, ROOT, Mutant, changed
+from audit.mutants import PACKAGE, ROOMS, ROOT, Mutant, changed, near
 
 SECONDS = 8
 """Processor seconds that the tests of one mutant may take together: no further test starts after them."""
@@ -55,20 +54,6 @@ OPTIONS = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-p", 
            "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
 
 Task = TypeVar("Task")
-
-
-@functools.cache
-def near(file: str) -> list[str]:
-    """Quick test files that mirror or import a module, the nearest first: its own, its room's, then the others'."""
-    module = "dpbayes." + file.removesuffix(".py").replace("/", ".")
-    tests, parent = ROOT / "tests", Path(file).parent
-    own = tests / parent / f"test_{Path(file).name}"
-    leaf = module.rpartition(".")
-    told = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(leaf[0])} import [^\n]*\b{leaf[2]}\b")
-    room = sorted((tests / parent).glob("test_*.py"))
-    others = [path for path in sorted(tests.rglob("test_*.py")) if told.search(path.read_text(encoding="utf-8"))]
-    named = [path for path in others if path in room] + [path for path in room if path not in others] + others
-    return [str(path.relative_to(ROOT)) for path in dict.fromkeys([own, *named]) if path.is_file()]
 
 
 def judged(
@@ -291,6 +276,11 @@ def _line(file: str, texts: dict[str, list[str]], number: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+def _names(code: CodeType) -> set[str]:
+    """The names that a function uses, in those inside it too."""
+    return set(code.co_names).union(*(_names(each) for each in code.co_consts if isinstance(each, CodeType)))
+
+
 class Choice:
     """Which tests meet a mutant, the most promising first."""
 
@@ -303,7 +293,7 @@ class Choice:
                 self.by_line[line].add(test)
         self.sound: set[str] = set()
         """Tests that have been seen to pass on the package as it is."""
-        self.names = {item.function: inspect.unwrap(item.function).__code__.co_names for item in items}
+        self.names = {item.function: _names(inspect.unwrap(item.function).__code__) for item in items}
 
     def seconds(self, item: Any) -> float:
         """What a test took when it was traced."""

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from audit.mutants import PACKAGE, REASONS, ROOMS, ROOT, Mutant, all_mutants, changed, mutants, planted, sampled
-from audit.mutants_server import exchangeable, near
+from audit.mutants import PACKAGE, REASONS, ROOMS, ROOT, Mutant, all_mutants, changed, mutants, near, planted, sampled
+from audit.mutants_server import exchangeable
 
 
 def test_every_mutant_is_a_program_that_differs_in_one_place() -> None:

@@ -142,12 +142,17 @@ def test_counts_stay_whole_where_no_sensitivity_is_declared() -> None:
         {"concentration": (1.0,)},
         {"weight": 1.0, "concentration": (1.0, 2.0, 3.0)},
         {"weight": 9.0, "concentration": (1.0, 2.0)},
-        {"expected_records": 0},
     ],
 )
 def test_what_cannot_be_drawn_is_refused_in_one_sentence(change: dict[str, object]) -> None:
     with pytest.raises(InvalidArgument):
         Curator(people(), PEOPLE).plan(replace(JOB, **change), USUAL)
+
+
+@pytest.mark.parametrize("records", [0, -1, 1.5, True])
+def test_expected_records_are_whole_and_positive(records: object) -> None:
+    with pytest.raises(InvalidArgument, match="expected_records"):
+        replace(JOB, expected_records=records)
 
 
 def test_parameters_that_are_given_are_used_as_they_are() -> None:

@@ -76,6 +76,13 @@ def test_a_ledger_of_an_earlier_version_gets_one_id_for_ever_and_loses_nothing(
     assert opened.export("census") == before
 
 
+def test_a_ledger_with_a_place_for_an_id_and_none_in_it_gets_one(opened: Ledger, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE dpbayes_ledger SET id = NULL")
+    assert len(Ledger(path).kept.ledger) == 32
+    assert Ledger(path).kept.ledger == Ledger(path).kept.ledger
+
+
 @pytest.mark.parametrize("damaged", ["", "../../elsewhere", "0" * 31])
 def test_a_damaged_id_is_refused(damaged: str, opened: Ledger, path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:

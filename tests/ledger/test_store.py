@@ -181,6 +181,12 @@ def test_a_changed_entry_is_named(serial: int, column: str, used: Ledger, path: 
         used.account("census")
 
 
+def test_where_the_last_entries_are_missing_the_first_of_them_is_named(used: Ledger, path: Path) -> None:
+    execute(path, "DELETE FROM dpbayes_entries WHERE serial >= 2")
+    with pytest.raises(LedgerError, match="entry 2 of data set 'census' and perhaps later ones are missing"):
+        used.account("census")
+
+
 @pytest.mark.parametrize(
     "change",
     [

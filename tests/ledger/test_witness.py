@@ -152,3 +152,13 @@ def test_analysts_of_a_ledger_on_a_server_tell_its_witness(server: object, unit:
         rows = connection.execute("SELECT dataset, serial FROM dpbayes_witness ORDER BY 1, 2").fetchall()
     connection.close()
     assert rows == [("census", 0), ("census", 1), ("second", 0)]
+
+
+def test_a_witness_that_contradicts_one_entry_keeps_none_of_those_told_with_it(watched: Ledger) -> None:
+    with watched._store.reading() as connection:
+        witness = Witness.of(connection)
+    assert witness is not None
+    before = witness.last()
+    with pytest.raises(LedgerError, match="went another way"):
+        witness.note({"another": (0, "a" * 64), "census": (0, "b" * 64)}, "it")
+    assert witness.last() == before

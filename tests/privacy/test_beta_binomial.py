@@ -22,6 +22,7 @@ CASES = [
     (1.0, 1e10, 1e10, 60),
     (2.0, 0.5, 7.0, 1),
     (40.0, 1e-3, 3.0, 150),
+    (1.0, 1.0, 2.0, 30),  # as much in one cell as in the other
 ]
 every = pytest.mark.parametrize(("weight", "first", "second", "records"), CASES)
 

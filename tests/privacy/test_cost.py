@@ -15,7 +15,7 @@ from dpbayes import AdaptiveDP, Adjacency, Cost, Dirichlet, Gaussian, Laplace, P
 from dpbayes.errors import InvalidArgument, UnitMismatch
 from dpbayes.mechanisms.stated import StatedRDP
 from dpbayes.privacy.convert import renyi_to_epsilon
-from dpbayes.privacy.cost import Priced
+from dpbayes.privacy.cost import Priced, _BesidePure
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -359,3 +359,17 @@ def test_pseudo_records_beside_statements_are_priced_by_their_divergences_too() 
     beside = alone + Cost.of(Stated(epsilon_stated=1e-9, delta_stated=1e-9, unit=unit, what="x"))
     for epsilon in (0.2, 0.4):
         assert beside.delta(epsilon) <= alone.delta(epsilon - 1e-9) * (1 + 1e-6) + 1.01e-9
+
+
+@pytest.mark.parametrize(("epsilon", "beyond"), [(0.8, 1e-9), (0.3, 0.0), (1.5, 0.01)])
+def test_beside_pure_releases_the_others_are_priced_at_what_is_left_of_epsilon(epsilon: float, beyond: float) -> None:
+    """δ ≤ δ₀ + e^E·δ′(ε − E), and ε the other way round; below the pure ε nothing is promised."""
+    other = Gaussian(sigma=4.0, unit=CHANGE)
+    both = _BesidePure(Cost.of(Laplace(scale=10.0, unit=CHANGE), 2), Cost.of(other), beyond)
+    delta = beyond + math.exp(0.2) * other.delta(epsilon - 0.2)
+    assert delta * (1 - 1e-9) <= both.delta(epsilon) <= delta * (1 + 1e-6)
+    least = 0.2 + other.epsilon((0.02 - beyond) * math.exp(-0.2))
+    assert least * (1 - 1e-9) <= both.epsilon(0.02) <= least * (1 + 1e-6)
+    assert both.delta(0.19) == 1.0
+    assert both.epsilon(beyond) == math.inf
+    assert both._replace(betrayed=0.999).delta(0.2) == 1.0

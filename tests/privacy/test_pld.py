@@ -113,6 +113,7 @@ def test_a_statement_is_priced_as_the_worst_mechanism_that_meets_it(
 ) -> None:
     pld = from_statement(epsilon, delta, interval)
     truth = 1 / (1 + math.exp(-epsilon))
+    assert float(pld.delta(-100.0)) == pytest.approx(1.0, abs=1e-12)  # all its masses
     for at in np.linspace(0.0, 1.5 * epsilon, 23):
         worst = delta + (1 - delta) * max(truth - math.exp(at) * (1 - truth), 0.0)
         made = float(pld.delta(at))

@@ -102,6 +102,8 @@ def test_a_mechanism_with_global_sensitivity_is_within_its_theorem() -> None:
 def test_certificates_are_refused_where_they_would_take_too_long() -> None:
     assert certificate.affordable((1.0, 1.0), 10_000)
     assert not certificate.affordable((1.0,) * 4, 200)
+    assert certificate.affordable((1.0,) * 11, 15)
+    assert not certificate.affordable((1.0,) * 11, 16)  # little work, but too long a list
     with pytest.raises(InvalidArgument, match="proved"):
         certificate.certify((1.0,) * 4, 200, sharpness=1.0, smoothing=0.1, delta=1e-8)
 

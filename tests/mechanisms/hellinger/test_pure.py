@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from dpbayes.mechanisms.hellinger.pure import growth, largest_useful_smoothing, least_sensitivity, pure_epsilon
+from dpbayes.mechanisms.hellinger.pure import (
+    _farthest,
+    _gain,
+    growth,
+    largest_useful_smoothing,
+    least_sensitivity,
+    pure_epsilon,
+)
 
 
 def tables(total: int, cells: int) -> np.ndarray:
@@ -117,6 +124,15 @@ def test_far_from_zero_the_inverse_step_grows_by_less_than_the_closed_form(u: fl
 
         grown = float(inverse(mpmath.mpf(u) + 1) - inverse(mpmath.mpf(u)))
     assert grown <= 8.0 + (16.0 * u + 9.0) / (8.0 * u * (u + 1.0)) <= growth((64.0, 64.0), 10)
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 50, 401])
+@pytest.mark.parametrize("smoothing", [1e-3, 0.01, 0.1, 1.0, 400.0])
+def test_the_farthest_move_is_the_last_that_keeps_to_the_growth(smoothing: float, total: int) -> None:
+    for spare in (1.0, 1.5, 4.0, 60.0):
+        ratio = spare * _gain(smoothing, 1)
+        within = [k for k in range(1, total + 1) if _gain(smoothing, k) <= k * ratio]
+        assert _farthest(smoothing, ratio, total) == within[-1]
 
 
 def test_the_guarantee_depends_on_neither_the_records_nor_the_cells() -> None:

@@ -136,8 +136,7 @@ def work(prior: tuple[float, ...], total: int) -> int:
 
 def affordable(prior: tuple[float, ...], total: int) -> bool:
     """Whether a certificate takes about a minute at most."""
-    listable = len(prior) == 2 or candidates.number(total, len(prior)) <= candidates.LONGEST_LIST
-    return listable and work(prior, total) <= LARGEST_WORK
+    return candidates.number(total, len(prior)) <= candidates.LONGEST_LIST and work(prior, total) <= LARGEST_WORK
 
 
 def certify(prior: tuple[float, ...], total: int, *, sharpness: float, smoothing: float, delta: float) -> Certificate:
