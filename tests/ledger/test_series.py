@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import os
@@ -107,10 +108,16 @@ def test_mechanisms_draw_in_the_order_that_was_charged(ledger: Ledger) -> None:
         assert series.so_far == cost
 
 
-def test_a_series_without_a_draw_costs_nothing(ledger: Ledger) -> None:
-    with ledger.series("trial", Cost.of(DRAW, 3)):
-        pass
-    assert ledger.account("trial").spent == 0.0
+@pytest.mark.parametrize("ends", [None, RuntimeError("the rows said so")])
+def test_a_series_is_paid_for_even_if_what_the_rows_hold_keeps_it_from_drawing(
+    ledger: Ledger, ends: Exception | None
+) -> None:
+    with contextlib.suppress(RuntimeError), ledger.series("trial", Cost.of(DRAW, 3)):
+        if ends is not None:
+            raise ends
+    (charge,) = ledger.account("trial").charges.values()
+    assert charge.state == "drawn"
+    assert ledger.account("trial").spent > 0
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_drawn(ledger: Ledger) -> None:

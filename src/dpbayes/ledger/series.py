@@ -23,8 +23,9 @@ class Series:
     """Draws whose mechanisms and order were fixed before the first, paid for together; ``Ledger.series`` makes one.
 
     Counts may depend on earlier draws, and draws may stop early. Each counts a person in no more rows than the unit
-    says. The series lives in one process: what is not drawn when it ends is paid for and lost. As a context it tells
-    the ledger what was drawn, or takes the charge back if nothing was.
+    says. Equal mechanisms are drawn one after another: the order is that of ``cost.entries``. The series lives in one
+    process: what is not drawn when it ends is paid for and lost. As a context it tells the ledger what was drawn. The
+    charge stays even if nothing was: whether to draw may have been decided by what the rows hold.
 
     Source: docs/explanation/proofs/adaptive.md, theorem 3 (a list fixed beforehand is one step).
 
@@ -101,15 +102,12 @@ class Series:
         raise AssertionError
 
     def close(self) -> None:
-        """Note in the ledger what was drawn; take the charge back if nothing was. Nothing is drawn afterwards."""
+        """Note in the ledger what was drawn. Nothing is drawn afterwards."""
         with self._lock:
             if self._over or os.getpid() != self._process:
                 return
             self._over = True
-            if self._digests:
-                self._ledger.confirm(self._receipt, digest=digest(canonical(self._digests)))
-            else:
-                self._ledger.void(self._receipt, about="a series without a draw")
+            self._ledger.confirm(self._receipt, digest=digest(canonical(self._digests)))
 
     def __enter__(self) -> Self:
         return self
