@@ -208,10 +208,23 @@ def _noise(scale: float, shift: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _log_gammas(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of gammas of two shapes, in narrow bins: a function of them, so it tells no more."""
+    """Logarithms of gammas of two shapes, in narrow bins: a function of them, so it tells no more.
+
+    Densities are integrated: ``gamma.cdf`` is wrong by percents of a bin beyond 4.5 deviations at shapes of millions.
+    """
     low, high = min(gamma.ppf(1e-13, each) for each in (a, b)), max(gamma.isf(1e-13, each) for each in (a, b))
-    edges = np.exp(np.linspace(math.log(max(low, 1e-250)), math.log(high), 4000))
-    return tuple(np.maximum(np.diff(gamma.cdf([0.0, *edges, math.inf], shape)), 1e-30) for shape in (a, b))  # type: ignore[return-value]
+    edges = np.linspace(math.log(max(low, 1e-250)), math.log(high), 4000)
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    half = (edges[1] - edges[0]) / 2
+    at = (edges[:-1] + half)[:, None] + half * nodes
+    return tuple(_binned(at - math.log(shape), weights, shape, np.exp(edges[[0, -1]])) for shape in (a, b))  # type: ignore[return-value]
+
+
+def _binned(at: np.ndarray, weights: np.ndarray, shape: float, ends: np.ndarray) -> np.ndarray:
+    """Chances of the bins, given logarithms of gamma/shape at the nodes in each, and of what lies before and after."""
+    chance = np.exp(shape * (at - np.expm1(at))) @ weights
+    before, after = gamma.cdf(ends[0], shape), gamma.sf(ends[1], shape)
+    return np.maximum([before, *chance * ((1.0 - before - after) / chance.sum()), after], 1e-30)
 
 
 def _enumerated(record: Record) -> list[tuple[np.ndarray, np.ndarray]]:
