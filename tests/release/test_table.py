@@ -7,6 +7,7 @@ import pytest
 
 from dpbayes import Attribute, Curator, DirichletPosterior, Histogram, Posterior, PrivacyUnit, PureDP, Release, Schema
 from dpbayes import Tables as Asked
+from dpbayes.cli.output import show_release
 from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.inference.measurement import ClosingNoise, LaplaceNoise
 from dpbayes.report.page import report_html
@@ -46,7 +47,7 @@ def test_two_closed_levels_are_the_beta_binomial_case() -> None:
 def test_every_face_shows_labels_intervals_and_densities_and_calls_parameters_released() -> None:
     made = released("sex,town")
     page = report_html(made)
-    for said in ("male", "female · b", "% intervals", "Dashed: the prior", "on average over that prior"):
+    for said in ("male", "female · b", "% intervals", "Dashed: the prior"):
         assert said in page
     assert "counts as “female”" in page
     assert "released parameter" in report_html(released("sex"))
@@ -56,6 +57,61 @@ def test_every_face_shows_labels_intervals_and_densities_and_calls_parameters_re
     counted = Curator(ROWS, SCHEMA, seed=0).release(Asked("sex"), PureDP(epsilon=1))["sex"]
     with pytest.raises(ReleaseError, match="no released posterior"):
         assert counted.reading
+
+
+@pytest.mark.parametrize(
+    ("marginal", "mechanism", "at_every_share"),
+    [
+        ("sex", "auto", True),
+        ("sex,town", "auto", True),
+        ("sex", "laplace", True),
+        ("sex", "improved-laplace", True),
+        ("sex,town", "improved-laplace", False),
+        ("sex", "hellinger", False),
+        ("sex,town", "hellinger", False),
+    ],
+)
+def test_every_face_says_which_promise_an_interval_makes(
+    marginal: str, mechanism: str, at_every_share: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the noise of a cell has a law of its own, at every share; else on average over the prior, and not there."""
+    made = released(marginal, mechanism)
+    show_release(made, None)
+    for face in (report_html(made), made[marginal]._repr_html_(), capsys.readouterr().out):
+        said = " ".join(face.split())
+        assert said.count("95 %, whatever that is") == at_every_share
+        assert ("on average over the declared prior" in said) != at_every_share
+        assert ("wrong nearly always" in said) != at_every_share
+        assert not (at_every_share and "on average over that prior" in said)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "laplace", "improved-laplace", "hellinger"])
+@pytest.mark.parametrize("marginal", ["sex", "sex,town"])
+def test_a_question_about_a_printed_cell_is_answered_by_what_is_printed(marginal: str, mechanism: str) -> None:
+    """The same number has the same interval wherever it is asked, in any order of the axes."""
+    made = released(marginal, mechanism)
+    posterior, parts = Posterior([made]), made[marginal].table.products
+    cell = "sex='2'" if marginal == "sex" else "town='a', sex='2'"
+    index, way = (1, [0, 1]) if marginal == "sex" else (2, [0, 2, 1, 3])
+    turned = posterior.table(",".join(reversed(marginal.split(","))))
+    for asked, target, part, held in (
+        (f"count({cell})", "records", "counts", turned.counts),
+        (f"share({cell})", "records", "empirical", turned.records),
+        (f"share({cell})", "population", "population", turned.population),
+    ):
+        found = posterior.ask(asked, target=target)  # type: ignore[arg-type]
+        printed = parts[part]
+        assert printed.lower is not None
+        assert printed.upper is not None
+        assert (found.estimate, found.lower, found.upper) == (
+            printed.values[index],
+            printed.lower[index],
+            printed.upper[index],
+        )
+        assert found.notes == (made[marginal].reading.promise(),)
+        np.testing.assert_array_equal(held.lower.ravel(), np.asarray(printed.lower)[way])
+    several = posterior.ask("count(sex in ('1', '2'))")
+    assert several.lower <= 100 <= several.upper
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "improved-laplace"])
@@ -83,8 +139,8 @@ def test_a_posterior_drawn_among_candidates_is_weighed_with_tables_of_the_same_d
     ]
     assert (widths[2] <= np.minimum(widths[0], widths[1]) + 1).all()
     posterior = Posterior([drawn, table])
-    assert posterior.ask("share(sex='1')").method == "draws"
-    assert posterior.ask("share(town='a')").method == ("draws" if "town" in marginal else "table")
+    assert posterior.ask("share(sex='1') - share(sex='2')").method == "draws"
+    assert posterior.ask("share(town='a') - share(town='b')").method == ("draws" if "town" in marginal else "normal")
     assert posterior.draws([marginal], 5, np.random.default_rng(0))[0].shape[0] == 5
     with pytest.raises(ReleaseError, match="two modes"):
         Histogram(attributes=tuple(marginal.split(","))).build(drawn)

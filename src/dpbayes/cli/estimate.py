@@ -129,7 +129,7 @@ def _table(posterior: Posterior, asked: str, level: float) -> dict[str, Any]:
                    for part, ends in parts.items()}  # fmt: skip
         swallowed = bool(found.swallowed.ravel()[place])
         cells.append({"levels": dict(zip(marginal.names, levels, strict=True)), **numbers, "swallowed": swallowed})
-    return {"table": str(marginal), "cells": cells, "note": found.population.note}
+    return {"table": str(marginal), "cells": cells, "note": found.population.note, "promise": found.counts.note}
 
 
 def _print(table: dict[str, Any], shown: str, level: float) -> None:
@@ -152,5 +152,6 @@ def _print(table: dict[str, Any], shown: str, level: float) -> None:
         notes=[
             *([f"… and {hidden:,} more cells; --json has them all."] if hidden else []),
             *([table["note"]] if shown == "population" and table["note"] else []),
+            *filter(None, [table["promise"]]),
         ],
     )

@@ -118,7 +118,10 @@ def drawn_answer(posterior: Weighted, question: str, levels: Levels, *, level: f
     _checks.probability(OWNER, level=level)
     _checks.one_of(OWNER, ("records", "population"), target=target)
     asked = _Asked(posterior, levels)
-    value = asked.value(read(question))
+    tree = read(question)
+    value = asked.value(tree)
+    if (found := printed_answer(posterior, question, levels, level=level, target=target)) is not None:
+        return found
     tables, weights = posterior.sampled(target)
     sums = np.zeros((len(tables), max(len(asked.sums), 1)))
     for place, (axes, chosen) in enumerate(asked.sums):
@@ -135,6 +138,26 @@ def drawn_answer(posterior: Weighted, question: str, levels: Levels, *, level: f
         level=level,
         target=target,
         method="draws",
+        notes=(posterior.promise(level, cell=False),),
+    )
+
+
+def printed_answer(
+    posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target, whole: bool = False
+) -> Answer | None:
+    """What is printed of one cell, if that is what is asked; ``whole``: of the table of all its attributes."""
+    tree = read(question)
+    if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*posterior.sizes})):
+        return None
+    if (found := _Asked(posterior, levels).printed(tree, level, target)) is None:
+        return None
+    return Answer(
+        question=question,
+        **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
+        level=level,
+        target=target,
+        method="table",
+        notes=(posterior.promise(level, cell=whole),),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,9 +51,12 @@ def of_sum(values: Ints, law: Floats, total: int) -> list[CellNoise]:
     given = law * others[(surplus - z) % size] * (np.abs(surplus - z) < size // 2)
     if given.sum() <= 0:
         given = law
-    return [CellNoise(value=int(value), first=-half, law=given / given.sum()) for value in values]
+    given = given / given.sum()
+    alike = {value: CellNoise(value=value, first=-half, law=given) for value in values.tolist()}
+    return [alike[value] for value in values.tolist()]
 
 
+@lru_cache(maxsize=50_000)  # by the identity of the noise, which cells with the same number share
 def ends(noise: CellNoise, alpha: float, rest: float, total: int, level: float, *, of: str) -> tuple[float, float]:
     """The interval of a share, under a Beta(α, A − α) prior, or of a count."""
     z = noise.first + np.arange(noise.law.size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -58,10 +59,14 @@ class Release:
     def normaliser(self) -> Normaliser:
         """For all exponents that a table of this size can have: S is least where the table is even."""
         if self.smoothing == 0:
-            return Normaliser(self.prior, self.total, float(self.exponents(self.released[None])[0]))
+            return _normaliser(self.prior, self.total, float(self.exponents(self.released[None])[0]))
         even = (self.total + sum(self.prior)) / len(self.prior)
         least = np.sqrt(-np.expm1(-2.0 * step_divergence(even)))
-        return Normaliser(self.prior, self.total, float(self.sharpness / (2.0 * least)))
+        return _normaliser(self.prior, self.total, float(self.sharpness / (2.0 * least)))
+
+
+_normaliser = lru_cache(maxsize=4)(Normaliser)
+"""What takes most of a reading depends on public numbers alone, so releases of one design share it."""
 
 
 def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:

@@ -39,7 +39,7 @@ class Normaliser:
         top = max(min(3000.0 * largest**2, 80.0 * self._size), 2.0)
         steps = np.exp(np.linspace(0.0, math.log(top), int(math.log(top) / _SPACING) + 2))
         self.rates: Ints = np.unique(np.rint(steps)).astype(np.int64)
-        self._fit = lru_cache(maxsize=None)(self._fitted)
+        self._fit = lru_cache(maxsize=4096)(self._fitted)
         self._functions = lru_cache(maxsize=None)(self._generating)
 
     def mixture(self, exponent: float) -> Floats:

@@ -106,6 +106,16 @@ class Reading:
         lower, upper = (np.array([self._quantile(cell, tail, of) for cell in range(self.prior.size)]) for tail in tails)
         return lower, upper
 
+    def promise(self, level: float = 0.95) -> str:
+        """What an ``interval`` promises, in a sentence or two."""
+        said = f"An interval holds the true number or share with probability {100 * level:g} %"
+        if self.told:
+            return f"{said}, whatever that is. The prior only makes it shorter."
+        return (
+            f"{said} on average over the declared prior, not at every share: at one that the prior finds unlikely, "
+            "such as an empty cell, it can be wrong nearly always."
+        )
+
     def cdf(self, cell: int, at: ArrayLike) -> Floats:
         """P[share of the cell ≤ at]."""
         from scipy.special import betainc

@@ -10,7 +10,7 @@ import numpy as np
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference.ask import Answer, Target, drawn_answer, quantiles
+from dpbayes.inference.ask import Answer, Target, drawn_answer, printed_answer, quantiles
 from dpbayes.inference.numbers import Estimate, TableEstimate
 from dpbayes.inference.released import Reading
 from dpbayes.inference.repeats import Repeats
@@ -61,6 +61,7 @@ class Weighted:
         margin = self._margin(asked)
         shape = [self.sizes[name] for name in asked]
         counts = _shaped(margin.expected_counts, *margin.interval(level, of="counts"), shape)
+        counts = replace(counts, note=margin.promise(level))
         if given:
             records, population = (self._within(asked, given, level, target) for target in ("records", "population"))
         else:
@@ -81,6 +82,16 @@ class Weighted:
         """Mean and central interval of any sum, difference, product or ratio."""
         return drawn_answer(self, question, levels, level=level, target=target)
 
+    def printed(
+        self, question: str, levels: Mapping[str, Sequence[str]], *, level: float, target: Target
+    ) -> Answer | None:
+        """What is printed of one cell of the whole table, if the question asks for that."""
+        return printed_answer(self, question, levels, level=level, target=target, whole=True)
+
+    def promise(self, level: float, *, cell: bool) -> str:
+        """What intervals promise: of a cell of the whole table, or of any other number."""
+        return (self.reading if cell else replace(self.reading, told=())).promise(level)
+
     def draws(self, tables: Sequence[Sequence[str]], number: int, rng: np.random.Generator) -> list[Floats]:
         """Draws of whole tables of counts; shared margins agree in each draw."""
         rows = rng.choice(self.reading.weights.size, size=number, p=self.reading.weights)
@@ -91,7 +102,10 @@ class Weighted:
         """A margin of a Dirichlet law is one, with the parameters added up."""
         prior = self._turned(self.reading.prior.reshape(1, *self.sizes.values()), names).ravel()
         counts = self._turned(self.reading.counts.reshape(-1, *self.sizes.values()), names)
-        return replace(self.reading, prior=prior, counts=counts.reshape(len(counts), -1), told=(), _cells=[])
+        told = self.reading.told if len(names) == len(self.sizes) else ()
+        order = self._turned(np.arange(len(told)).reshape(1, *self.sizes.values()), names).ravel() if told else ()
+        told = tuple(told[cell] for cell in order)
+        return replace(self.reading, prior=prior, counts=counts.reshape(len(counts), -1), told=told, _cells=[])
 
     def _turned(self, tables: np.ndarray, names: Sequence[str]) -> np.ndarray:
         """Tables of these attributes in this order; the first axis numbers the draws."""

@@ -102,7 +102,10 @@ class Posterior:
         """Agreeing estimates of a table, published or determined by what is published, with intervals."""
         asked = Marginal.of_text(marginal)
         asked.axes(self.schema)
-        if (drawn := self._weighted(asked.names)) is not None:
+        drawn = self._weighted(asked.names)
+        if self._alone is not None and not asked.given and {*asked.names} == {*self._alone.sizes}:
+            drawn = self._alone
+        if drawn is not None:
             return drawn.estimate(asked.of, asked.given, level=level)
         return self.joint.estimate(asked.of, asked.given, level=level)
 
@@ -116,6 +119,8 @@ class Posterior:
         levels = {each.name: each.levels for each in self.schema.attributes}
         if (drawn := self._weighted(names_in(question))) is not None:
             return drawn.ask(question, levels, level=level, target=target)
+        if self._alone and (found := self._alone.printed(question, levels, level=level, target=target)):
+            return found
         return self.joint.ask(question, levels, level=level, target=target)
 
     def draws(self, marginals: Iterable[str | Marginal], number: int, rng: np.random.Generator) -> list[Floats]:
@@ -134,10 +139,16 @@ class Posterior:
     def _candidates(self) -> list[tuple[Release, Table]]:
         return [(release, table) for release in self.releases for table in release.tables if weighted(release, table)]
 
+    @cached_property
+    def _alone(self) -> Weighted | None:
+        """A released posterior with nothing beside it: of its cells, what is printed."""
+        tables = [(release, table) for release in self.releases for table in release.tables if table.kind in NOISY]
+        return self._drawn(*tables[0]) if len(tables) == 1 and tables[0][1].kind == "parameters" else None
+
     def _drawn(self, release: Release, table: Table) -> Weighted:
         """A released posterior with all that linear measurements tell of the same table."""
         sizes = dict(zip(table.marginal.names, table.marginal.shape(self.schema), strict=True))
-        found = released(release, table, self._factor(tuple(sizes)))
+        found = released(release, table, self._factor(tuple(sizes)) if weighted(release, table) else None)
         return Weighted(reading=found, sizes=sizes, repeats=repeats(self.schema))
 
     def _factor(self, axes: tuple[str, ...]) -> Measurement | None:

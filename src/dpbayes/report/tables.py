@@ -203,8 +203,10 @@ def _total(view: View, line: list[int]) -> str:
 
 
 def footnotes(view: View) -> list[str]:
-    """Signs that the table uses, and undeclared levels that it leaves out."""
+    """What intervals of a released posterior promise, signs that the table uses, and undeclared levels left out."""
     said, shown = [], view.shown
+    if view.source.kind == "parameters" and view.source.products:
+        said.append(TableView(view.release, view.source).reading.promise(view.level))
     if view.swallowed[shown].any():
         said.append(
             f"{SWALLOWED} Too few to say: "

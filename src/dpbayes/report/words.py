@@ -214,9 +214,9 @@ def reading(release: Release) -> list[str]:
     )
     if any(table.kind == "parameters" for table in release.tables):
         first = (
-            "The numbers are what the declared prior and the release say together, with the noise of the mechanism: an "
-            f"interval holds the true number with probability {level} %, on average over that prior. Released "
-            "parameters carry the noise as it was drawn. Do not read them as a posterior."
+            "The numbers are what the declared prior and the release say together, with the noise of the mechanism. "
+            "What an interval promises is said below its table. Released parameters carry the noise as it was drawn. "
+            "Do not read them as a posterior."
         )
     return [
         first,
