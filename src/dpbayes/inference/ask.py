@@ -74,7 +74,7 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
     """Estimate and interval of a question, as ``Posterior.ask`` promises."""
     _checks.probability(OWNER, level=level)
     _checks.one_of(OWNER, ("records", "population"), target=target)
-    asked = _Asked(posterior, levels)
+    asked = Asked(posterior, levels)
     tree = read(question)
     value = asked.value(tree)
     mean, noise = asked.moments()
@@ -113,54 +113,6 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
     )
 
 
-def drawn_answer(posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
-    """Mean and central interval of a question, from weighted draws of the whole table."""
-    _checks.probability(OWNER, level=level)
-    _checks.one_of(OWNER, ("records", "population"), target=target)
-    asked = _Asked(posterior, levels)
-    tree = read(question)
-    value = asked.value(tree)
-    if (found := printed_answer(posterior, question, levels, level=level, target=target)) is not None:
-        return found
-    tables, weights = posterior.sampled(target)
-    sums = np.zeros((len(tables), max(len(asked.sums), 1)))
-    for place, (axes, chosen) in enumerate(asked.sums):
-        sums[:, place] = (tables * widened(chosen, axes, tuple(posterior.sizes))).reshape(len(tables), -1).sum(axis=1)
-    values = value.compute(sums)
-    finite = np.isfinite(values)
-    estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
-    lower, upper = (float(end[0]) for end in quantiles(values[:, None], weights, level))
-    return Answer(
-        question=question,
-        estimate=estimate,
-        lower=min(lower, estimate),
-        upper=max(upper, estimate),
-        level=level,
-        target=target,
-        method="draws",
-        notes=(posterior.promise(level, cell=False),),
-    )
-
-
-def printed_answer(
-    posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target, whole: bool = False
-) -> Answer | None:
-    """What is printed of one cell, if that is what is asked; ``whole``: of the table of all its attributes."""
-    tree = read(question)
-    if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*posterior.sizes})):
-        return None
-    if (found := _Asked(posterior, levels).printed(tree, level, target)) is None:
-        return None
-    return Answer(
-        question=question,
-        **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
-        level=level,
-        target=target,
-        method="table",
-        notes=(posterior.promise(level, cell=whole),),
-    )
-
-
 def names_in(question: str) -> set[str]:
     """The attributes that a question names."""
 
@@ -172,16 +124,6 @@ def names_in(question: str) -> set[str]:
         return found(node.left) | found(node.right)
 
     return found(read(question))
-
-
-def quantiles(values: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
-    """Ends of central intervals of the columns of weighted draws."""
-    order = np.argsort(values, axis=0, kind="stable")
-    reached = np.cumsum(weights[order], axis=0)
-    columns = np.arange(values.shape[1])
-    rows = [np.argmax(reached >= tail, axis=0) for tail in ((1 - level) / 2, (1 + level) / 2 - NEARLY)]
-    ends: list[Floats] = [values[order[row, columns], columns] for row in rows]
-    return ends[0], ends[1]
 
 
 def _normal(
@@ -215,7 +157,7 @@ def _uncrossed(names: tuple[Axes, Axes]) -> str:
     )
 
 
-class _Asked:
+class Asked:
     """The sums of cells that a question is made of."""
 
     def __init__(self, posterior: Posterior | Weighted, levels: Levels) -> None:

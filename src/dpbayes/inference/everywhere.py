@@ -116,12 +116,18 @@ def _transition(noise: CellNoise, counts: Ints, step: int, total: int) -> tuple[
 
 
 def _binomial(counts: Ints, shares: Floats, total: int, step: int) -> Floats:
-    from scipy.special import gammaln, xlog1py, xlogy
+    """The law of the count on the lattice: each count goes to the nearest point, those beyond its ends to the ends."""
+    from scipy.special import bdtr, gammaln, xlog1py, xlogy
 
-    paths = gammaln(total + 1.0) - gammaln(counts + 1.0) - gammaln(total - counts + 1.0)
     theta = shares[:, None]
-    logs = paths + xlogy(counts, theta) + xlog1py(total - counts, -theta)
-    return np.asarray(step * np.exp(logs))
+    if step > 1:
+        bounds = counts[:-1] + step // 2
+        below = bdtr(bounds.astype(np.float64), total, theta)
+        first = np.zeros_like(theta) if counts[0] < step else bdtr(float(counts[0] - step + step // 2), total, theta)
+        last = np.ones_like(theta) if counts[-1] > total - step else bdtr(float(counts[-1] + step // 2), total, theta)
+        return np.asarray(np.diff(np.hstack([first, below, last]), axis=1))
+    paths = gammaln(total + 1.0) - gammaln(counts + 1.0) - gammaln(total - counts + 1.0)
+    return np.asarray(np.exp(paths + xlogy(counts, theta) + xlog1py(total - counts, -theta)))
 
 
 def _beta_binomial(counts: Ints, alpha: float, rest: float, total: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,11 +11,12 @@ import numpy as np
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference.ask import Answer, Target, drawn_answer, printed_answer, quantiles
+from dpbayes.inference.ask import NEARLY, Answer, Asked, Levels, Target
 from dpbayes.inference.numbers import Estimate, TableEstimate
+from dpbayes.inference.question import Atom, read
 from dpbayes.inference.released import Reading
 from dpbayes.inference.repeats import Repeats
-from dpbayes.inference.residuals import Axes
+from dpbayes.inference.residuals import Axes, widened
 
 OWNER = "Posterior"
 
@@ -80,13 +82,13 @@ class Weighted:
 
     def ask(self, question: str, levels: Mapping[str, Sequence[str]], *, level: float, target: Target) -> Answer:
         """Mean and central interval of any sum, difference, product or ratio."""
-        return drawn_answer(self, question, levels, level=level, target=target)
+        return _drawn(self, question, levels, level=level, target=target)
 
     def printed(
         self, question: str, levels: Mapping[str, Sequence[str]], *, level: float, target: Target
     ) -> Answer | None:
         """What is printed of one cell of the whole table, if the question asks for that."""
-        return printed_answer(self, question, levels, level=level, target=target, whole=True)
+        return _printed(self, question, levels, level=level, target=target, whole=True)
 
     def promise(self, level: float, *, cell: bool) -> str:
         """What intervals promise: of a cell of the whole table, or of any other number."""
@@ -121,9 +123,67 @@ class Weighted:
         part = self._turned(tables, asked)
         whole = part.sum(axis=tuple(range(1 + len(given), part.ndim)), keepdims=True)
         shares = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), whole.size / part.size)
-        ends = quantiles(shares.reshape(len(shares), -1), weights, level)
+        ends = _quantiles(shares.reshape(len(shares), -1), weights, level)
         return _shaped(weights @ shares.reshape(len(shares), -1), *ends, part.shape[1:])
 
 
 def _shaped(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
     return Estimate(values=values.reshape(shape), lower=lower.reshape(shape), upper=upper.reshape(shape))
+
+
+def _drawn(posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
+    """Mean and central interval of a question, from weighted draws of the whole table."""
+    _checks.probability(OWNER, level=level)
+    _checks.one_of(OWNER, ("records", "population"), target=target)
+    asked = Asked(posterior, levels)
+    tree = read(question)
+    value = asked.value(tree)
+    if (found := _printed(posterior, question, levels, level=level, target=target)) is not None:
+        return found
+    tables, weights = posterior.sampled(target)
+    sums = np.zeros((len(tables), max(len(asked.sums), 1)))
+    for place, (axes, chosen) in enumerate(asked.sums):
+        sums[:, place] = (tables * widened(chosen, axes, tuple(posterior.sizes))).reshape(len(tables), -1).sum(axis=1)
+    values = value.compute(sums)
+    finite = np.isfinite(values)
+    estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
+    lower, upper = (float(end[0]) for end in _quantiles(values[:, None], weights, level))
+    return Answer(
+        question=question,
+        estimate=estimate,
+        lower=min(lower, estimate),
+        upper=max(upper, estimate),
+        level=level,
+        target=target,
+        method="draws",
+        notes=(posterior.promise(level, cell=False),),
+    )
+
+
+def _printed(
+    posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target, whole: bool = False
+) -> Answer | None:
+    """What is printed of one cell, if that is what is asked; ``whole``: of the table of all its attributes."""
+    tree = read(question)
+    if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*posterior.sizes})):
+        return None
+    if (found := Asked(posterior, levels).printed(tree, level, target)) is None:
+        return None
+    return Answer(
+        question=question,
+        **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
+        level=level,
+        target=target,
+        method="table",
+        notes=(posterior.promise(level, cell=whole),),
+    )
+
+
+def _quantiles(values: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:
+    """Ends of central intervals of the columns of weighted draws."""
+    order = np.argsort(values, axis=0, kind="stable")
+    reached = np.cumsum(weights[order], axis=0)
+    columns = np.arange(values.shape[1])
+    rows = [np.argmax(reached >= tail, axis=0) for tail in ((1 - level) / 2, (1 + level) / 2 - NEARLY)]
+    ends: list[Floats] = [values[order[row, columns], columns] for row in rows]
+    return ends[0], ends[1]
