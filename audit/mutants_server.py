@@ -49,9 +49,8 @@ MEMORY = 4 << 30
 REACHED = ROOT / "out" / "mutants-reached.json"
 """For each test file, its digest, and for each test its seconds and the lines it runs."""
 
-OPTIONS = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-p", "no:cacheprovider",
-           "-p", "no:terminal", "-p", "no:faulthandler", "--timeout=0",
-           "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
+OPTIONS = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:terminal",
+           "-p", "no:faulthandler", "--timeout=0", "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
 
 Task = TypeVar("Task")
 

@@ -402,3 +402,19 @@ def test_what_keeps_a_table_from_being_counted_is_told_after_the_charge(tmp_path
     with pytest.raises(Unfinished, match="it went away"):
         made.release(Tables("sex"), TARGET)
     assert len(ledger.account("people").charges) == 1
+
+
+def test_whether_a_table_has_changed_is_told_by_a_ledger_and_asks_for_every_declared_column(tmp_path):
+    rows = people()
+    assert curator(tmp_path, table=rows)[0].changed() is False
+    assert curator(tmp_path, table=rows)[0].changed() is False
+    rows["sex"] = [*rows["sex"][1:], "M" if rows["sex"][0] == "F" else "F"]
+    assert curator(tmp_path, table=rows)[0].changed() is True
+    made, _ = curator(tmp_path, table={"sex": rows["sex"]})
+    with pytest.raises(TableError, match="no column 'income'"):
+        made.changed()
+    made, _ = curator(tmp_path, table=pa.table(rows | {"income": [["low"]] * len(rows["sex"])}))
+    with pytest.raises(SchemaError, match="does not go with categories"):
+        made.changed()
+    with pytest.raises(InvalidArgument, match="expected a ledger"):
+        Curator(rows, schema()).changed()

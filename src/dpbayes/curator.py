@@ -34,7 +34,7 @@ from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
 from dpbayes.release.room import check_disk, check_folder
 from dpbayes.release.words import checked
-from dpbayes.tables.engine import Engine, check_schema
+from dpbayes.tables.engine import Engine
 from dpbayes.tables.sources import open_table, public_address
 
 if TYPE_CHECKING:
@@ -236,7 +236,6 @@ class Curator:
         if self._ledger is None:
             raise InvalidArgument("Curator: expected a ledger, which remembers what the table was like.")
         columns = list(self.schema.names)
-        check_schema(self.schema, self._engine.columns(), columns)
         found = self._engine.fingerprint(columns)
         comparable = canonical([found.partition(":")[0], columns])  # the same engine, version and columns
         return self._ledger.remember_fingerprint(self.schema.id, found, of=comparable)

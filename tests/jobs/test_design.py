@@ -14,11 +14,13 @@ from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUn
 from dpbayes.domain.margin import Margin
 from dpbayes.inference import GaussianNoise, Measurement
 from dpbayes.inference.posterior import Posterior as Joint
+from dpbayes.jobs.base import _as_asked
 from dpbayes.jobs.design import half_error
 from dpbayes.jobs.forecast import design_of, forecast
 from dpbayes.jobs.preview import preview
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.cost import Cost
+from dpbayes.release.format import Table
 
 USUAL = ApproxDP(epsilon=1.0, delta=1e-6)
 LEVELS = {"sex": 2, "income": 4, "region": 6, "age": 9}
@@ -83,10 +85,17 @@ def test_a_table_that_nobody_asked_for_is_measured_where_it_pays() -> None:
     for marginal, gain in design.gains().items():
         if marginal in design.added:
             assert gain > 1.0
-    release = Curator(people(), big, seed=2).release(asked, USUAL)
-    helpers = [table for table in release.tables if not table.asked]
-    assert {table.marginal for table in helpers} == set(design.added)
-    assert not any(table.products for table in helpers)
+
+
+def test_a_table_that_only_helps_comes_last_and_is_marked_as_not_asked_for() -> None:
+    one, other, helper = (
+        Table(marginal=Marginal(name), by=by, kind="noisy-counts", values=np.zeros(2))
+        for by, name in enumerate(("sex", "age", "region"))
+    )
+    listed = _as_asked([helper, other, one], [one.marginal, Marginal("income"), other.marginal])
+    assert [str(table.marginal) for table in listed] == ["sex", "income", "age", "region"]
+    assert [table.asked for table in listed] == [True, True, True, False]
+    assert [(table.by, table.kind) for table in listed][1] == (-1, "derived")
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])

@@ -23,7 +23,7 @@ from dpbayes import (
 )
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.privacy.calibrate import Family, calibrate, calibrate_together, renyi_equivalent
+from dpbayes.privacy.calibrate import FARTHEST, Family, _search, calibrate, calibrate_together, renyi_equivalent
 from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
 
@@ -184,3 +184,10 @@ def test_a_target_that_other_releases_exceed_is_refused() -> None:
     spent = Cost.of(Laplace(scale=0.9, unit=CHANGE))
     with pytest.raises(TargetUnreachable, match="larger budget"):
         calibrate(gaussian(CHANGE), ApproxDP(epsilon=1.0, delta=1e-6), alongside=spent)
+
+
+@pytest.mark.parametrize("larger_is_safer", [True, False])
+def test_where_every_parameter_meets_the_target_the_search_ends_far_on_the_unsafe_side(larger_is_safer: bool) -> None:
+    cost = Cost.of(Laplace(scale=100.0, unit=CHANGE))
+    found = _search(lambda _: cost, PureDP(epsilon=1.0), "noise", larger_is_safer=larger_is_safer, start=1.0)
+    assert -FARTHEST <= math.log(found) * (1 if larger_is_safer else -1) < -FARTHEST / 4

@@ -93,12 +93,6 @@ def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
 
     Source: docs/explanation/proofs/adaptive.md, theorem 3.
     """
-    while any(hasattr(mechanism, "together") for mechanism, _ in entries):  # bundles are priced as they are charged
-        entries = tuple(
-            (inner, often * times)
-            for mechanism, times in entries
-            for inner, often in getattr(mechanism, "together", ((mechanism, 1),))
-        )
     releases = sum(times for _, times in entries)
     rests = tuple((but_for(mechanism)[0], times) for mechanism, times in entries)
     # composed, losses approach a Gaussian whose μ² is twice the divergence at order 1
