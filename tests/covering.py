@@ -219,9 +219,14 @@ def network(epsilon: float) -> Asked:
 
 
 @lru_cache
-def posterior_by(mechanism: str) -> Callable[[float], Asked]:
+def posterior_by(mechanism: str, prior: float = 1.0) -> Callable[[float], Asked]:
     return lambda epsilon: (
-        dp.DirichletPosterior(marginal=dp.Marginal(("b",)), mechanism=mechanism, even_if_noise=True),  # type: ignore[arg-type]
+        dp.DirichletPosterior(
+            marginal=dp.Marginal(("b",)),
+            mechanism=mechanism,  # type: ignore[arg-type]
+            prior=(prior,),
+            even_if_noise=True,
+        ),
         dp.ApproxDP(epsilon=epsilon, delta=1e-6),
     )
 
@@ -308,6 +313,11 @@ def one_row(world: World) -> bool:
     return world.rows == 1
 
 
+def from_the_prior(world: World) -> bool:
+    """Whether b has shares from Dir(8, 8, 8), the law over which a released posterior may promise an average."""
+    return world.rows == 1 and world.shares is None
+
+
 PARTS = ("counts", "empirical", "population")
 """Of a table: what ``tables`` reads, and all that a release holds with intervals."""
 
@@ -332,7 +342,13 @@ PRODUCTS = [
     Product("network, population", network, nodes),
     *(
         Product(f"posterior by {mechanism}, {part}", posterior_by(mechanism), tables(part, given=False), one_row)
-        for mechanism, part in crossed(("laplace", "improved-laplace"), ("counts", "population"))
+        for mechanism, part in crossed(("auto", "laplace", "improved-laplace"), ("counts", "population"))
+    ),
+    *(
+        Product(
+            f"posterior by hellinger, {part}", posterior_by("hellinger", 8.0), tables(part, given=False), from_the_prior
+        )
+        for part in ("counts", "population")
     ),
     *(
         Product(

@@ -13,6 +13,7 @@ import dpbayes.models
 
 NAMED = {each.name: each for each in PRODUCTS}
 
+POSTERIORS = tuple(name for name in NAMED if name.startswith(("posterior by auto", "posterior by hellinger")))
 TABLES = tuple(name for name in NAMED if " table, " in name)
 
 
@@ -22,6 +23,8 @@ TABLES = tuple(name for name in NAMED if " table, " in name)
         ("independent, truth drawn", 1.0, 15, TABLES),
         ("alike", 20.0, 15, (*TABLES, "question, sum, population")),
         ("opposed", 5.0, 80, ("never crossed, sum, population",)),
+        ("opposed", 1.0, 40, POSTERIORS[:2]),
+        ("independent, truth drawn", 20.0, 10, POSTERIORS),
     ],
 )
 def test_intervals_cover_quick(world: str, epsilon: float, releases: int, names: tuple[str, ...]) -> None:
