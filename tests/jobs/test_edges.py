@@ -208,3 +208,8 @@ def test_a_model_with_bought_edges_meets_its_promise_also_for_who_has_no_ledger(
     plan = planned(job, schema, target, ledger=ledger)
     assert -0.1 * epsilon < target.gap(plan.cost) <= 0
     ledger.check("people", plan.cost)
+
+
+def test_a_plan_has_as_many_parts_as_will_be_bought_evenly_placed() -> None:
+    wanted = Quantiles(lower=0, upper=8, bins=4, candidates=9).provisional(Attribute(name="x", categories=("a",)))
+    assert wanted.edges == (-math.inf, 2.0, 4.0, 6.0, math.inf)

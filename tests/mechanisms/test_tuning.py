@@ -13,6 +13,7 @@ from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.tuning import (
     ConcentrationCurve,
     PseudoRecordsCurve,
+    _minimum,
     dirichlet_at_weight,
     dirichlet_draws,
     gaussian_noise,
@@ -230,3 +231,15 @@ def test_what_else_is_bought_leaves_less_for_draws() -> None:
 def test_zipf_shares_fall_like_one_over_the_rank() -> None:
     assert zipf(4)[0] / zipf(4)[3] == pytest.approx(4.0)
     assert zipf(1).size == 2  # a row of one cell is drawn as a row of two
+
+
+@pytest.mark.parametrize(("bottom", "expected"), [(0.3, 0.3), (10.0, 1.0), (-10.0, 0.0)])
+def test_the_bottom_of_a_valley_is_found_and_never_looked_for_outside_the_range(bottom: float, expected: float) -> None:
+    looked: list[float] = []
+
+    def valley(x: float) -> float:
+        looked.append(x)
+        return (x - bottom) ** 2
+
+    assert _minimum(valley, 0.0, 1.0) == pytest.approx(expected, abs=1e-12)
+    assert 0.0 <= min(looked) <= max(looked) <= 1.0
