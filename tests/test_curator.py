@@ -30,6 +30,7 @@ from dpbayes.errors import (
     BudgetExceeded,
     InvalidArgument,
     LedgerError,
+    ReleaseError,
     SchemaError,
     TableError,
     TargetUnreachable,
@@ -37,6 +38,7 @@ from dpbayes.errors import (
     UnitMismatch,
 )
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.release import room
 from dpbayes.tables.sources import open_table
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -418,3 +420,26 @@ def test_whether_a_table_has_changed_is_told_by_a_ledger_and_asks_for_every_decl
         made.changed()
     with pytest.raises(InvalidArgument, match="expected a ledger"):
         Curator(rows, schema()).changed()
+
+
+def test_a_plan_without_a_target_asks_for_one(tmp_path):
+    for made in (Curator(people(), schema()), curator(tmp_path)[0]):
+        with pytest.raises(InvalidArgument, match="expected a target, such as"):
+            made.plan(Tables("sex"), None)
+
+
+def test_the_owner_is_told_which_columns_hold_something_undeclared():
+    rows = people()
+    assert Curator(rows, schema()).undeclared() == ()
+    rows["sex"][0] = "X"
+    assert Curator(rows, schema()).undeclared() == ("sex",)
+
+
+@pytest.mark.parametrize("out", [None, "folder"])
+def test_a_release_that_will_not_fit_on_its_disk_is_refused_before_the_charge(tmp_path, monkeypatch, out):
+    made, ledger = curator(tmp_path)
+    monkeypatch.setattr(room, "DISK", 1 << 60)
+    with pytest.raises(ReleaseError, match=r"on disk, and .* are free"):
+        made.release(Tables("sex"), TARGET, out=out and tmp_path / out)
+    assert not ledger.account("people").charges
+    assert not (tmp_path / "folder").exists()

@@ -147,3 +147,8 @@ def test_parameters_of_the_published_bounds_are_checked(bad: object) -> None:
 def test_algorithm_1_needs_an_order_above_one(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="order"):
         algorithm_1(order=bad, epsilon=1.0)
+
+
+def test_the_least_count_of_the_published_bound_is_no_debt() -> None:
+    with pytest.raises(InvalidArgument, match="least_count"):
+        algorithm_1(order=5, epsilon=1.0, least_count=-1.0)
