@@ -67,6 +67,14 @@ def test_axes_come_in_the_order_asked_for():
     np.testing.assert_array_equal(found.draws([("c", "a")], 2, np.random.default_rng(0))[0].shape, (2, 5, 4))
 
 
+def test_cells_that_noise_alone_could_explain_are_marked():
+    counts = np.zeros((4, 3, 5))
+    counts[:3] = 40.0
+    table = posterior(np.random.default_rng(3), counts, sigma=9.0).estimate(("a", "c"))
+    assert table.swallowed[3].mean() > 0.5
+    assert not table.swallowed[:3].any()
+
+
 def test_a_row_that_noise_swallows_says_so_and_claims_nothing():
     counts = np.zeros((4, 3, 5))
     counts[:3] = 40.0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from tests.releases import PEOPLE
 
-from dpbayes import ApproxDP, Attribute, Categories, Curator, PrivacyUnit, PureDP, Schema
+from dpbayes import AdaptiveDP, ApproxDP, Attribute, Categories, Curator, Ledger, PrivacyUnit, PureDP, Schema
 from dpbayes.errors import InvalidArgument, TableError
-from dpbayes.jobs.base import job_from_record
+from dpbayes.jobs.base import job_from_record, planned
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy.cost import Cost
 
@@ -73,3 +75,14 @@ def test_a_pure_guarantee_cannot_pay_for_categories() -> None:
 def test_the_record_gives_the_job_back() -> None:
     job = Categories(column="job")
     assert job_from_record(job.record()) == job
+
+
+def test_beside_other_releases_a_higher_threshold_leaves_more_of_the_limit(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "d.ledger")
+    ledger.open("d", AdaptiveDP(epsilon=3, delta=1e-6), UNITS[0])
+    target = ApproxDP(epsilon=1, delta=1e-7)
+    alone, beside = (planned(Categories(column="job"), schema(), target, ledger=book) for book in (None, ledger))
+    account = ledger.account("d")
+    assert account.price(beside.cost) < account.price(alone.cost)
+    assert beside.paid[0].mechanism.threshold > alone.paid[0].mechanism.threshold
+    assert beside.cost.delta(1.0) <= 1e-7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, Ledger
 from dpbayes.ledger.entry import Entry, digest
 from dpbayes.ledger.export import read
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.ledger.pricing import _decimals
 from dpbayes.privacy.adaptive import AdaptiveDP
 
 UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
@@ -141,3 +143,8 @@ def test_fingerprints_have_a_secret_key(ledger: Ledger, path: Path) -> None:
         assert digest(guess) not in kept
     lines = dict(line.split(" ") for line in kept.splitlines())
     assert lines["key"] not in "".join(ledger.export("census"))
+
+
+def test_constants_of_the_database_have_fifty_decimals_rounded_up() -> None:
+    assert _decimals(Fraction(1, 3)) == "0." + 49 * "3" + "4"
+    assert _decimals(Fraction(25, 2)) == "12.5" + 49 * "0"

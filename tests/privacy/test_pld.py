@@ -193,12 +193,3 @@ def test_a_delta_is_that_of_dp_accounting(
 def test_one_release_is_composed_as_it_is() -> None:
     one = from_statement(1.0, 1e-3, 0.1)
     assert compose([(one, 1)]) is one
-
-
-def test_a_bound_above_one_says_no_more_than_one() -> None:
-    def loose(epsilon: np.ndarray) -> np.ndarray:
-        return 3.0 * np.exp(-epsilon)
-
-    found, clipped = (from_profile(each, 0.1, 5.0) for each in (loose, lambda at: np.minimum(loose(at), 1.0)))
-    for epsilon in np.linspace(0.0, 4.0, 9):
-        assert float(found.delta(epsilon)) == float(clipped.delta(epsilon))
