@@ -9,6 +9,7 @@ import pytest
 
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference import GaussianNoise, Measurement, NotEstimable, Posterior
+from dpbayes.inference.ask import _quantiles
 from dpbayes.inference.question import read
 
 LEVELS = {"sex": ("male", "female", "other"), "home town": ("north", "it's", "x - y", "w"), "age": ("0", "1", "2")}
@@ -155,3 +156,9 @@ def test_every_pair_of_names_is_a_question():
             f"share('{first}'='{LEVELS[first][0]}' | '{second}'='{LEVELS[second][1]}')".replace("it's", "it''s"), LEVELS
         )
         assert found.lower < 1 / SIZES[first] < found.upper
+
+
+def test_an_interval_from_draws_leaves_as_many_out_on_either_side():
+    values = np.random.default_rng(3).permutation(1000).astype(float)
+    assert _quantiles(values, 0.95) == (25.0, 974.0)
+    assert _quantiles(np.append(values[values > 0], np.inf), 0.9)[1] == 950.0

@@ -206,3 +206,12 @@ def test_vector_concentrations_sensitivities_and_slack_are_options_of_the_comman
     assert other["concentration"] == pytest.approx(1 + 4 * 4 * other["weight"] * 0.5)
     assert "go together" in dpbayes(*rdp, "--linf", 1).sentence
     assert "slack" in dpbayes("calibrate", "dirichlet", "--epsilon", 1, "--delta", 1e-6, "--slack", 1).sentence
+
+
+def test_numbers_that_are_equal_make_equal_jobs() -> None:
+    whole, broken = (
+        replace(JOB, weight=1.0, concentration=[20 * one, 30 * one], scores=[[one, 0]] * 3) for one in (1, 1.0)
+    )
+    assert whole == broken
+    assert json.dumps(whole.record()) == json.dumps(broken.record())
+    assert {type(alpha) for alpha in whole.concentration} == {float}

@@ -23,7 +23,7 @@ from dpbayes.mechanisms.subsampled import Subsampled, subsampled
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.privacy import sampling
 from dpbayes.privacy.atoms import randomised_response
-from dpbayes.privacy.pld import delta_of
+from dpbayes.privacy.pld import delta_of, from_statement
 
 CHANGE, REPLACE = PrivacyUnit(adjacency="add-remove"), PrivacyUnit(adjacency="replace-one")
 FAR = 120
@@ -257,3 +257,12 @@ def test_the_formulas_at_their_ends() -> None:
     assert sampling.sampled_renyi(response.renyi, 2.0, 0.1, None) >= sampling.sampled_renyi(
         response.renyi, 2.0, 0.1, sampling.removed_moment(response.pld(1e-3), 0.1)
     )
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
+def test_a_sampled_statement_loses_no_mass_and_gains_none(rate: float) -> None:
+    """What only the table without the record does counts 1 − γ of itself."""
+    for delta in (0.0, 0.2):
+        losses, mixed = sampling._gaining(from_statement(0.5, delta, 0.05), 0, rate)
+        assert mixed.sum() + rate * delta == pytest.approx(1.0, abs=1e-9)
+        assert (mixed * np.exp(-losses)).sum() == pytest.approx(1.0, abs=1e-9)
