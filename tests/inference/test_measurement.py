@@ -16,3 +16,8 @@ from dpbayes.inference import GammaNoise
 def test_every_concentration_is_positive_and_finite(wrong: float, others: tuple[float, ...]) -> None:
     with pytest.raises(InvalidArgument, match="every concentration"):
         GammaNoise(weight=1.0, concentration=np.array([wrong, *others]))
+
+
+def test_the_law_of_one_gamma_is_that_of_cells_that_are_alike() -> None:
+    with pytest.raises(InvalidArgument, match="one concentration for all cells"):
+        GammaNoise(weight=1.0, concentration=np.array([1.0, 2.0])).log_law(1.0, np.array([3, 4]))
