@@ -35,7 +35,8 @@ def least(paid: Sequence[Record], notion: Record) -> float:
         case "rdp":
             return sum(times * _renyi(text, notion["order"]) for text, times in listed)
         case "zcdp" | "tcdp":
-            orders = [order for order in ORDERS if order < notion.get("omega", math.inf)]
+            end = notion.get("omega", math.inf)  # losses of draws are largest there, and continuous up to it
+            orders = [*(order for order in ORDERS if order < end), *([end] if math.isfinite(end) else [])]
             return max(sum(times * _renyi(text, order) for text, times in listed) / order for order in orders)
         case "approx-dp" | "adaptive-dp":
             return max(_epsilon(tuple(listed), notion["delta"], place) for place in (0, 1))
