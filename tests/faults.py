@@ -157,7 +157,10 @@ def wrong(name: str, code: int) -> Iterator[str]:
     if more != (len(found) if name in ("release", "fit", "synth", "charge") else 0) and name != "init":
         yield f"once more ends with {more}"  # it fits unless something was charged
     within(*booked())
-    sweep(Path.cwd(), "records.csv")  # as the next writer of that name does; ``finish`` knows no records
+    for target in ("records.csv", "published.out") if code == -signal.SIGKILL else ():
+        sweep(
+            Path.cwd(), target
+        )  # as the next writer of that name does; ``finish`` knows no records and no free folder
     if left := [path.name for pattern in (".*", "*-journal", "*.partial") for path in Path().glob(pattern)]:
         yield f"left behind: {left}"
 
