@@ -158,9 +158,7 @@ def wrong(name: str, code: int) -> Iterator[str]:
         yield f"once more ends with {more}"  # it fits unless something was charged
     within(*booked())
     for target in ("records.csv", "published.out") if code == -signal.SIGKILL else ():
-        sweep(
-            Path.cwd(), target
-        )  # as the next writer of that name does; ``finish`` knows no records and no free folder
+        sweep(Path.cwd(), target)  # as the next writer of that name does; ``finish`` knows only what was charged
     if left := [path.name for pattern in (".*", "*-journal", "*.partial") for path in Path().glob(pattern)]:
         yield f"left behind: {left}"
 
