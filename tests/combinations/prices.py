@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import mpmath
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
-from scipy.special import gammaln
 from scipy.stats import betabinom, gamma
 
 from dpbayes.mechanisms.records import from_record
@@ -160,12 +160,17 @@ def _shapes(record: Record) -> tuple[float, float, float]:
     )
 
 
+@lru_cache(maxsize=65536)
 def _between_gammas(a: float, b: float, order: float) -> float:
-    """D_λ(Γ(a)‖Γ(b)) = [lnΓ(λa + (1−λ)b) − λ·lnΓ(a) − (1−λ)·lnΓ(b)]/(λ − 1)."""
-    mixed = order * a + (1.0 - order) * b
-    if math.isinf(order) or mixed <= 0:
+    """D_λ(Γ(a)‖Γ(b)) = [lnΓ(λa + (1−λ)b) − λ·lnΓ(a) − (1−λ)·lnΓ(b)]/(λ − 1), to forty digits: large shapes cancel."""
+    if math.isinf(order):
         return math.inf
-    return float((gammaln(mixed) - order * gammaln(a) - (1.0 - order) * gammaln(b)) / (order - 1.0))
+    with mpmath.workdps(40):
+        mixed = order * mpmath.mpf(a) + (1 - mpmath.mpf(order)) * b
+        if mixed <= 0:
+            return math.inf
+        sides = order * mpmath.loggamma(a) + (1 - mpmath.mpf(order)) * mpmath.loggamma(b)
+        return float((mpmath.loggamma(mixed) - sides) / (mpmath.mpf(order) - 1))
 
 
 @lru_cache(maxsize=4096)
