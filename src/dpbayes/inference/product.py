@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.hellinger.sampler import ClosedSum, Line
 
@@ -45,7 +46,7 @@ def product_law(
     lines = []
     for log, bottom, top, hint in zip(logs, low, high, near, strict=True):
         values = log(np.arange(bottom, top + 1))
-        kept = np.flatnonzero(values > values.max() - DEPTH)
+        kept = _kept(values)
         lines.append(Line(values[kept[0] : kept[-1] + 1], int(bottom + kept[0]), int(hint[0])))
     number = int(np.clip(500_000 // len(logs), 200, DRAWS))
     if len(logs) > MANY:
@@ -77,6 +78,14 @@ def hints(seen: Sequence[Floats], prior: Sequence[float], total: int) -> list[In
     return [np.array([*column, 0, total]) for column in np.column_stack(rows)]
 
 
+def _kept(values: Floats) -> Ints:
+    """Where a logarithm can be told from that of zero."""
+    kept = np.flatnonzero(values > values.max() - DEPTH)
+    if not kept.size:
+        raise InvalidArgument("Reading: no table of this size could have led to these released parameters.")
+    return kept
+
+
 def _windows(logs: Sequence[Logs], total: int, near: Sequence[Ints]) -> tuple[Ints, Ints]:
     """For each cell the counts whose weight can be told from zero; never too few, perhaps some too many."""
     steps = np.unique(np.append(np.geomspace(1, max(total, 2), 120).astype(np.int64), 0))
@@ -84,6 +93,6 @@ def _windows(logs: Sequence[Logs], total: int, near: Sequence[Ints]) -> tuple[In
     for cell, (log, hint) in enumerate(zip(logs, near, strict=True)):
         grid = np.unique(np.clip(np.add.outer(hint, np.append(-steps, steps)).ravel(), 0, total))
         values = log(grid)
-        kept = np.flatnonzero(values > values.max() - DEPTH)
+        kept = _kept(values)
         low[cell], high[cell] = grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, grid.size - 1)]
     return np.maximum(low, total - (high.sum() - high)), np.minimum(high, total - (low.sum() - low))
