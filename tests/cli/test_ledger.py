@@ -7,12 +7,11 @@ import math
 from pathlib import Path
 
 import pytest
-import typer
 from tests.commands import dpbayes
 from typer.testing import CliRunner
 
 from dpbayes import Adjacency, Cost, Gaussian, Laplace, PrivacyUnit, Schema
-from dpbayes.cli.ledger import register
+from dpbayes.cli.main import application
 from dpbayes.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.hellinger.calibration import with_certificate
@@ -20,9 +19,7 @@ from dpbayes.mechanisms.hellinger.certificate import Certificate
 
 UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
 
-app = typer.Typer()
-app.callback()(lambda: None)
-register(app)
+app = application("ledger")
 
 
 def run(*arguments: object) -> str:

@@ -9,13 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import typer
 from pyarrow import csv
 from tests.models.examples import REPLACE, weather, weather_schema
 from typer.testing import CliRunner
 
 from dpbayes import ApproxDP, Curator, Histogram, Release, Synthetic, Tables
-from dpbayes.cli import build, fit, predict, show, synth
+from dpbayes.cli.main import application
 from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
 from dpbayes.ledger.ledger import Ledger
 
@@ -32,10 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Any:
-    app = typer.Typer()
-    for command in (build, fit, predict, show, synth):
-        command.register(app)
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(application(), [str(argument) for argument in arguments])
 
 
 def fitted(folder: Path, *extra: object, kind: str = "naive-bayes") -> Path:

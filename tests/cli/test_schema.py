@@ -3,10 +3,9 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from dpbayes.cli import schema as commands
+from dpbayes.cli.main import application
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, SchemaError, TableError
 
@@ -28,8 +27,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.csv").write_text("sex,age\nF,17\nPRIVATE,70\n")
     (tmp_path / "people.toml").write_text(TOML)
-    app = typer.Typer()
-    commands.register(app)
+    app = application("schema")
 
     def invoke(*words):
         result = CliRunner().invoke(app, words)

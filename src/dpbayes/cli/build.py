@@ -20,11 +20,6 @@ from dpbayes.release.format import Release
 Kind = Literal["naive-bayes", "bayes-net", "histogram"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("build")(build_command)
-
-
 def build_command(
     kind: Annotated[Kind, typer.Argument(help="Which model.")],
     releases: Annotated[list[Path], typer.Argument(help="Releases of one data set: files or folders.")],

@@ -31,11 +31,6 @@ from dpbayes.privacy.guarantee import Guarantee
 Kind = Literal["dirichlet", "gaussian", "laplace"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("calibrate")(calibrate_command)
-
-
 @options.priced_target
 @options.unit
 def calibrate_command(

@@ -38,11 +38,6 @@ MECHANISMS: dict[str, Callable[..., Priced]] = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("cost")(cost_command)
-
-
 @options.unit
 def cost_command(
     unit: PrivacyUnit,

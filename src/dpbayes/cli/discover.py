@@ -19,14 +19,6 @@ from dpbayes.tables.skeleton import section
 Column = Annotated[str, typer.Option(help="The column to learn about.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command group."""
-    group = typer.Typer(no_args_is_help=True, help="Buy categories or bin edges that are not public knowledge.")
-    group.command("categories")(categories)
-    group.command("edges")(edges)
-    app.add_typer(group, name="discover")
-
-
 @options.target
 @options.curator
 def categories(

@@ -24,11 +24,6 @@ OPTIONAL = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("doctor")(doctor)
-
-
 def doctor(as_json: options.AsJson = False) -> None:
     """Check the installation: libraries, entropy, noise samplers, and an exact number.
 

@@ -21,11 +21,6 @@ PARTS = ("counts", "records", "population")
 """What is estimated of a table: counts, shares of these records, shares of the population."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("estimate")(estimate_command)
-
-
 def estimate_command(
     releases: Annotated[
         list[Path], typer.Argument(help="Releases of one data set: files, folders, or a folder of such folders.")

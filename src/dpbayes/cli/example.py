@@ -12,11 +12,6 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, tell
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("example")(example_command)
-
-
 def example_command(
     folder: Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")],
     as_json: options.AsJson = False,

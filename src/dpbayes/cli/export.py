@@ -13,11 +13,6 @@ from dpbayes.errors import InvalidArgument
 from dpbayes.release.format import Release
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("export")(export_command)
-
-
 def export_command(
     release: options.ReleaseFile,
     out: Annotated[Path, typer.Argument(help="New folder to write.")],

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("finish")(finish_command)
-
-
 def finish_command(
     ledger: Annotated[str, typer.Argument(help="Ledger file or PostgreSQL address.")],
     table: Annotated[

@@ -24,14 +24,6 @@ AccountingOption = Annotated[Accounting, typer.Option(help="Exact, or the papers
 Expected = Annotated[int | None, typer.Option(help="Public guess of the number of records.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(help="Fit a model to a private table.", no_args_is_help=True)
-    group.command("naive-bayes")(naive_bayes)
-    group.command("bayes-net")(bayes_net)
-    app.add_typer(group, name="fit")
-
-
 @options.target
 @options.curator
 def naive_bayes(

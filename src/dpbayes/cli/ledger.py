@@ -41,15 +41,7 @@ NO_ROLES = (
 PAGE = 50
 """Entries that are shown unless more are asked for."""
 
-group = typer.Typer(no_args_is_help=True, help="Budgets, what was spent, and the proof of it.")
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(group, name="ledger")
-
-
-@group.command()
 @options.limit
 def init(
     ledger: Where,
@@ -95,7 +87,6 @@ def init(
     print_balances([opened.account(name)], as_json)
 
 
-@group.command()
 @options.limit
 def budget(
     ledger: Where,
@@ -116,7 +107,6 @@ def budget(
     print_balances([opened.account(dataset)], as_json)
 
 
-@group.command()
 def accept(
     ledger: Where,
     schema: Annotated[Path, typer.Option(help="The schema that releases may use from now on.")],
@@ -139,7 +129,6 @@ def accept(
     print_balances([opened.account(declared.id)], as_json)
 
 
-@group.command()
 def charge(
     ledger: Where,
     dataset: Dataset,
@@ -157,7 +146,6 @@ def charge(
     print_json(receipt.record())
 
 
-@group.command()
 def changed(
     ledger: Where,
     table: Annotated[str, typer.Argument(help="The private table.")],
@@ -174,7 +162,6 @@ def changed(
     tell(f"{said} since the ledger last saw these columns. Keep this answer to yourself: it is not private.")
 
 
-@group.command()
 def show(
     ledger: Where,
     dataset: AnyDataset = None,
@@ -214,7 +201,6 @@ def _first(account: Account, everything: bool, since: str | None) -> int:
     return next((entry.serial for entry in account.entries if str(entry.body["time"]) >= day), len(account.entries))
 
 
-@group.command()
 def verify(
     ledger: Where,
     dataset: AnyDataset = None,
@@ -241,7 +227,6 @@ def verify(
     print_balances(accounts, as_json)
 
 
-@group.command()
 def export(
     ledger: Where,
     dataset: AnyDataset = None,

@@ -17,33 +17,60 @@ from typer.core import TyperGroup
 from dpbayes import _checks
 from dpbayes.errors import DpbayesError
 
-COMMANDS = (
-    "build",
-    "calibrate",
-    "cost",
-    "discover",
-    "doctor",
-    "estimate",
-    "example",
-    "export",
-    "finish",
-    "fit",
-    "ledger",
-    "papers",
-    "plan",
-    "posterior",
-    "predict",
-    "release",
-    "risk",
-    "schema",
-    "show",
-    "sign",
-    "studio",
-    "synth",
-    "verify",
-    "wide",
-)
-"""Modules of this package; each adds the command of its name, and perhaps others, with ``register(app)``."""
+COMMANDS = {
+    "build": "build:build_command",
+    "calibrate": "calibrate:calibrate_command",
+    "cost": "cost:cost_command",
+    "discover categories": "discover:categories",
+    "discover edges": "discover:edges",
+    "doctor": "doctor:doctor",
+    "estimate": "estimate:estimate_command",
+    "example": "example:example_command",
+    "export": "export:export_command",
+    "finish": "finish:finish_command",
+    "fit naive-bayes": "fit:naive_bayes",
+    "fit bayes-net": "fit:bayes_net",
+    "keys": "sign:keys_command",
+    "ledger init": "ledger:init",
+    "ledger budget": "ledger:budget",
+    "ledger accept": "ledger:accept",
+    "ledger charge": "ledger:charge",
+    "ledger changed": "ledger:changed",
+    "ledger show": "ledger:show",
+    "ledger verify": "ledger:verify",
+    "ledger export": "ledger:export",
+    "papers": "papers:papers_command",
+    "plan": "plan:plan_command",
+    "posterior release": "posterior:release_command",
+    "posterior draw": "posterior:draw_command",
+    "posterior compare": "posterior:compare_command",
+    "posterior certify": "posterior:certify_command",
+    "predict": "predict:predict_command",
+    "release": "release:release_command",
+    "risk": "risk:risk_command",
+    "schema init": "schema:init",
+    "schema adopt": "schema:adopt",
+    "schema check": "schema:check",
+    "schema show": "schema:show",
+    "show": "show:show_command",
+    "sign": "sign:sign_command",
+    "studio": "studio:studio_command",
+    "synth": "synth:synth_command",
+    "verify": "verify:verify_command",
+    "wide open": "wide:open_command",
+    "wide ask": "wide:ask_command",
+}
+"""Each command, and the module of this package with the function that it is."""
+
+GROUPS = {
+    "discover": "Buy categories or bin edges that are not public knowledge.",
+    "fit": "Fit a model to a private table.",
+    "ledger": "Budgets, what was spent, and the proof of it.",
+    "posterior": "Release whole posteriors, and compare ways to do it.",
+    "schema": "Write, check and show what is public about a table.",
+    "wide": "Distributions over domains too wide to list.",
+}
+"""What commands of two words share."""
 
 INTERRUPTED = 130
 UNFINISHED = "If the ledger was charged already, `dpbayes finish` completes the release, and charges nothing more."
@@ -92,9 +119,16 @@ def application(command: str | None = None) -> typer.Typer:
         name="dpbayes", cls=_Root, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
     )
     made.callback()(root)
-    wanted = () if command == "--version" else (command,) if command in COMMANDS else COMMANDS
-    for name in wanted:
-        import_module(f"dpbayes.cli.{name}").register(made)
+    known = {words.split()[0] for words in COMMANDS}
+    groups = {name: typer.Typer(no_args_is_help=True, help=said) for name, said in GROUPS.items()}
+    for words, place in COMMANDS.items():
+        first, _, second = words.partition(" ")
+        if command != "--version" and (command not in known or first == command):
+            module, _, function = place.partition(":")
+            groups.get(first, made).command(second or first)(getattr(import_module(f"dpbayes.cli.{module}"), function))
+    for name, group in groups.items():
+        if group.registered_commands:
+            made.add_typer(group, name=name)
     return made
 
 

@@ -12,11 +12,6 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell, tell_people
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("papers")(papers_command)
-
-
 def papers_command(
     what: Annotated[
         str, typer.Argument(help="A paper, to list its statements; or a call of a function, to run it; or nothing.")

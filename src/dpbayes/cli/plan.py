@@ -26,11 +26,6 @@ NAMES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total varia
 BAR_WIDTH = 40
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("plan")(plan_command)
-
-
 @options.request
 @options.unit
 def plan_command(

@@ -29,16 +29,6 @@ Around = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Release whole posteriors, and compare ways to do it.")
-    group.command("release")(release_command)
-    group.command("draw")(draw_command)
-    group.command("compare")(compare_command)
-    group.command("certify")(certify_command)
-    app.add_typer(group, name="posterior")
-
-
 @options.target
 @options.curator
 def release_command(

@@ -17,11 +17,6 @@ from dpbayes.models.synthetic import write_table
 from dpbayes.release.format import Release
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("predict")(predict_command)
-
-
 def predict_command(
     model: options.ReleaseFile,
     table: Annotated[str, typer.Argument(help="CSV or Parquet file with new records.")],

@@ -13,11 +13,6 @@ from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.request import Request
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("release")(release_command)
-
-
 @options.request
 @options.curator
 def release_command(

@@ -23,11 +23,6 @@ EXCEPTION = 10.0
 """Odds are stated with an exception of ten times δ: at δ itself no bound on them follows from (ε, δ)."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("risk")(risk_command)
-
-
 @options.unit
 def risk_command(
     unit: PrivacyUnit,

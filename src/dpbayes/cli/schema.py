@@ -26,16 +26,6 @@ Table = Annotated[str, typer.Argument(help="A CSV, Parquet or DuckDB file, or a 
 SchemaFile = Annotated[Path, typer.Argument(help="A schema file in TOML.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command group."""
-    group = typer.Typer(no_args_is_help=True, help="Write, check and show what is public about a table.")
-    group.command("init")(init)
-    group.command("adopt")(adopt)
-    group.command("check")(check)
-    group.command("show")(show)
-    app.add_typer(group, name="schema")
-
-
 def init(
     table: Table,
     out: Annotated[Path | None, typer.Option(help="Write to this new file instead of standard output.")] = None,

@@ -18,11 +18,6 @@ from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.release.format import Release
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("show")(show_command)
-
-
 def show_command(
     model: options.ReleaseFile,
     node: Annotated[str | None, typer.Option(help="Show the table of this attribute.")] = None,

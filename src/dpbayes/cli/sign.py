@@ -13,12 +13,6 @@ from dpbayes.release.format import Release
 from dpbayes.release.signature import new_key, sign
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("sign")(sign_command)
-    app.command("keys")(keys_command)
-
-
 def keys_command(
     name: Annotated[Path, typer.Argument(help="Where to write: NAME.key and NAME.pub.")],
 ) -> None:

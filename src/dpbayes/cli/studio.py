@@ -15,11 +15,6 @@ from dpbayes.errors import InvalidArgument, MissingExtra
 PORT = 8765
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("studio")(studio_command)
-
-
 def studio_command(
     folder: Annotated[Path, typer.Argument(help="The start folder: the studio sees and writes nothing else.")] = Path(),
     public: Annotated[

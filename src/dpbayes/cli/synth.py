@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("synth")(synth_command)
-
-
 def synth_command(
     source: Annotated[str, typer.Argument(help="A release, its file or folder; with --schema, a private table.")],
     rows: Annotated[int, typer.Option(help="How many records; any number is free.")],

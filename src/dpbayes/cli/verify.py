@@ -11,11 +11,6 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, tell
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("verify")(verify_command)
-
-
 def verify_command(
     release: Annotated[Path, typer.Argument(help="A release: its file or folder; - reads standard input.")],
     ledger: Annotated[

@@ -17,14 +17,6 @@ from dpbayes.mechanisms.lazy import Law
 from dpbayes.privacy.guarantee import Guarantee
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Distributions over domains too wide to list.")
-    group.command("open")(open_command)
-    group.command("ask")(ask_command)
-    app.add_typer(group, name="wide")
-
-
 @options.target
 @options.curator
 def open_command(
