@@ -15,8 +15,9 @@ from experiments.lab import FIGURES, RESULTS
 MARKS = {"agrees": "✓ agrees", "differs": "≠ differs", "cannot be known": "? cannot be known"}
 INTRODUCTION = (
     "Every figure and table of the three papers (five documents), computed again with the public interface of "
-    "dpbayes, and beside each the same budget used well: exact accounting, tuned parameters, noise-aware estimates, and baselines that get the "
-    "same care. Claims are in our words. Written by `python -m experiments` from the files in `experiments/results`."
+    "dpbayes, and beside each the same budget used well: exact accounting, tuned parameters, noise-aware estimates, "
+    "and baselines that get the same care. Claims are in our words. Written by `python -m experiments` from the files "
+    "in `experiments/results`."
 )
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#222}"
