@@ -6,8 +6,7 @@ import time
 
 import numpy as np
 
-from dpbayes.models.interchange import to_pgmpy
-from dpbayes.models.network import Network
+from dpbayes.models.network import Network, to_pgmpy
 
 ROWS, NODES, LEVELS, REPEAT = 1_000_000, 15, 6, 2
 

@@ -426,7 +426,6 @@ UNPROMISED = {
 
 READ = {
     "models.bayes_net.BayesNetModel.intervals": "network, population",
-    "models.uncertainty.measured_interval": "joint table, counts",
 }
 """Functions of models that give intervals, and the product above that reads them or what they hand on."""
 

@@ -44,7 +44,6 @@ from dpbayes.domain.prior import Prior
 from dpbayes.errors import DpbayesError
 from dpbayes.ledger.kept import Kept
 from dpbayes.models.bayes_net import BayesNet
-from dpbayes.models.interchange import from_bif
 from dpbayes.release.signature import new_key, sign, signed
 from dpbayes.tables.sources import open_table
 
@@ -88,8 +87,6 @@ CODEBOOKS = {
     "xml": '<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="sex" ID="V1"><labl>Sex</labl><catgry><catValu>1'
            "</catValu><labl>male</labl></catgry><catgry><catValu>2</catValu></catgry></var></dataDscr></codeBook>",
 }  # fmt: skip
-BIF = """network "x" {} variable sex { type discrete [ 2 ] { F, M }; } variable job { type discrete [ 2 ] { a, b }; }
-probability ( sex ) { table 0.4, 0.6; } probability ( job | sex ) { (F) 0.1, 0.9; (M) 0.5, 0.5; }"""
 GRAPH = json.dumps({"nodes": ["sex", "age"], "edges": [["sex", "age"]]})
 RECORDS = json.dumps(
     [{"mechanism": "laplace-1", "scale": 2.0, "unit": {"adjacency": "replace-one", "max_rows": 1, "person": None}}]
@@ -147,7 +144,6 @@ def readers(folder: Path, *, whole: bool) -> dict[str, Reader]:
     text("request", REQUEST, Request.load, ".toml")
     for name, content in CODEBOOKS.items():
         text(f"codebook-{name}", content, read_codebook, f".{name.rpartition('.')[2]}")
-    text("network", BIF, lambda path: from_bif(path.read_text(encoding="utf-8", errors="replace")))
     text("graph", GRAPH, lambda path: BayesNet.of(path.read_text(encoding="utf-8", errors="replace")))
     text("records", RECORDS, cost_of_file, ".json")
     text("prior", PRIOR, lambda path: Prior.from_csv(path.read_text(encoding="utf-8", errors="replace"), schema))

@@ -12,8 +12,7 @@ from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet
-from dpbayes.models.interchange import from_bif, from_pgmpy, query, to_bif, to_pgmpy
-from dpbayes.models.network import Network, parents_of
+from dpbayes.models.network import parents_of
 
 from .examples import ADD, REPLACE, tables, weather, weather_schema
 from .examples import fitted as released
@@ -145,55 +144,6 @@ def test_a_draw_has_no_intervals():
     model = fitted(RDP(order=5, epsilon=1.0), spec=BayesNet(edges=EDGES, estimate="draw"))
     with pytest.raises(InvalidArgument, match="no intervals"):
         model.intervals("street")
-
-
-def test_pgmpy_gives_the_network_back_and_answers_as_enumeration_does():
-    network = fitted().network
-    model = to_pgmpy(network)
-    assert model.check_model()
-    again = from_pgmpy(model)
-    for node in network.nodes:
-        assert again.parents[node] == network.parents[node]
-        assert again.tables[node] == pytest.approx(network.tables[node])
-    found = query(network, ["rain"], {"umbrella": "open"})["shares"]
-    joint = np.einsum("r,rs,rsu->ru", network.tables["rain"][0], network.tables["street"],
-                      network.tables["umbrella"].reshape(3, 3, 5))[:, 2]  # fmt: skip
-    assert found == pytest.approx(joint / joint.sum())
-
-
-def test_bif_files_keep_odd_names_and_every_digit():
-    network = Network(
-        levels={"a b": ("x, y", 'q"'), "c": ("(1]", "-2", "3")},
-        parents={"a b": (), "c": ("a b",)},
-        tables={"a b": np.array([[1 / 3, 2 / 3]]), "c": np.array([[0.1, 0.2, 0.7], [1e-9, 0.5, 0.5 - 1e-9]])},
-    )
-    again = from_bif(to_bif(network))
-    assert again.levels == network.levels
-    assert again.parents == network.parents
-    for node in network.nodes:
-        assert (again.tables[node] == network.tables[node]).all()
-
-
-def test_pgmpy_reads_our_bif_files(tmp_path):
-    from pgmpy.readwrite import BIFReader
-
-    network = fitted().network
-    path = tmp_path / "weather.bif"
-    path.write_text(to_bif(network), encoding="utf-8")
-    again = from_pgmpy(BIFReader(str(path)).get_model())
-    assert again.tables["umbrella"].shape == (9, 5)
-    given = again.parents["umbrella"]
-    table = again.tables["street"]
-    order = [again.levels["street"].index(level) for level in network.levels["street"]]
-    rows = [again.levels["rain"].index(level) for level in network.levels["rain"]]
-    assert table[rows][:, order] == pytest.approx(network.tables["street"], abs=1e-6)
-    assert set(given) == {"rain", "street"}
-
-
-def test_a_text_that_is_not_bif_is_refused():
-    for text in ("hello", "variable x {", "network n { } probability ( x ) { table 1; }"):
-        with pytest.raises(InvalidArgument, match="not a BIF file"):
-            from_bif(text)
 
 
 def test_a_chain_comes_as_near_as_reconciled_pairs():

@@ -43,7 +43,7 @@ def show_command(
         drawn += [] if scored is None else [pictures.calibration_picture(scored)]
         stacked(drawn, drawn[0].title).save(plot)
     if bif is not None:
-        from dpbayes.models.interchange import to_bif
+        from dpbayes.models.network import to_bif
 
         bif.write_text(to_bif(read.network, read.published.schema.id), encoding="utf-8")
     summary = _summary(read, scored)

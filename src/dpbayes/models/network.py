@@ -1,18 +1,27 @@
-"""A Bayesian network over declared levels: likelihood and sampling. It knows nothing of privacy."""
+"""A Bayesian network over declared levels: likelihood, sampling, and the forms that other programs read.
+
+It knows nothing of privacy. pgmpy comes with the extra ``networks``.
+"""
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.errors import InvalidArgument, MissingExtra, SchemaError
 from dpbayes.models.sampling import pick
 
 Parents = dict[str, tuple[str, ...]]
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
 def parents_of(edges: Iterable[tuple[str, str]], nodes: Iterable[str] = ()) -> Parents:
@@ -104,3 +113,81 @@ class Network:
         for node in self.nodes:
             drawn[node] = pick(self.tables[node], self.rows(node, drawn, rows), rng, even=even)
         return drawn
+
+
+def to_pgmpy(network: Network) -> Any:
+    """A pgmpy ``DiscreteBayesianNetwork`` with the same tables and the levels as state names."""
+    factors = _pgmpy("factors.discrete")
+    model = _pgmpy("models").DiscreteBayesianNetwork(network.edges)
+    model.add_nodes_from(network.nodes)
+    for node, parents in network.parents.items():
+        model.add_cpds(
+            factors.TabularCPD(
+                node,
+                len(network.levels[node]),
+                network.tables[node].T,
+                evidence=list(parents) or None,
+                evidence_card=[len(network.levels[parent]) for parent in parents] or None,
+                state_names={name: list(network.levels[name]) for name in (node, *parents)},
+            )
+        )
+    return model
+
+
+def query(network: Network, variables: list[str], evidence: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """P(variables | evidence), exact, by pgmpy's variable elimination: the names, their levels and an array."""
+    known = dict(evidence or {})
+    for name in (*variables, *known):
+        if name not in network.levels:
+            raise InvalidArgument(f"networks: there is no node {name!r}. It has {', '.join(network.nodes)}.")
+    for name, level in known.items():
+        if level not in network.levels[name]:
+            raise InvalidArgument(f"networks: node {name!r} has no level {level!r}.")
+    model = to_pgmpy(network)
+    factor = _pgmpy("inference").VariableElimination(model).query(variables, evidence=known, show_progress=False)
+    order = [factor.variables.index(name) for name in variables]
+    return {
+        "variables": list(variables),
+        "levels": {name: list(network.levels[name]) for name in variables},
+        "shares": np.transpose(factor.values, order),
+    }
+
+
+def to_bif(network: Network, name: str = "dpbayes") -> str:
+    """The text of a BIF file; names that are not plain words are quoted."""
+    lines = [f"network {_quoted(name)} {{", "}"]
+    for node in network.nodes:
+        levels = network.levels[node]
+        listed = ", ".join(map(_quoted, levels))
+        lines += [f"variable {_quoted(node)} {{", f"  type discrete [ {len(levels)} ] {{ {listed} }};", "}"]
+    for node, parents in network.parents.items():
+        if not parents:
+            lines += [f"probability ( {_quoted(node)} ) {{", f"  table {_numbers(network.tables[node][0])};", "}"]
+            continue
+        lines.append(f"probability ( {_quoted(node)} | {', '.join(map(_quoted, parents))} ) {{")
+        shape = [len(network.levels[parent]) for parent in parents]
+        for index, row in zip(np.ndindex(*shape), network.tables[node], strict=True):
+            given = ", ".join(_quoted(network.levels[parent][at]) for parent, at in zip(parents, index, strict=True))
+            lines.append(f"  ({given}) {_numbers(row)};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _pgmpy(module: str) -> Any:
+    """A module of pgmpy, without the warnings about its own future that importing it prints."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            return import_module(f"pgmpy.{module}")
+    except ImportError:
+        raise MissingExtra("networks: pgmpy is not installed; install dpbayes[networks].") from None
+
+
+def _quoted(name: str) -> str:
+    if _PLAIN.fullmatch(name):
+        return name
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _numbers(row: Floats) -> str:
+    return ", ".join(repr(float(share)) for share in row)

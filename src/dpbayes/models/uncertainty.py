@@ -18,7 +18,6 @@ import numpy as np
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes._normal import quantile
-from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.numbers import Estimate
 from dpbayes.models.latent import LatentModel
@@ -116,8 +115,3 @@ def _missed(model: LatentModel) -> tuple[Floats, Floats]:
     groups = [group for group in np.array_split(order, GROUPS) if group.size]
     means = np.array([max(float(miss[group].mean()), 0.0) for group in groups])
     return np.array([max(float(size[group].mean()), 1e-12) for group in groups]), np.maximum.accumulate(means)
-
-
-def measured_interval(model: LatentModel, names: Sequence[str], level: float = 0.9) -> Estimate:
-    """Counts of a table that was measured, with intervals that hold whatever the truth is: those of the posterior."""
-    return model.published.posterior.table(Marginal(tuple(names)), level=level).counts

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes.models.interchange import _pgmpy, query, to_net, to_uai
-from dpbayes.models.network import Network
+from dpbayes.errors import InvalidArgument
+from dpbayes.models.network import Network, _pgmpy, query, to_bif, to_pgmpy
 
 
 @pytest.fixture(scope="module")
@@ -17,40 +17,53 @@ def network():
     return Network(levels=levels, parents=parents, tables=tables)
 
 
-def test_pgmpy_reads_our_net_files(network, tmp_path):
-    path = tmp_path / "weather.net"
-    path.write_text(to_net(network), encoding="utf-8")
-    model = _pgmpy("readwrite").NETReader(str(path)).get_model()
+def enumerated(network, asked, known):
+    cells = np.indices([len(network.levels[node]) for node in network.nodes]).reshape(len(network.nodes), -1)
+    coded = dict(zip(network.nodes, cells, strict=True))
+    weights = np.exp(network.log_likelihood(coded))
+    for name, level in known.items():
+        weights = weights * (coded[name] == network.levels[name].index(level))
+    table = np.zeros([len(network.levels[name]) for name in asked])
+    np.add.at(table, tuple(coded[name] for name in asked), weights)
+    return table / table.sum()
+
+
+def test_pgmpy_has_the_same_tables(network):
+    model = to_pgmpy(network)
+    assert model.check_model()
+    same(model, network)
+
+
+def test_pgmpy_reads_our_bif_files(network, tmp_path):
+    path = tmp_path / "weather.bif"
+    path.write_text(to_bif(network), encoding="utf-8")
+    same(_pgmpy("readwrite").BIFReader(str(path)).get_model(), network)
+
+
+def same(model, network):
     assert set(model.edges()) == set(network.edges)
     for node, parents in network.parents.items():
         cpd = model.get_cpds(node)
-        assert [str(state) for state in cpd.state_names[node]] == list(network.levels[node])
-        order = [cpd.variables.index(name) for name in (*parents, node)]
-        values = np.transpose(cpd.values, order).reshape(network.tables[node].shape)
-        np.testing.assert_allclose(values, network.tables[node], atol=1e-12)
+        order = [cpd.variables.index(name) for name in (node, *parents)]
+        at = np.ix_(
+            *([cpd.state_names[name].index(level) for level in network.levels[name]] for name in (node, *parents))
+        )
+        values = np.transpose(cpd.get_values().reshape(cpd.cardinality), order)[at]
+        expected = network.tables[node].T.reshape(values.shape)
+        np.testing.assert_allclose(values, expected, atol=1e-6)
 
 
-def test_pgmpy_finds_graph_and_numbers_in_our_uai_files(network, tmp_path):
-    path = tmp_path / "weather.uai"
-    path.write_text(to_uai(network), encoding="utf-8")
-    reader = _pgmpy("readwrite").UAIReader(str(path))
-    place = {node: f"var_{number}" for number, node in enumerate(network.nodes)}
-    assert {tuple(edge) for edge in reader.edges} == {(place[parent], place[child]) for parent, child in network.edges}
-    assert reader.domain == {place[node]: str(len(levels)) for node, levels in network.levels.items()}
-    for node, (child, values) in zip(network.nodes, reader.tables, strict=True):
-        assert child == place[node]
-        # Its model takes the child's levels for the slowest, against the format; the numbers are as they stand.
-        assert [float(value) for value in values] == network.tables[node].ravel().tolist()
-
-
-def test_names_that_are_no_words_become_labels():
-    odd = {"5 o'clock": ("a", "b"), "5_o_clock": ('say "x"', "back\\slash")}
-    tables = {name: np.full((1, 2), 0.5) for name in odd}
-    text = to_net(Network(levels=odd, parents=dict.fromkeys(odd, ()), tables=tables))
-    assert "node n5_o_clock\n" in text
-    assert "node n5_o_clock_\n" in text
-    assert 'label = "5 o\'clock";' in text
-    assert '"say \\"x\\""' in text
+def test_bif_files_keep_odd_names_and_every_digit():
+    network = Network(
+        levels={"a b": ("x, y", 'q"'), "c": ("(1]", "-2", "3")},
+        parents={"a b": (), "c": ("a b",)},
+        tables={"a b": np.array([[1 / 3, 2 / 3]]), "c": np.array([[0.1, 0.2, 0.7], [1e-9, 0.5, 0.5 - 1e-9]])},
+    )
+    lines = to_bif(network, "two words").splitlines()
+    assert lines[0] == 'network "two words" {'
+    assert '  type discrete [ 2 ] { "x, y", "q\\"" };' in lines
+    assert f"  table {1 / 3!r}, {2 / 3!r};" in lines
+    assert f'  ("q\\"") 1e-09, 0.5, {0.5 - 1e-9!r};' in lines
 
 
 TWO = ("0", "1")
@@ -92,11 +105,12 @@ SNOW = Network(  # the same file, build_snow_model
 )  # fmt: skip
 def test_networks_answer_what_pgmpys_own_tests_expect(network, asked, known, expected):
     assert query(network, asked, known)["shares"] == pytest.approx(np.array(expected), abs=1e-6)
-    cells = np.indices([2] * len(network.nodes)).reshape(len(network.nodes), -1)
-    coded = dict(zip(network.nodes, cells, strict=True))
-    weights = np.exp(network.log_likelihood(coded))
-    for name, level in known.items():
-        weights = weights * (coded[name] == network.levels[name].index(level))
-    table = np.zeros([2] * len(asked))
-    np.add.at(table, tuple(coded[name] for name in asked), weights)
-    assert table / table.sum() == pytest.approx(np.array(expected), abs=1e-6)
+    assert enumerated(network, asked, known) == pytest.approx(np.array(expected), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "message"), [(["snow"], {}, "no node 'snow'"), (["rain"], {"street": "mud"}, "no level 'mud'")]
+)
+def test_questions_about_what_is_not_there_are_refused(network, asked, known, message):
+    with pytest.raises(InvalidArgument, match=message):
+        query(network, asked, known)
