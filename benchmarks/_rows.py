@@ -279,7 +279,7 @@ def noise(folder: Path) -> Actions:
     del folder
     from dpbayes.mechanisms import noise as sampler
     from dpbayes.mechanisms.exact import Law
-    from dpbayes.mechanisms.randomness import words
+    from dpbayes.mechanisms.noise import words
 
     law, cells, source = Law.gaussian(20.0), 10**6, words(None)
     return {"dpbayes": lambda: sampler.draw(law, cells, None), "ChaCha20 alone": lambda: source(cells)}

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from dpbayes import Adjacency, Gaussian, Laplace, PrivacyUnit
-from dpbayes.mechanisms import inversion, noise, selftest
+from dpbayes.mechanisms import inversion, noise
 from dpbayes.mechanisms.exact import Law
-from dpbayes.mechanisms.randomness import words
+from dpbayes.mechanisms.noise import words
 
 UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
 LAWS = {
@@ -109,10 +109,10 @@ def small() -> dict[str, dict[str, float]]:
 
 
 def run() -> dict[str, object]:
-    selftest.once()
+    noise.once()
     return {
-        "selftest_first_draw_ms": 1e3 * processor(lambda: selftest.check(selftest.FEW)),
-        "selftest_doctor_ms": 1e3 * processor(lambda: selftest.check(selftest.MANY)),
+        "selftest_first_draw_ms": 1e3 * processor(lambda: noise.check(noise.FEW, noise.draw)),
+        "selftest_doctor_ms": 1e3 * processor(lambda: noise.check(noise.MANY, noise.draw)),
         "cells_100_000": large(10**5),
         "cells_1_000_000": large(10**6),
         "small": small(),

@@ -27,7 +27,7 @@ WIDE = """
 import json, resource, time
 import numpy as np
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms import noise
 unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 counts = np.random.default_rng(0).integers(0, 50, 10**7)
 made = Dirichlet(weight=0.5, concentration=2.0, unit=unit)

@@ -24,7 +24,7 @@ from tests.simulation.checker import Witness, charges, rows_of_file, within
 
 import dpbayes.cli.main
 from dpbayes.domain.durable import sweep
-from dpbayes.mechanisms import selftest
+from dpbayes.mechanisms import noise
 
 KILL, HALF = -1, -2
 ALWAYS = 1 << 16
@@ -189,7 +189,7 @@ def main(library: str, folder: str, share: str, *names: str) -> None:
     shim = ctypes.CDLL(library)
     shim.shim_calls.restype = ctypes.c_long
     dpbayes.cli.main.application()  # loaded once for all
-    selftest.once()
+    noise.once()
     here = Path(folder).absolute() / "here"
     turn = 0
     for name in names:

@@ -13,7 +13,7 @@ import dpbayes as dp
 from dpbayes.inference.intervals import Spread
 from dpbayes.jobs.edges import Quantiles
 from dpbayes.jobs.temperature import CANDIDATES, choose_temperature
-from dpbayes.mechanisms import selftest
+from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.hellinger.candidates import cell_divergences, log_number
 from dpbayes.mechanisms.hellinger.exponential import kl_sensitivity, total_variation_sensitivity
 from dpbayes.mechanisms.hellinger.pure import range_excess
@@ -177,10 +177,10 @@ def test_the_score_moves_no_further_than_the_excess_allows() -> None:
 
 
 def test_the_misfit_of_perfect_counts_is_nothing_and_of_constant_noise_too_much() -> None:
-    law = selftest._probabilities("laplace", 5)
-    noise = np.repeat(np.arange(-200, 201), np.rint(law * 10**6).astype(int))
-    assert selftest.misfit(noise, "laplace", 5) < 0.1
-    assert selftest.misfit(np.zeros(4096, dtype=np.int64), "laplace", 5) > selftest.LIMIT
+    law = noise._probabilities("laplace", 5)
+    perfect = np.repeat(np.arange(-200, 201), np.rint(law * 10**6).astype(int))
+    assert noise.misfit(perfect, "laplace", 5) < 0.1
+    assert noise.misfit(np.zeros(4096, dtype=np.int64), "laplace", 5) > noise.LIMIT
 
 
 def test_a_stated_release_is_pure_except_for_its_delta() -> None:

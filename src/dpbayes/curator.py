@@ -28,7 +28,7 @@ from dpbayes.jobs.answers import of_the_limit
 from dpbayes.jobs.base import Job, Plan, as_job, plan_record, planned
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import already, check_superseded, line
-from dpbayes.mechanisms.randomness import software
+from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed

@@ -13,7 +13,7 @@ from tests.mechanisms.feed import DIGITS, Feed, magnitudes
 
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.exact import Law, below_exp, bernoulli_exp, exp_bounds, invert
-from dpbayes.mechanisms.randomness import words
+from dpbayes.mechanisms.noise import words
 
 LAWS = [
     *(("gaussian", scale) for scale in (1e-3, 0.3, 1.0, 2.7, 20.0, 150.0)),

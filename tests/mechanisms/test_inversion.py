@@ -12,7 +12,7 @@ from tests.mechanisms.feed import DIGITS, Feed, magnitudes
 from dpbayes.mechanisms import inversion
 from dpbayes.mechanisms.exact import Law
 from dpbayes.mechanisms.inversion import Table, table_for
-from dpbayes.mechanisms.randomness import words
+from dpbayes.mechanisms.noise import words
 
 LAWS = [
     ("gaussian", 1e-3),

@@ -80,20 +80,20 @@ def _java() -> Check:
 
 
 def _entropy() -> Check:
-    from dpbayes.mechanisms.randomness import secure
+    from dpbayes.mechanisms.noise import secure
 
     return "entropy", bool(secure().random() != secure().random()), "two fresh generators differ"
 
 
 def _noise() -> Check:
     from dpbayes.errors import NoiseError
-    from dpbayes.mechanisms import selftest
+    from dpbayes.mechanisms import noise
 
     try:
-        selftest.check(selftest.MANY)
+        noise.check(noise.MANY, noise.draw)
     except NoiseError as failure:
         return "integer noise", False, str(failure)
-    return "integer noise", True, f"known answers, and {selftest.MANY} draws of each of {selftest.LAWS} laws fit"
+    return "integer noise", True, f"known answers, and {noise.MANY} draws of each of {noise.LAWS} laws fit"
 
 
 def _exact_number() -> Check:

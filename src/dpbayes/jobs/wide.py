@@ -26,7 +26,7 @@ from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, TableErr
 from dpbayes.jobs.base import Drawn, Plan, check_columns, plan_from_record, plan_record
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
-from dpbayes.mechanisms.randomness import software
+from dpbayes.mechanisms.noise import software
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import COMMITMENT, Answer, Paid, Release, Table, now

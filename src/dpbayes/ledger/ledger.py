@@ -22,7 +22,7 @@ from dpbayes.ledger.series import Series
 from dpbayes.ledger.store import Store
 from dpbayes.ledger.witness import Witness
 from dpbayes.mechanisms.base import confirm
-from dpbayes.mechanisms.randomness import software
+from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.adaptive import AdaptiveDP, Rule
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit

@@ -12,7 +12,7 @@ from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.domain.unit import PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.rounding import (
     FINEST,
@@ -187,10 +187,10 @@ class Dirichlet:
         """
         shapes = self._shapes(counts)
         if self.smallest[0] > 1.0:
-            return randomness.standard_gamma(shapes, rng)
-        source = randomness.generator(rng)
+            return noise.standard_gamma(shapes, rng)
+        source = noise.generator(rng)
         small = shapes <= 1.0
-        z = randomness.standard_gamma(np.where(small, shapes + 1.0, shapes), rng)
+        z = noise.standard_gamma(np.where(small, shapes + 1.0, shapes), rng)
         shrink = np.exp(-source.standard_exponential(shapes.shape) / shapes)
         z *= np.where(small, shrink, 1.0)
         return z

@@ -8,11 +8,17 @@ docs/explanation/proofs/integer-noise.md proves that what comes out has the law 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.randomness import Words
+
+Words = Callable[[int], NDArray[np.uint64]]
+"""A source of random bits: so many independent uniform 64-bit words."""
 
 WORD = 64
 GUARD = 64
@@ -52,7 +58,7 @@ def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
 def bernoulli_exp(numerator: int, denominator: int, words: Words) -> bool:
     """True with probability exp(−x), exactly; x = numerator/denominator ≥ 0.
 
-    >>> from dpbayes.mechanisms.randomness import words
+    >>> from dpbayes.mechanisms.noise import words
     >>> bernoulli_exp(0, 1, words(None)), bernoulli_exp(10**9, 1, words(None))
     (True, False)
     """

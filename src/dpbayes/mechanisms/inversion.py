@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbayes._checks import Ints
-from dpbayes.mechanisms.exact import Law, below_exp, invert
-from dpbayes.mechanisms.randomness import Words
+from dpbayes.mechanisms.exact import Law, Words, below_exp, invert
 
 CHUNK = 2**14
 """Words that are looked up at a time; they stay in the processor's cache."""

@@ -17,7 +17,7 @@ from dpbayes._checks import Floats, Ints
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.randomness import KeyedStreams
+from dpbayes.mechanisms.noise import KeyedStreams
 from dpbayes.mechanisms.rounding import LARGEST_SHAPE
 from dpbayes.privacy.cost import Cost
 

@@ -16,7 +16,7 @@ from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Record, confirm
 from dpbayes.mechanisms.records import from_record as mechanism_from_record
 from dpbayes.privacy import sampling as amplified
@@ -146,7 +146,7 @@ class Subsampled:
     def sample(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
         """The counts of a fresh sample: private, as the counts are, and not released."""
         table = _checks.counts("Subsampled", counts)
-        source, cells = randomness.generator(rng), np.cumsum(table.ravel())
+        source, cells = noise.generator(rng), np.cumsum(table.ravel())
         total = int(cells[-1])
         drawn = np.zeros(table.size, dtype=np.int64)
         if self.sampling == "fixed":

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.hellinger import calibration, candidates
 from dpbayes.mechanisms.hellinger.certificate import affordable
 from dpbayes.mechanisms.hellinger.distance import beta_total_variation, bhattacharyya
@@ -73,7 +73,7 @@ def expected(
     if listable:
         tables, shares = mechanism.law(table)
     else:
-        tables = mechanism.draw_many(table, draws, randomness.generator(rng))
+        tables = mechanism.draw_many(table, draws, noise.generator(rng))
         shares = np.full(draws, 1.0 / draws)
     distance, low, high = _distances(mechanism.prior, table, tables)
     mean = float(shares @ distance)
@@ -152,7 +152,7 @@ def crossover(
     }
     if affordable(prior, total):
         made["hellinger, certified"] = calibration.certified(**common, delta=delta, around=guesses)  # type: ignore[arg-type]
-    source = randomness.generator(rng)
+    source = noise.generator(rng)
     contenders = []
     for name, mechanism in made.items():
         values = [expected(mechanism, table, draws=draws, rng=source).hellinger for table in tables]

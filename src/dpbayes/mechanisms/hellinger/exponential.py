@@ -11,7 +11,7 @@ from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Record
 from dpbayes.mechanisms.hellinger import candidates, envelope, sensitivity
 from dpbayes.mechanisms.hellinger.distance import beta_total_variation, kl
@@ -135,7 +135,7 @@ class PosteriorExponential:
     def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
         """``size`` independent candidate tables k, one per row. Each of them is a release and is paid for."""
         _checks.positive_integer("PosteriorExponential", size=size)
-        return self.sampler(counts).draw(size, randomness.generator(rng))
+        return self.sampler(counts).draw(size, noise.generator(rng))
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """One release: the parameters α + k of a posterior."""

@@ -14,7 +14,7 @@ from scipy.special import digamma, xlogy
 from dpbayes import _checks
 from dpbayes._checks import Floats, non_negative, positive
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms import randomness
+from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import above_one, counted, equal, found, same_size, states, vector
 from dpbayes.papers.result import Result
@@ -132,7 +132,7 @@ def dirichlet_mechanism(
     Source: [RDP] section 2.2, first display; [tCDP] section 2.3.
     """
     shapes = parameters("dirichlet_mechanism", f, r, alpha)
-    drawn = randomness.standard_gamma(shapes, rng)
+    drawn = noise.standard_gamma(shapes, rng)
     return equal(shapes, parameters=shapes, draw=drawn / drawn.sum())
 
 
