@@ -36,8 +36,9 @@ from dpbayes import (
     Vector,
     Wide,
 )
+from dpbayes.curator import as_job
 from dpbayes.errors import BudgetExceeded, DpbayesError, TableError, Unfinished
-from dpbayes.jobs.base import as_job, kinds
+from dpbayes.jobs.base import kinds
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.sklearn import PrivateCategoricalNB
 from dpbayes.tables.engine import Column, Kind

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dpbayes.base import doors
+
 if TYPE_CHECKING:
     from dpbayes.curator import Curator
     from dpbayes.domain.attribute import Attribute
@@ -144,6 +146,26 @@ __all__ = [
     "subsampled",
     "verify",
 ]
+
+
+doors.MODULES.update(
+    TableView="release.table",
+    Posterior="release.posterior",
+    built="models.base",
+    densities="report.pictures",
+    fragment="report.page",
+    network_picture="report.models",
+    plan_picture="report.pictures",
+    profile_picture="report.pictures",
+    release_of="release.reading",
+    save="report.folder",
+    section="report.tables",
+    shares="report.pictures",
+    synthetic_table="models.synthetic",
+    table_picture="report.models",
+    tradeoff_picture="report.pictures",
+    verify="release.verify",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -25,7 +25,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, SchemaError, Unfinished
 from dpbayes.jobs.answers import of_the_limit
-from dpbayes.jobs.base import Job, Plan, as_job, plan_record, planned
+from dpbayes.jobs.base import Job, Plan, plan_record, planned
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import already, check_superseded, line
 from dpbayes.mechanisms.noise import software
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dpbayes.jobs.base import Storing
     from dpbayes.ledger.kept import Slot
     from dpbayes.ledger.ledger import Ledger, Receipt
+    from dpbayes.models.base import Model, ModelSpec
 
 STEPS = ("calibrating", "charging the ledger", "counting and drawing", "estimating", "writing")
 """What a release goes through, as its progress is told."""
@@ -373,6 +374,17 @@ def address(table: object) -> str | None:
         return None
     shown = public_address(str(table))
     return shown if "://" in shown else str(Path(shown).absolute())
+
+
+def as_job(asked: object) -> Job:
+    """A job, or the specification of a model, which is fitted with the usual options."""
+    if hasattr(asked, "plan") and hasattr(asked, "draw"):
+        return cast(Job, asked)
+    if hasattr(asked, "marginals") and hasattr(asked, "build"):
+        from dpbayes.jobs.model import Fit  # with its models, which tables do not need
+
+        return Fit(model=cast("ModelSpec[Model]", asked))
+    raise InvalidArgument(f"Curator: expected a job such as Tables or NaiveBayes, got a {type(asked).__name__}.")
 
 
 def opened(ledger: Ledger | str | Path | None) -> Ledger | None:

@@ -85,8 +85,9 @@ def cost_command(
     cost = _total(releases or [], given, times, records_file, unit)
     if curve is not None:
         from dpbayes.report.canvas import stacked
+        from dpbayes.report.pictures import profile_picture, tradeoff_picture
 
-        stacked([cost.plot(), cost.plot("tradeoff")], "Privacy profile and trade-off curve").save(curve)
+        stacked([profile_picture(cost), tradeoff_picture(cost)], "Privacy profile and trade-off curve").save(curve)
     epsilons = cost.epsilons(delta)
     renyi_order, _ = cost.renyi_epsilon(delta)
     omega, _ = cost.concentrated_epsilon(delta)

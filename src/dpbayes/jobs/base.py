@@ -22,7 +22,6 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.jobs.mechanisms import drawn
-from dpbayes.models.base import Model, ModelSpec
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.targets import both
@@ -156,17 +155,6 @@ def job_from_record(record: Record) -> Job:
         )
     made = import_module(f"dpbayes.jobs.{str(kind).replace('-', '_')}").JOB
     return cast(Job, made.from_record({key: value for key, value in record.items() if key != "kind"}))
-
-
-def as_job(asked: object) -> Job:
-    """A job, or the specification of a model, which is fitted with the usual options."""
-    if hasattr(asked, "plan") and hasattr(asked, "draw"):
-        return cast(Job, asked)
-    if hasattr(asked, "marginals") and hasattr(asked, "build"):
-        from dpbayes.jobs.model import Fit
-
-        return Fit(model=cast("ModelSpec[Model]", asked))
-    raise InvalidArgument(f"Curator: expected a job such as Tables or NaiveBayes, got a {type(asked).__name__}.")
 
 
 def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledger | None = None) -> Plan:

@@ -10,12 +10,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
+from dpbayes.base import doors
+from dpbayes.base.doors import Drawing
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import TargetUnreachable
 from dpbayes.inference.measurement import Measurement
@@ -29,9 +31,6 @@ from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.solve import safe_root
 from dpbayes.release.posterior import measured_noise
-
-if TYPE_CHECKING:
-    from dpbayes.report.canvas import Picture
 
 Measure = Literal["kl", "linf", "tv"]
 Anything = Dirichlet | Gaussian | Laplace
@@ -119,14 +118,9 @@ class Plan:
             reason += f" (next: {runner.label}, {runner.mean:.3g})"
         return f"{chosen.label}: {reason}. Predicted from public numbers; no data was read."
 
-    def plot(self, path: str | Path | None = None) -> Picture:
+    def plot(self, path: str | Path | None = None) -> Drawing:
         """The predictions on a logarithmic axis, mean and tail; written to ``path`` if there is one."""
-        from dpbayes.report.pictures import plan_picture
-
-        drawn = plan_picture(self)
-        if path is not None:
-            drawn.save(path)
-        return drawn
+        return doors.picture("plan_picture", self, path=path)
 
     def _repr_html_(self) -> str:
         return self.plot()._repr_html_()

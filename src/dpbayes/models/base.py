@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 import numpy as np
 
 from dpbayes._checks import Floats
+from dpbayes.base import doors
+from dpbayes.base.doors import Drawing
 from dpbayes.domain import display
 from dpbayes.domain.codec import READERS, Record
 from dpbayes.domain.marginal import Marginal
@@ -28,8 +30,6 @@ from dpbayes.release.posterior import Posterior, measurement, measuring, weighte
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from dpbayes.report.canvas import Picture
 
 LEAST_SHARE = 1e-9
 """No value is impossible to a model, only rare: a logarithm stays finite."""
@@ -222,20 +222,14 @@ class Built:
 
     def synthesise(self, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
         """Synthetic records with the schema's types, as many as you like, at no cost: see ``synthetic_table``."""
-        from dpbayes.models.synthetic import synthetic_table
+        return doors.call("synthetic_table", self, rows, rng=rng, even=even)
 
-        return synthetic_table(cast(Model, self), rows, rng=rng, even=even)
-
-    def plot(self, node: str | None = None, path: str | Path | None = None) -> Picture:
+    def plot(self, node: str | None = None, path: str | Path | None = None) -> Drawing:
         """The network, or the table of a node as a heat map; written to ``path`` if there is one."""
-        from dpbayes.report.models import network_picture, table_picture
-
         network, schema = cast(Model, self).network, self.published.schema
-        title = f"{self.kind} of {schema.id}"
-        drawn = network_picture(network, title) if node is None else table_picture(network, node, schema)
-        if path is not None:
-            drawn.save(path)
-        return drawn
+        if node is None:
+            return doors.picture("network_picture", network, f"{self.kind} of {schema.id}", path=path)
+        return doors.picture("table_picture", network, node, schema, path=path)
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         asked = [(key, str(value)) for key, value in self.spec.record().items() if key != "kind" and value]

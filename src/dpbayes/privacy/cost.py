@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from dpbayes import _checks
+from dpbayes.base import doors
+from dpbayes.base.doors import Drawing
 from dpbayes.domain import display
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, UnitMismatch
@@ -24,7 +26,6 @@ from dpbayes.privacy.solve import rounded_towards_infinity
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-    from dpbayes.report.canvas import Picture
 
 PLD_FLOOR = 1e-12
 """Below this δ the rounding of Fourier transforms would show: composed costs use Rényi orders only."""
@@ -122,15 +123,10 @@ class Cost:
     def _repr_html_(self) -> str:
         return display.as_html(*self._facts())
 
-    def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Picture:
+    def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Drawing:
         """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""
-        from dpbayes.report import pictures
-
         _checks.one_of("Cost", ("profile", "tradeoff"), what=what)
-        drawn = pictures.profile_picture(self) if what == "profile" else pictures.tradeoff_picture(self)
-        if path is not None:
-            drawn.save(path)
-        return drawn
+        return doors.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
 
     @property
     def releases(self) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.base import doors
 from dpbayes.domain import codec
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.codec import Record, canonical, digest
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from dpbayes.release.posterior import Posterior
     from dpbayes.release.table import TableView
     from dpbayes.release.verify import Verification
-    from dpbayes.report.folder import Companion
 
 FORMAT = "dpbayes-release"
 VERSION = 2
@@ -275,12 +275,10 @@ class Release:
 
     def __getitem__(self, marginal: str | Marginal) -> TableView:
         """A table with its estimates, by its name: ``release["income|sex"]``."""
-        from dpbayes.release.table import TableView
-
         asked = Marginal.of_text(marginal)
         for table in self.tables:
             if table.marginal == asked:
-                return TableView(release=self, table=table)
+                return doors.call("TableView", self, table)
         known = ", ".join(str(table.marginal) for table in self.tables) or "none"
         raise ReleaseError(f"Release: it has no table {asked}. It has {known}.")
 
@@ -299,41 +297,35 @@ class Release:
         promise = "seeded, not private" if self.seeded else str(self.promise)
         return f"Release({self.kind} of {self.dataset!r}: {what}; {promise})"
 
-    # -- what can be made of it: each is a function of the rooms above, offered here for convenience ---------------
+    # -- what can be made of it: each is a function of a room above, behind a door ----------------------------------
 
     def verify(self, *, ledger: Ledger | str | Path | None = None) -> Verification:
         """Check what it promises; with its ledger, also that it was charged."""
-        from dpbayes.release.verify import verify
-
-        return verify(self, ledger=ledger)
+        return doors.call("verify", self, ledger=ledger)
 
     def save(
-        self, folder: str | Path, *, numbers: Literal["csv", "parquet"] = "csv", also: Iterable[Companion] = ()
+        self,
+        folder: str | Path,
+        *,
+        numbers: Literal["csv", "parquet"] = "csv",
+        also: Iterable[Literal["xlsx", "sheet"]] = (),
     ) -> tuple[Path, ...]:
         """Write ``release.json``, the numbers and ``report.html`` into a new folder, all at once.
 
         ``also`` adds a workbook (``xlsx``) and a privacy ``sheet``.
         """
-        from dpbayes.report.folder import save
-
-        return save(self, folder, numbers=numbers, also=also)
+        return doors.call("save", self, folder, numbers=numbers, also=also)
 
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""
-        from dpbayes.release.posterior import Posterior
-
-        return Posterior(self)
+        return doors.call("Posterior", self)
 
     def build(self, model: Any = None) -> Any:
         """The model that was fitted, or any model whose tables the release holds. Free."""
-        from dpbayes.models.base import built
-
-        return built((self,), model)
+        return doors.call("built", (self,), model)
 
     def _repr_html_(self) -> str:
-        from dpbayes.report.page import fragment
-
-        return fragment(self)
+        return doors.call("fragment", self)
 
     # -- its file ---------------------------------------------------------------------------------------------
 
@@ -379,9 +371,7 @@ class Release:
 
         The numbers of large tables may lie in Parquet files in its ``folder``.
         """
-        from dpbayes.release.reading import release_of  # which needs this module
-
-        return release_of(text, folder)
+        return doors.call("release_of", text, folder)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpbayes.base import doors
+from dpbayes.base.doors import Drawing
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import embedded
 from dpbayes.errors import MissingExtra, ReleaseError
@@ -20,8 +22,6 @@ from dpbayes.release.posterior import released
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from dpbayes.report.canvas import Picture
 
 SHOWN = 12
 
@@ -94,17 +94,12 @@ class TableView:
         """Any library that reads Arrow streams can read the table."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def plot(self, path: str | Path | None = None) -> Picture:
+    def plot(self, path: str | Path | None = None) -> Drawing:
         """Shares with their intervals, or densities of a released posterior, as a picture that notebooks show.
 
         It is written to ``path`` if there is one.
         """
-        from dpbayes.report.pictures import densities, shares
-
-        drawn = densities(self) if self.table.kind == "parameters" else shares(self)
-        if path is not None:
-            drawn.save(path)
-        return drawn
+        return doors.picture("densities" if self.table.kind == "parameters" else "shares", self, path=path)
 
     def __repr__(self) -> str:
         name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
@@ -122,9 +117,7 @@ class TableView:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from dpbayes.report.tables import section
-
-        return embedded(section(1, self.release, self.table))
+        return embedded(doors.call("section", 1, self.release, self.table))
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
