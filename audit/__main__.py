@@ -1,7 +1,7 @@
 """Attack everything that is published: ``python -m audit [--quick] [--publish] [part …]``.
 
 Prints a table of attacks, claims and what was measured, and keeps it in out/audit.json. Exit code 1 where a claim is
-refuted. ``--publish`` stores the run and renews docs/explanation/audit.md.
+refuted. ``--publish`` stores the run and renews docs/reproduction/audit.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of the audit, for a terminal and for docs/explanation/audit.md."""
+"""The table of the audit, for a terminal and for docs/reproduction/audit.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from audit.bounds import ERROR
 from audit.result import Row
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "explanation" / "audit.md"
+PAGE = HERE.parent / "docs" / "reproduction" / "audit.md"
 RESULTS = {"now": HERE / "results.json"}
 """The stored run of the code as it is."""
 

@@ -2,7 +2,7 @@
 
 Each module has a ``run() -> dict``. Figures are ratios measured within one run, because machines differ and are
 noisy; seconds are printed beside them for orientation only. Results are kept in out/bench.json, charts beside it, and
-published with the page of benchmarks in docs/benchmarks.
+published with the page of benchmarks in docs/reproduction.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from typing import Any
 
 from benchmarks import _chart, synthetic_peers
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "reproduction"
 INTRODUCTION = (
     "# Benchmarks\n\n"
     "Runs of `make bench` on a machine with two cores, which others used at the same time. Ratios are what counts. "
     "Seconds are those of the processor, unless said otherwise, and belong to that machine. Written by "
-    "`python -m benchmarks._page` from [results.json](results.json). Peers come from `make peers`; one that cannot be "
+    "`python -m benchmarks._page` from [benchmarks.json](benchmarks.json). Peers come from `make peers`; one that cannot be "
     "loaded is named with the reason.\n"
 )
 
@@ -70,7 +70,7 @@ def _synthetic() -> list[str]:
         "",
         "Mean total variation of pairs / of 100 triples / AUC of a boosted model trained on the records, and processor "
         "seconds of fitting; δ = 10⁻⁶. What was run and what the guarantees cover: "
-        "[synthetic records](../explanation/synthetic.md#beside-other-tools).",
+        "[synthetic records](synthetic.md#beside-other-tools).",
         "",
         synthetic_peers.markdown(json.loads(stored.read_text(encoding="utf-8"))),
     ]
@@ -148,16 +148,16 @@ def _goals(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    stored = PAGES / "results.json"
+    stored = PAGES / "benchmarks.json"
     results = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
     results |= json.loads((Path("out") / "bench.json").read_text(encoding="utf-8"))
     PAGES.mkdir(exist_ok=True)
-    (PAGES / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (PAGES / "benchmarks.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name in ("peers", "growth"):
         for kind in ("png", "svg"):
             if (drawn := Path("out") / f"bench-{name}.{kind}").is_file():
                 shutil.copy(drawn, PAGES / drawn.name)
-    (PAGES / "index.md").write_text(markdown(results), encoding="utf-8")
+    (PAGES / "benchmarks.md").write_text(markdown(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,7 @@ SECTIONS = {
         "reference",
         ("cli", "python", "papers", "schema", "release-format", "ledger", "symbols", "theorems"),
     ),
-    "Reproduction": ("reproduction", ("index",)),
-    "Benchmarks": ("benchmarks", ("index",)),
+    "Reproduction": ("reproduction", ("index", "audit", "benchmarks", "synthetic", "models", "estimates")),
     "Decisions": ("decisions", ()),
 }
 

@@ -1,4 +1,4 @@
-"""Write the figures block of docs/explanation/models.md from the results of figures 3, 4 and 6."""
+"""Write the figures block of docs/reproduction/models.md from the results of figures 3, 4 and 6."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from experiments.lab import RESULTS, ROOT, Experiment
 from experiments.rdp.ways import exact_means, means, ratios
 
-PAGE = ROOT / "docs" / "explanation" / "models.md"
+PAGE = ROOT / "docs" / "reproduction" / "models.md"
 MARKED = re.compile(r"<!-- figures -->.*?<!-- end of figures -->", re.DOTALL)
 BAYES, NETWORKS = Experiment("rdp.figures3_4"), Experiment("rdp.figure6")
 LABELS = {

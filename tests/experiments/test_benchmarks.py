@@ -17,7 +17,7 @@ def test_every_benchmark_can_be_loaded_and_run() -> None:
 
 
 def test_the_page_is_that_of_the_stored_run() -> None:
-    results = json.loads((_page.PAGES / "results.json").read_text(encoding="utf-8"))
-    assert (_page.PAGES / "index.md").read_text(encoding="utf-8") == _page.markdown(results)
+    results = json.loads((_page.PAGES / "benchmarks.json").read_text(encoding="utf-8"))
+    assert (_page.PAGES / "benchmarks.md").read_text(encoding="utf-8") == _page.markdown(results)
     for name in ("peers", "growth"):
         assert (_page.PAGES / f"bench-{name}.png").is_file()
