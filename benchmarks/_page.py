@@ -12,10 +12,10 @@ from benchmarks import _chart, synthetic_peers
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reproduction"
 INTRODUCTION = (
     "# Benchmarks\n\n"
-    "Runs of `make bench` on a machine with two cores, which others used at the same time. Ratios are what counts. "
-    "Seconds are those of the processor, unless said otherwise, and belong to that machine. Written by "
-    "`python -m benchmarks._page` from [benchmarks.json](benchmarks.json). Peers come from `make peers`; one that cannot be "
-    "loaded is named with the reason.\n"
+    "Runs of `make bench` on a machine with two cores, which others used at the same time. Ratios are "
+    "what counts. Seconds are those of the processor, unless said otherwise, and belong to that machine. Written by "
+    "`python -m benchmarks._page` from [benchmarks.json](benchmarks.json). Peers come from `make peers`; one that "
+    "cannot be loaded is named with the reason.\n"
 )
 
 
