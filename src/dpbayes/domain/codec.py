@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
@@ -111,6 +111,24 @@ def from_fields(kind: type[T], record: object, where: str = "") -> T:
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise InvalidArgument(f"{_place(where)}the field {name!r} is missing.")
     return kind(**read)
+
+
+class WithKind:
+    """Base of dataclasses whose record begins with their ``kind``: jobs, and specifications of models."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    place: ClassVar[str]
+    """What errors call the record."""
+
+    def record(self) -> Record:
+        """JSON form, with its ``kind``."""
+        return {"kind": self.kind, **fields_record(self)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Self:
+        """Read the JSON form back."""
+        return from_fields(cls, record, cls.place)
 
 
 @lru_cache(maxsize=256)

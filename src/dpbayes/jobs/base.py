@@ -138,6 +138,17 @@ class Job(Protocol):
         """JSON form, with its ``kind``."""
 
 
+class BaseJob(codec.WithKind):
+    """What most jobs share: their JSON form by fields, and a table that has the columns of the plan."""
+
+    __slots__ = ()
+    place: ClassVar[str] = "job"
+
+    def check(self, table: Engine, plan: Plan) -> None:
+        """Refuse a table that lacks a column of the plan."""
+        check_columns(table, plan)
+
+
 def kinds() -> tuple[str, ...]:
     """The kinds of jobs there are: the modules of this package that define one."""
     import dpbayes.jobs as package

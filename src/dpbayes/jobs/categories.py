@@ -7,12 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_columns
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
@@ -28,7 +26,7 @@ NEAR = 1.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Categories:
+class Categories(BaseJob):
     """Buy the categories of one column. Rare texts stay hidden, whatever they are.
 
     The threshold is the smallest one that meets δ. With a person column, at most ``max_rows`` rows of each person are
@@ -82,15 +80,6 @@ class Categories:
         kept = made.draw(np.fromiter(counted.values(), dtype=np.int64, count=len(counted)), rng) if counted else ()
         found = tuple(sorted(text for text, keep in zip(counted, kept, strict=True) if keep))
         return Drawn(answers=(Answer(name=f"categories of {self.column}", by=0, values=found),))
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Categories:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
 
 
 JOB = Categories

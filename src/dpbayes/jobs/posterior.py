@@ -8,13 +8,11 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from dpbayes import _checks
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.inference.expected import chance_of_noise, error
-from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables
+from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_tables
 from dpbayes.jobs.mechanisms import Need, Wish, calibrated
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.hellinger import calibration as calibrations
@@ -41,7 +39,7 @@ TOO_OFTEN = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DirichletPosterior:
+class DirichletPosterior(BaseJob):
     """The posterior Dir(prior + counts) of a joint table whose size the schema declares.
 
     ``prior`` has one number for all cells or one for each. ``mechanism`` is how: ``auto`` takes the noise with
@@ -164,10 +162,6 @@ class DirichletPosterior:
             return calibrations.with_global(**common)
         return calibrations.proved(**common, delta=delta, around=guess)
 
-    def check(self, table: Engine, plan: Plan) -> None:
-        """Refuse a table that lacks a column."""
-        check_columns(table, plan)
-
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Count the table, and release one set of parameters."""
         (counts,) = table.count(plan.schema, [self.marginal])
@@ -177,15 +171,6 @@ class DirichletPosterior:
             parameters = parameters + np.asarray(self.prior)
         drawn = Table(marginal=self.marginal, by=0, kind="parameters", values=np.asarray(parameters, dtype=np.float64))
         return Drawn(tables=(drawn,), records=plan.schema.records)
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> DirichletPosterior:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
 
 
 JOB = DirichletPosterior

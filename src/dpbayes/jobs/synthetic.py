@@ -26,7 +26,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
-from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables
+from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_tables
 from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
@@ -72,7 +72,7 @@ Shape = Literal["pairs", "target", "single"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Synthetic:
+class Synthetic(BaseJob):
     """Measure a whole table for synthetic records: ``Synthetic(target="income")``. No graph is asked for.
 
     Args:
@@ -164,10 +164,6 @@ class Synthetic:
                 stacklevel=4,
             )
 
-    def check(self, table: Engine, plan: Plan) -> None:
-        """Refuse a table that lacks a column."""
-        check_columns(table, plan)
-
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Count in one scan; draw the one-way tables, then pairs, then pairs that turned out to depend."""
         singles, pairs = self._marginals(plan.schema)
@@ -182,7 +178,7 @@ class Synthetic:
 
     def record(self) -> Record:
         """JSON form; the model is the one that ``Release.build`` makes."""
-        return {"kind": self.kind, **codec.fields_record(self), "model": Latent(target=self.target).record()}
+        return {**BaseJob.record(self), "model": Latent(target=self.target).record()}
 
     @classmethod
     def from_record(cls, record: Record) -> Synthetic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables, count_and_draw
+from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_tables, count_and_draw
 from dpbayes.jobs.design import Wanted, designed, least_target
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
 from dpbayes.jobs.wanted import loosest, out_of_reach, wants
@@ -27,7 +27,7 @@ from dpbayes.tables.engine import Engine, needed
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Tables:
+class Tables(BaseJob):
     """The tables asked for: ``Tables("region", "income|sex")``.
 
     Args:
@@ -182,17 +182,13 @@ class Tables:
         ]
         raise out_of_reach(needed, cap, reached)
 
-    def check(self, table: Engine, plan: Plan) -> None:
-        """Refuse a table that lacks a column."""
-        check_columns(table, plan)
-
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Count in one scan, then draw."""
         return count_and_draw(table, plan.schema, plan.tables, plan, rng)
 
     def record(self) -> Record:
         """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self), "marginals": [str(each) for each in self.marginals]}
+        return {**BaseJob.record(self), "marginals": [str(each) for each in self.marginals]}
 
     @classmethod
     def from_record(cls, record: Record) -> Tables:
@@ -224,15 +220,6 @@ def _pseudo_records(
     return (made,) * len(cells), f"pseudo-records: {many:,} for each table, drawn in whole numbers"
 
 
-_DEFAULTS: dict[str, object] = {
-    "mechanism": "auto",
-    "product": "estimate",
-    "accounting": "exact",
-    "expected_records": None,
-    "pseudo_records": None,
-    "priors": (),
-    "level": 0.95,
-    "want": (),
-}
+_DEFAULTS = {each.name: each.default for each in fields(Tables) if each.name != "marginals"}
 
 JOB = Tables

@@ -9,12 +9,10 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.jobs.base import BaseJob, Drawn, Plan
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.cost import Cost
@@ -27,7 +25,7 @@ MOST_CELLS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
+class Vector(BaseJob):
     """One draw y ~ Dirichlet(r·f + α), where f adds up ``scores[cell]`` over all rows of a table.
 
     ``scores`` has a line for each cell of ``marginal``, row-major, and a column for each of the ``entries`` of f; all
@@ -99,10 +97,6 @@ class Vector:
         curve = ConcentrationCurve(target=target, unit=schema.unit, sensitivity=moved)
         return curve.best(purpose="draw", cells=len(self.entries), records=total)
 
-    def check(self, table: Engine, plan: Plan) -> None:
-        """Refuse a table that lacks a column."""
-        check_columns(table, plan)
-
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Count, add up the scores, and draw; the gammas are published, which say as much as the draw."""
         (counts,) = table.count(plan.schema, [self.marginal])
@@ -111,15 +105,6 @@ class Vector:
         values = tuple(float(value) for value in made.gammas(totals, rng))
         answer = Answer(name=f"gammas of {', '.join(self.entries)}", by=0, values=values)
         return Drawn(answers=(answer,), records=plan.schema.records if plan.schema.unit.fixed_size else None)
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Vector:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
 
 
 JOB = Vector

@@ -23,7 +23,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
-from dpbayes.jobs.base import Drawn, Plan, check_columns, plan_from_record, plan_record
+from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_columns, plan_from_record, plan_record
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
 from dpbayes.mechanisms.noise import software
@@ -49,7 +49,7 @@ UNREADABLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wide:
+class Wide(BaseJob):
     """One draw over all cells of a joint marginal; put the attributes that are asked for most often first.
 
     ``law`` is explained at ``LazyDirichlet``. ``state`` names the new file for the counts and the key of the draw: it
@@ -137,15 +137,6 @@ class Wide:
     def _public(self) -> Record:
         """What is published of it."""
         return {key: value for key, value in self.record().items() if key != "state"}
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Wide:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
 
 
 JOB = Wide

@@ -20,7 +20,7 @@ from dpbayes._checks import Floats
 from dpbayes.base import doors
 from dpbayes.base.doors import Drawing
 from dpbayes.domain import display
-from dpbayes.domain.codec import READERS, Record
+from dpbayes.domain.codec import READERS, Record, WithKind
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError
@@ -268,6 +268,13 @@ class ModelSpec(Protocol[M_co]):
 
     def record(self) -> Record:
         """JSON form, with its ``kind``."""
+
+
+class BaseSpec(WithKind):
+    """What specifications share: their JSON form by fields."""
+
+    __slots__ = ()
+    place: ClassVar[str] = "model"
 
 
 def spec_from_record(record: object) -> ModelSpec[Model]:

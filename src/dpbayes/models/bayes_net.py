@@ -5,34 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
 from dpbayes.domain.coding import coded
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.inference.numbers import Estimate as Intervals
-from dpbayes.models.base import Built, Published, draw_of
+from dpbayes.models.base import BaseSpec, Built, Published, draw_of
 from dpbayes.models.latent import Latent
 from dpbayes.models.network import Network, parents_of
 from dpbayes.models.pooling import pooled
 from dpbayes.models.structure import tree
 from dpbayes.release.format import Release
 
-if TYPE_CHECKING:
-    pass
-
 Estimate = Literal["posterior", "draw"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BayesNet:
+class BayesNet(BaseSpec):
     """A directed acyclic graph over attributes of a schema.
 
     ``edges`` are pairs of parent and child, ``nodes`` attributes without any. Without both, the graph is learned from
@@ -137,15 +132,6 @@ class BayesNet:
         return BayesNetModel(
             spec=self, published=published, network=Network(levels=levels, parents=self.parents, tables=tables)
         )
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> BayesNet:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "model")
 
 
 def _drawn(published: Published, marginal: Marginal) -> Floats:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
-from dpbayes.models.base import Built, Published, draw_of
+from dpbayes.models.base import BaseSpec, Built, Published, draw_of
 from dpbayes.models.network import Network
 from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
+class Histogram(BaseSpec):
     """One joint table of all these attributes."""
 
     kind: ClassVar[str] = "histogram"
@@ -58,15 +53,6 @@ class Histogram:
         drawn = draw_of(published[Marginal(self.attributes)]) if self.draws else published.shares(self.attributes)
         shares = drawn.reshape(shape)
         return HistogramModel(spec=self, published=published, shares=shares)
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Histogram:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

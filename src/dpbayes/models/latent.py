@@ -11,13 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.inference.raking import fitted
-from dpbayes.models.base import LEAST_SHARE, Built, NoisyTable, Published
+from dpbayes.models.base import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
 from dpbayes.models.mixture import Statistics, can_tie
 from dpbayes.models.network import Network
@@ -39,7 +37,7 @@ MOST_LEVELS = 6000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Latent:
+class Latent(BaseSpec):
     """A mixture of products of one-way laws; with a ``target``, every class is tied to one level of it.
 
     It is built from whatever tables are published: from all pairs a mixture, from pairs with the target alone naive
@@ -121,15 +119,6 @@ class Latent:
             target,
             np.random.default_rng(seed),
         )
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Latent:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "model")
 
 
 def statistics(published: Published, joined: Sequence[str]) -> Statistics:

@@ -5,26 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
 from dpbayes.domain.coding import coded
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError, SchemaError
-from dpbayes.models.base import Built, Published, by_cells, draw_of, spec_from_record
+from dpbayes.models.base import BaseSpec, Built, Published, by_cells, draw_of, spec_from_record
 from dpbayes.models.evidence import CLASS_ERROR, detectable, trust
 from dpbayes.models.network import Network
 from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
-
-if TYPE_CHECKING:
-    pass
 
 Estimate = Literal["posterior", "draw"]
 
@@ -40,7 +35,7 @@ ALMOST_ALL = 0.98
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NaiveBayes:
+class NaiveBayes(BaseSpec):
     """Which attribute is the class, and which ones predict it.
 
     If none are named, a fit takes all others of the schema, and ``build`` those whose tables the releases hold.
@@ -152,15 +147,6 @@ class NaiveBayes:
                 if chosen and set(fitted.predictors(release.schema)) == set(names):
                     return float(chosen[0])
         return 1.0 if self.draws else trust(published, self.target, names, prior, rows)
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> NaiveBayes:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
