@@ -19,9 +19,9 @@ import numpy as np
 from audit import canaries
 from dpbayes.cli import output
 from dpbayes.curator import Curator
+from dpbayes.design.plan import Plan
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import DpbayesError, InvalidArgument
-from dpbayes.jobs.base import Plan
 from dpbayes.ledger.account import Account
 from dpbayes.mechanisms import lazy, noise
 from dpbayes.mechanisms.dirichlet import Dirichlet

@@ -17,7 +17,7 @@ import numpy as np
 from experiments.estimates import noise_aware
 
 from dpbayes import RDP, Adjacency, PrivacyUnit
-from dpbayes.jobs.planner import score
+from dpbayes.design.ranking import score
 from dpbayes.mechanisms.tuning import gaussian_noise, published_dirichlet
 from dpbayes.privacy.calibrate import calibrate
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpbayes as dp
+from dpbayes.design.temperature import CANDIDATES, choose_temperature
 from dpbayes.inference.intervals import Spread
 from dpbayes.jobs.edges import Quantiles
-from dpbayes.jobs.temperature import CANDIDATES, choose_temperature
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.hellinger.candidates import cell_divergences, log_number
 from dpbayes.mechanisms.hellinger.exponential import kl_sensitivity, total_variation_sensitivity

@@ -21,8 +21,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpbayes import Adjacency, ApproxDP, PrivacyUnit, Quantiles
+from dpbayes.design.temperature import CANDIDATES
 from dpbayes.errors import InvalidArgument, SchemaError
-from dpbayes.jobs.temperature import CANDIDATES
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.sklearn import ONE_ROW, STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget

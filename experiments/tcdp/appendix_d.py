@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import TCDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
-from dpbayes.jobs.planner import score
+from dpbayes.design.ranking import score
 from dpbayes.mechanisms.utility import expected_kl
 from dpbayes.papers import tcdp
 from experiments import style

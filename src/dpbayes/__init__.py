@@ -9,12 +9,12 @@ from dpbayes.base import doors
 
 if TYPE_CHECKING:
     from dpbayes.curator import Curator
+    from dpbayes.design.plan import Plan
     from dpbayes.domain.attribute import Attribute
     from dpbayes.domain.marginal import Marginal
     from dpbayes.domain.prior import Prior
     from dpbayes.domain.schema import Schema
     from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
-    from dpbayes.jobs.base import Plan
     from dpbayes.jobs.categories import Categories
     from dpbayes.jobs.edges import Edges, Quantiles
     from dpbayes.jobs.model import Fit
@@ -70,7 +70,7 @@ _HOME = {
     "Ledger": "ledger.ledger",
     "Marginal": "domain.marginal",
     "NaiveBayes": "models.naive_bayes",
-    "Plan": "jobs.base",
+    "Plan": "design.plan",
     "Posterior": "release.posterior",
     "Prior": "domain.prior",
     "PrivacyUnit": "domain.unit",

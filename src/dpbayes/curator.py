@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
+from dpbayes.design.forecast import of_the_limit
+from dpbayes.design.plan import Job, Plan
 from dpbayes.domain import display
 from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, SchemaError, Unfinished
-from dpbayes.jobs.answers import of_the_limit
-from dpbayes.jobs.base import Job, Plan, plan_record, planned
+from dpbayes.jobs.base import plan_record, planned
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import already, check_superseded, line
 from dpbayes.mechanisms.noise import software

@@ -18,7 +18,7 @@ from pyarrow import parquet
 from tests.commands import Done, dpbayes
 
 from dpbayes import ApproxDP, PrivacyUnit, PureDP, Release, verify
-from dpbayes.jobs.planner import Question, smaller
+from dpbayes.design.ranking import Question, smaller
 from dpbayes.ledger.ledger import Ledger
 
 SCHEMA = """

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dpbayes import ApproxDP, Attribute, DirichletPosterior, Laplace, PrivacyUnit, PureDP, Schema
+from dpbayes.design.plan import Plan
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.inference.expected import chance_of_noise, error
-from dpbayes.jobs.base import Plan
 from dpbayes.mechanisms.hellinger import calibration, candidates
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 

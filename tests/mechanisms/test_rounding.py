@@ -15,10 +15,10 @@ from scipy import stats
 
 from dpbayes import ApproxDP, Dirichlet, PrivacyUnit
 from dpbayes.curator import Curator
+from dpbayes.design.ranking import Question, plan
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.jobs.planner import Question, plan
 from dpbayes.jobs.tables import Tables
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.rounding import (

@@ -11,8 +11,8 @@ import pytest
 from tests.releases import ADD, PEOPLE, REPLACE, a_release, people
 
 from dpbayes import ApproxDP, BayesNet, Cost, Curator, Fit, Gaussian, Laplace
+from dpbayes.design.ranking import Plan, Question, plan
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.planner import Plan, Question, plan
 from dpbayes.models.metrics import Scores
 from dpbayes.report.canvas import FORMATS, Picture, stacked
 from dpbayes.report.models import calibration_picture

@@ -32,8 +32,8 @@ from dpbayes import (
     Wide,
     finish,
 )
+from dpbayes.design.plan import Plan
 from dpbayes.errors import Unfinished
-from dpbayes.jobs.base import Plan
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 SCHEMA = Schema(

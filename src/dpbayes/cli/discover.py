@@ -9,8 +9,8 @@ import typer
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, show_release, tell, tell_people
 from dpbayes.curator import Curator
+from dpbayes.design.plan import Job
 from dpbayes.jobs.adoption import bought
-from dpbayes.jobs.base import Job
 from dpbayes.jobs.categories import Categories
 from dpbayes.jobs.edges import Edges, Quantiles
 from dpbayes.privacy.guarantee import Guarantee

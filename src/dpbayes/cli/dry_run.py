@@ -8,8 +8,7 @@ import typer
 
 from dpbayes.cli.output import print_json, tell, tell_people
 from dpbayes.curator import DryRun
-from dpbayes.jobs.answers import of_the_limit, remarks, sentences, warnings
-from dpbayes.jobs.preview import preview
+from dpbayes.design.forecast import of_the_limit, preview, remarks, sentences, warnings
 from dpbayes.ledger.history import already
 from dpbayes.privacy.risk import Risk
 

@@ -17,9 +17,9 @@ from dpbayes import curator as curators
 from dpbayes.cli.dry_run import show
 from dpbayes.cli.output import say, tell, working
 from dpbayes.curator import Curator
+from dpbayes.design.forecast import warnings as cautions
 from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.answers import warnings as cautions
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import loosest

@@ -11,11 +11,11 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, say, tell_people, working
+from dpbayes.design.ranking import Measure, Plan, Question, plan
 from dpbayes.domain.display import plural
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.planner import Measure, Plan, Question, plan
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import loosest
 from dpbayes.privacy.guarantee import PureDP

@@ -1,11 +1,11 @@
 """One posterior for everything published about a private table: pure functions of noisy tables."""
 
 from dpbayes.inference.ask import Answer
-from dpbayes.inference.design import Split, best_split
 from dpbayes.inference.law import LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement
 from dpbayes.inference.numbers import Estimate, TableEstimate
 from dpbayes.inference.posterior import Posterior
+from dpbayes.inference.split import Split, best_split
 
 __all__ = [
     "Answer",

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_columns
+from dpbayes.jobs.base import BaseJob, check_columns
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee

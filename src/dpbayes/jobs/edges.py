@@ -11,6 +11,7 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Ints
+from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain import codec
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.codec import Record
@@ -18,7 +19,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, SchemaError
-from dpbayes.jobs.base import Drawn, Plan, check_columns
+from dpbayes.jobs.base import check_columns
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee

@@ -11,15 +11,16 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpbayes import _checks
+from dpbayes.design.plan import Drawn, Plan
+from dpbayes.design.temperature import choose_temperature, worth_it
 from dpbayes.domain import codec
 from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
-from dpbayes.jobs.base import Drawn, Plan, check_columns, check_tables, count_and_draw
+from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
-from dpbayes.jobs.temperature import choose_temperature, worth_it
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.base import Model, ModelSpec

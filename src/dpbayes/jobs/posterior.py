@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from dpbayes import _checks
+from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.inference.expected import chance_of_noise, error
-from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_tables
+from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.jobs.mechanisms import Need, Wish, calibrated
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.hellinger import calibration as calibrations

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain import codec
 from dpbayes.domain.codec import Record
 from dpbayes.domain.counts import Counts
@@ -26,7 +27,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
-from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_tables
+from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent

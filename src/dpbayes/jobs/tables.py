@@ -9,20 +9,20 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dpbayes import _checks
+from dpbayes.design.design import Wanted, described, designed, least_target
+from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain import codec
 from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_tables, count_and_draw
-from dpbayes.jobs.design import Wanted, designed, least_target
+from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
 from dpbayes.jobs.wanted import loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.design import described
 from dpbayes.tables.engine import Engine, needed
 
 

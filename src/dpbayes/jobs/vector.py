@@ -9,10 +9,11 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.base import BaseJob, Drawn, Plan
+from dpbayes.jobs.base import BaseJob
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.cost import Cost

@@ -17,13 +17,14 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain import codec, durable
 from dpbayes.domain.codec import Record
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
-from dpbayes.jobs.base import BaseJob, Drawn, Plan, check_columns, plan_from_record, plan_record
+from dpbayes.jobs.base import BaseJob, check_columns, plan_from_record, plan_record
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
 from dpbayes.mechanisms.noise import software

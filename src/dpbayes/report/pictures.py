@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbayes._checks import Floats
+from dpbayes.design.ranking import Plan
 from dpbayes.domain.display import plural
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.planner import Plan
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.risk import Profile, success
 from dpbayes.release.table import TableView

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
+from dpbayes.design.forecast import TableForecast, design_of, forecast, remarks, sentences
+from dpbayes.design.plan import Plan
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
-from dpbayes.jobs.answers import remarks, sentences
-from dpbayes.jobs.base import Plan
 from dpbayes.jobs.base import planned as plan_of
-from dpbayes.jobs.forecast import TableForecast, design_of, forecast
-from dpbayes.jobs.forecast import expected as records
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.history import already
@@ -72,7 +70,7 @@ class Outlook:
     @cached_property
     def expected(self) -> list[Expected]:
         """The error of every table asked for."""
-        known = records(self.plan)
+        known = self.plan.records
         return [Expected(table=each, verdict=verdict(each, known)) for each in forecast(self.plan)]
 
     @cached_property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes.jobs.base import Plan
+from dpbayes.design.plan import Plan
 from dpbayes.jobs.request import Request
 from dpbayes.privacy.risk import BLIND, Profile, Risk, membership, success
 from dpbayes.studio.forecasts import Outlook, planned, with_epsilon

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dpbayes import curator, recovery
+from dpbayes.design.plan import Plan
 from dpbayes.domain.codec import canonical, digest
 from dpbayes.errors import DpbayesError, InvalidArgument
-from dpbayes.jobs.base import Plan
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.release.room import check_folder

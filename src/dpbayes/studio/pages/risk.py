@@ -6,7 +6,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes.jobs.answers import warnings
+from dpbayes.design.forecast import warnings
 from dpbayes.release.words import statement
 from dpbayes.studio import forecasts, requests
 from dpbayes.studio import risk as risks

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dpbayes import RDP, Adjacency, ApproxDP, PrivacyUnit, PureDP
+from dpbayes.design.ranking import Plan, Prediction, Question, plan, score
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.jobs.planner import Plan, Prediction, Question, plan, score
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 

@@ -1,28 +1,156 @@
-"""A plan in sentences: how exact each table will be, in records and percentage points, and what to think over."""
+"""How exact each table of a plan will be, in numbers and in sentences, before anything is paid or read.
+
+Nothing is simulated and no row is read, so it takes milliseconds. Numbers are those of the linear law. Printed
+estimates are cut at zero and helped by what the tables have in common, so they are often better, never promised to be.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from dpbayes.design.design import Design, described, half_error, searchable
+from dpbayes.design.plan import Plan
 from dpbayes.domain.marginal import Marginal
-from dpbayes.inference.design import best_split
-from dpbayes.jobs.base import Plan
-from dpbayes.jobs.forecast import TableForecast, design_of, expected, forecast
+from dpbayes.inference.intervals import reach
+from dpbayes.inference.split import Kind, best_split
+from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cautions import cautions
-from dpbayes.privacy.guarantee import Limit
-from dpbayes.release.design import Design, searchable
+from dpbayes.privacy.guarantee import Limit, rounded_up
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
+
+READABLE = 0.5
+"""A number whose 95 % interval reaches more than half of it to either side is called unreadable."""
 
 TELLING = 0.02
 """A gain in exactness below this share is not mentioned."""
 
 MANY = 30
 """Beyond this many tables, nothing is said about what leaving out one of them gains: each takes a search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableForecast:
+    """What to expect of one table that was asked for."""
+
+    marginal: Marginal
+    """Which table."""
+    cells: int
+    """How many numbers it has."""
+    groups: int
+    """How many rows it has, each with shares of its own; one in a joint table."""
+    standard_error: float
+    """Of a cell, in records."""
+    records: float
+    """± of a cell, in records: half the width of an interval of the job's level, 95 % by default."""
+    points: float | None
+    """± of a cell's share of all records, in percentage points; None if their number is not known or guessed."""
+    group_records: float | None
+    """The size of an average group of a conditional table, in records."""
+    group_points: float | None
+    """± of a share of one half within such a group, in percentage points."""
+    readable_from: int
+    """Cells, or groups of a conditional table, with fewer records are unreadable: the 95 % interval of the count, or of
+    a share of one half within the group, reaches more than half of it to either side."""
+    derived_from: Marginal | None
+    """The measured table that it follows from, where it is not measured itself."""
+    measured: bool
+    """Whether it is measured itself."""
+
+
+def forecast(plan: Plan) -> tuple[TableForecast, ...]:
+    """What to expect of every table that a plan was asked for, in that order; none where there are no such tables."""
+    design = design_of(plan)
+    return () if design is None else tuple(_forecast(each, plan, design) for each in plan.wanted)
+
+
+def design_of(plan: Plan) -> Design | None:
+    """What a plan measures, what each table costs and gains, and how near that is to the best split there is.
+
+    None where the plan draws no noisy tables.
+    """
+    made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=False)]
+    if not made or not all(isinstance(mechanism, (Dirichlet, Gaussian, Laplace)) for _, mechanism in made):
+        return None
+    return described(plan.schema, plan.wanted, made, plan.records)
+
+
+def _forecast(marginal: Marginal, plan: Plan, design: Design) -> TableForecast:
+    schema, known = plan.schema, plan.records
+    z = reach(getattr(plan.job, "level", 0.95))
+    error = math.sqrt(design.variance(marginal.names))
+    groups = math.prod(marginal.shape(schema)[: len(marginal.given)])
+    typical = known / groups if known and marginal.given else None
+    doubt = half_error(design, marginal.names, marginal.given) if marginal.given else error
+    return TableForecast(
+        marginal=marginal,
+        cells=marginal.size(schema),
+        groups=groups,
+        standard_error=error,
+        records=z * error,
+        points=None if known is None else min(100 * z * error / known, 100.0),
+        group_records=typical,
+        group_points=None if typical is None else min(100 * z * doubt / typical, 100.0),
+        readable_from=math.ceil(z * doubt / (READABLE * (0.5 if marginal.given else 1.0))),
+        derived_from=design.derived.get(marginal),
+        measured=marginal not in design.derived,
+    )
+
+
+def preview(plan: Plan) -> dict[str, Any]:
+    """Mechanisms, cost and the error to expect in every table; public numbers only."""
+    schema, gap, design = plan.schema, plan.target.gap(plan.cost), design_of(plan)
+    gains = {} if design is None else design.gains()
+    forecasts = {each.marginal: each for each in forecast(plan)}
+    by = dict(zip(plan.tables, plan.places, strict=False))
+    tables = []
+    for marginal in plan.wanted:
+        drawn = plan.paid[by[marginal]].mechanism.record() if marginal in by else None
+        entry = {"table": str(marginal), "cells": marginal.size(schema), "mechanism": drawn}
+        tables.append(entry | _errors(forecasts.get(marginal)))
+    return {
+        "job": plan.job.record(),
+        "choice": plan.choice,
+        "target": str(plan.target),
+        "cost": rounded_up(plan.target.size + gap),
+        "gap": gap,
+        "paid": [{"mechanism": paid.mechanism.record(), "times": paid.times} for paid in plan.paid],
+        "columns": [*([] if schema.person is None else [schema.person]), *plan.columns],
+        "records_assumed": plan.records or REFERENCE_RECORDS,
+        "tables": tables,
+        "measured": [
+            {
+                "table": str(each.marginal),
+                "share": each.share,
+                "errors_without_it": gains[each.marginal],  # how many times as large
+                "asked": each.asked,
+            }
+            for each in (() if design is None else design.measured)
+        ],
+        "over_optimum": None if design is None else design.over_optimum,
+        "rows_read": 0,
+    }
+
+
+def _errors(found: TableForecast | None) -> dict[str, Any]:
+    if found is None:
+        return {"standard_deviation": None}
+    return {
+        "standard_deviation": found.standard_error,
+        "plus_minus_records": found.records,
+        "plus_minus_points": found.points,
+        "group_records": found.group_records,
+        "plus_minus_group_points": found.group_points,
+        "readable_from": found.readable_from,
+        "derived_from": None if found.derived_from is None else str(found.derived_from),
+    }
 
 
 def sentences(plan: Plan) -> tuple[str, ...]:
@@ -74,7 +202,7 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
     inner = [each for each in plan.wanted if any(set(each.names) < set(other) for other in wanted)]
     if not inner or len(wanted) > MANY or not searchable(wanted):
         return []
-    kind: Literal["laplace", "gaussian"] = "laplace" if design.laplace else "gaussian"
+    kind: Kind = "laplace" if design.laplace else "gaussian"
     measured, said = {each.marginal: each.share for each in design.measured}, []
     before = best_split(design.sizes, wanted, kind=kind, exact=design.exact).variance
     for each in inner:
@@ -96,7 +224,7 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
 
 def warnings(plan: Plan) -> tuple[str, ...]:
     """Guard rails: about the guarantee, and about noise that hides a table. Public numbers only."""
-    known = expected(plan)
+    known = plan.records
     said = list(cautions(plan.target, plan.schema.unit, records=known))
     for each in forecast(plan):
         if not known or each.records <= 0:

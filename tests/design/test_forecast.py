@@ -9,8 +9,7 @@ import pytest
 from tests.releases import PEOPLE, people
 
 from dpbayes import ApproxDP, Attribute, Curator, PrivacyUnit, PureDP, Schema, Tables
-from dpbayes.jobs.answers import named, points, remarks, sentences, warnings, whole
-from dpbayes.jobs.forecast import forecast
+from dpbayes.design.forecast import forecast, named, points, remarks, sentences, warnings, whole
 
 USUAL = ApproxDP(epsilon=1, delta=1e-6)
 UNIT = PrivacyUnit(adjacency="replace-one")

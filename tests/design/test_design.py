@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
+from dpbayes.design.design import Wanted, _used, half_error, least_target
+from dpbayes.design.forecast import design_of, forecast, preview
 from dpbayes.domain.margin import Margin
 from dpbayes.inference import GaussianNoise, Measurement
 from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.jobs.base import _as_asked
-from dpbayes.jobs.design import half_error
-from dpbayes.jobs.forecast import design_of, forecast
-from dpbayes.jobs.preview import preview
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.privacy.cost import Cost
 from dpbayes.release.format import Table
 
@@ -223,6 +223,24 @@ def test_under_a_ledger_auto_leaves_more_for_later(tmp_path) -> None:  # type: i
     assert "still fits afterwards" in with_ledger.choice
     limit = book.account("people").budget
     assert limit.left([with_ledger.cost]) > limit.left([without.cost])
+
+
+def test_gaussian_noise_uses_up_its_own_precision_of_a_limit(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    made = schema()
+    book = Ledger(tmp_path / "ledger")
+    book.open("people", ApproxDP(epsilon=3.0, delta=1e-6), unit=made.unit, schema=made.digest)
+    noise = Gaussian(sigma=8.0, unit=made.unit)
+    used, left = _used(book.priced("people", USUAL), Cost.of(noise))
+    assert used == pytest.approx(made.unit.sensitivity.l2_squared / noise.sigma**2, rel=0.02)
+    assert left is not None
+    assert 0 < left < 3.0
+    wanted = Wanted(names=("sex",), group=(), error=8.0)
+    gaussian, either = (
+        least_target(made, (Marginal(("sex",)),), wish, (wanted,), USUAL, lambda each: book.priced("people", each))
+        for wish in ("gaussian", "auto")
+    )
+    assert gaussian is not None
+    assert gaussian == either  # Laplace noise would use up more of the limit
 
 
 def test_the_preview_names_what_is_measured_and_what_it_gains() -> None:

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference.design import best_split
 from dpbayes.inference.residuals import subsets
+from dpbayes.inference.split import best_split
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 WANTED = [("a", "b"), ("b", "c"), ("c",)]
