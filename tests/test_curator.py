@@ -21,6 +21,7 @@ from dpbayes import (
     Tables,
     Vector,
 )
+from dpbayes.domain import durable
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.margin import Margin
 from dpbayes.domain.marginal import Marginal
@@ -38,7 +39,6 @@ from dpbayes.errors import (
     UnitMismatch,
 )
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.release import room
 from dpbayes.tables.sources import open_table
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -438,7 +438,7 @@ def test_the_owner_is_told_which_columns_hold_something_undeclared():
 @pytest.mark.parametrize("out", [None, "folder"])
 def test_a_release_that_will_not_fit_on_its_disk_is_refused_before_the_charge(tmp_path, monkeypatch, out):
     made, ledger = curator(tmp_path)
-    monkeypatch.setattr(room, "DISK", 1 << 60)
+    monkeypatch.setattr(durable, "DISK", 1 << 60)
     with pytest.raises(ReleaseError, match=r"on disk, and .* are free"):
         made.release(Tables("sex"), TARGET, out=out and tmp_path / out)
     assert not ledger.account("people").charges

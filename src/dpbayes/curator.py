@@ -23,6 +23,7 @@ from dpbayes.design.forecast import of_the_limit
 from dpbayes.design.plan import Job, Plan
 from dpbayes.domain import display
 from dpbayes.domain.codec import Record, canonical, digest
+from dpbayes.domain.durable import check_disk, check_folder
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, SchemaError, Unfinished
@@ -33,7 +34,6 @@ from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
-from dpbayes.release.room import check_disk, check_folder
 from dpbayes.release.words import checked
 from dpbayes.tables.engine import Engine
 from dpbayes.tables.sources import open_table, public_address

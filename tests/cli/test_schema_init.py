@@ -12,7 +12,7 @@ from pyarrow import parquet
 from tests.commands import dpbayes
 
 from dpbayes import ApproxDP, Ledger, Release, Schema
-from dpbayes.jobs.adoption import adopted
+from dpbayes.jobs.edges import adopted
 
 PRIVATE = "CANARY"
 

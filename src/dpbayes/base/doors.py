@@ -16,7 +16,7 @@ MODULES: dict[str, str] = {}
 """The module of each function that is called from below."""
 
 
-class Drawing(Protocol):
+class Chart(Protocol):
     """A picture, to those below the room that draws."""
 
     @property
@@ -35,9 +35,9 @@ def call(name: str, *of: Any, **options: Any) -> Made:  # type: ignore[type-var]
     return made
 
 
-def picture(name: str, *of: object, path: str | Path | None) -> Drawing:
+def picture(name: str, *of: object, path: str | Path | None) -> Chart:
     """What is drawn behind a door, written to ``path`` if there is one."""
-    drawn: Drawing = call(name, *of)
+    drawn: Chart = call(name, *of)
     if path is not None:
         drawn.save(path)
     return drawn

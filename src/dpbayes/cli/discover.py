@@ -10,9 +10,8 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, show_release, tell, tell_people
 from dpbayes.curator import Curator
 from dpbayes.design.plan import Job
-from dpbayes.jobs.adoption import bought
 from dpbayes.jobs.categories import Categories
-from dpbayes.jobs.edges import Edges, Quantiles
+from dpbayes.jobs.edges import Edges, Quantiles, bought
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.tables.skeleton import section
 

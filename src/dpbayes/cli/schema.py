@@ -158,7 +158,7 @@ def adopt(
 
     Example: dpbayes schema adopt found --schema survey.toml
     """
-    from dpbayes.jobs.adoption import adopted
+    from dpbayes.jobs.edges import adopted
     from dpbayes.release.format import Release
 
     try:

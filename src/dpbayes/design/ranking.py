@@ -17,7 +17,7 @@ import numpy as np
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.base import doors
-from dpbayes.base.doors import Drawing
+from dpbayes.base.doors import Chart
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import TargetUnreachable
 from dpbayes.inference.measurement import Measurement
@@ -118,7 +118,7 @@ class Plan:
             reason += f" (next: {runner.label}, {runner.mean:.3g})"
         return f"{chosen.label}: {reason}. Predicted from public numbers; no data was read."
 
-    def plot(self, path: str | Path | None = None) -> Drawing:
+    def plot(self, path: str | Path | None = None) -> Chart:
         """The predictions on a logarithmic axis, mean and tail; written to ``path`` if there is one."""
         return doors.picture("plan_picture", self, path=path)
 

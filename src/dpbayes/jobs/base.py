@@ -19,6 +19,7 @@ import numpy as np
 from dpbayes.design.plan import Drawn, Job, Plan
 from dpbayes.domain import codec, display
 from dpbayes.domain.codec import READERS, Record
+from dpbayes.domain.durable import check_memory
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
@@ -26,14 +27,13 @@ from dpbayes.jobs.mechanisms import drawn
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.targets import both
 from dpbayes.release.format import Release, Table
-from dpbayes.release.room import check_memory
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.packing import pack
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
 
-HELPERS = ("adoption", "base", "mechanisms", "request", "wanted")
+HELPERS = ("base", "mechanisms", "request", "wanted")
 """Modules of this package that are no jobs."""
 
 LOOSEST = 1e6

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpbayes._checks import Floats
 from dpbayes.base import doors
-from dpbayes.base.doors import Drawing
+from dpbayes.base.doors import Chart
 from dpbayes.domain import display
 from dpbayes.domain.codec import READERS, Record, WithKind
 from dpbayes.domain.marginal import Marginal
@@ -224,7 +224,7 @@ class Built:
         """Synthetic records with the schema's types, as many as you like, at no cost: see ``synthetic_table``."""
         return doors.call("synthetic_table", self, rows, rng=rng, even=even)
 
-    def plot(self, node: str | None = None, path: str | Path | None = None) -> Drawing:
+    def plot(self, node: str | None = None, path: str | Path | None = None) -> Chart:
         """The network, or the table of a node as a heat map; written to ``path`` if there is one."""
         network, schema = cast(Model, self).network, self.published.schema
         if node is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from dpbayes import _checks
 from dpbayes.base import doors
-from dpbayes.base.doors import Drawing
+from dpbayes.base.doors import Chart
 from dpbayes.domain import display
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, UnitMismatch
@@ -123,7 +123,7 @@ class Cost:
     def _repr_html_(self) -> str:
         return display.as_html(*self._facts())
 
-    def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Drawing:
+    def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Chart:
         """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""
         _checks.one_of("Cost", ("profile", "tradeoff"), what=what)
         return doors.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)

@@ -3,18 +3,24 @@
 A list of more than ``LONG`` numbers stands in ``release.json`` as ``{"cells": …, "sha256": …}``, the hash of its
 numbers as 64-bit little-endian integers or doubles. The numbers themselves are in a Parquet file that the release
 names, as a column with that hash. So a file of a million cells stays small, and the seal still fixes every number.
+
+Columns use the memory as it is: Arrow's own conversions load pandas, if it is installed, and functions for computing,
+which take longer than a small release does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpbayes.domain.codec import Record, digest
 from dpbayes.errors import InvalidArgument, ReleaseError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 LONG = 20_000
 """Lists up to this long are written out."""
@@ -143,3 +149,75 @@ def _array(numbers: Any) -> np.ndarray:
     if kinds not in ({int}, {float}):
         raise InvalidArgument("Release: expected a list of numbers of one kind.")
     return np.array(numbers, dtype=np.int64 if kinds == {int} else np.float64)
+
+
+LONGEST = 2**31 - 1
+"""Bytes of text that an ordinary column of texts can hold."""
+
+
+def column(values: np.ndarray) -> pyarrow.Array:
+    """A column of whole or floating-point numbers.
+
+    >>> column(np.array([1.5, 2.0])).to_pylist()
+    [1.5, 2.0]
+    """
+    import pyarrow
+
+    kinds = {"int32": pyarrow.int32(), "int64": pyarrow.int64(), "float64": pyarrow.float64()}
+    buffer = pyarrow.py_buffer(np.ascontiguousarray(values))
+    return pyarrow.Array.from_buffers(kinds[values.dtype.name], values.size, [None, buffer])
+
+
+def coded(codes: np.ndarray, levels: Sequence[str]) -> pyarrow.DictionaryArray:
+    """A column of codes with the levels that they stand for.
+
+    >>> coded(np.array([1, 0, 1]), ["F", "M"]).to_pylist()
+    ['M', 'F', 'M']
+    """
+    import pyarrow
+
+    return pyarrow.DictionaryArray.from_arrays(
+        column(codes.astype(np.int32)), texts(levels, np.arange(len(levels), dtype=np.int32))
+    )
+
+
+def texts(levels: Sequence[str], codes: np.ndarray) -> pyarrow.Array:
+    """A column of texts: the level of each code.
+
+    >>> texts(["F", "M"], np.array([1, 0, 1])).to_pylist()
+    ['M', 'F', 'M']
+    """
+    import pyarrow
+
+    encoded = [level.encode() for level in levels]
+    lengths = np.array([len(level) for level in encoded], dtype=np.int64)
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths[codes])])
+    data = pyarrow.py_buffer(b"".join(map(encoded.__getitem__, codes.tolist())))
+    kind = pyarrow.LargeStringArray if ends[-1] > LONGEST else pyarrow.StringArray
+    offsets = pyarrow.py_buffer(ends if ends[-1] > LONGEST else ends.astype(np.int32))
+    return kind.from_buffers(codes.size, offsets, data)
+
+
+def harmless(text: str) -> str:
+    """A text that a spreadsheet takes for text: one that it would compute starts with an apostrophe.
+
+    Categories can be bought from private rows, and so be written by anybody.
+
+    >>> harmless("=1+1"), harmless("-0.5"), harmless("@home"), harmless("a=b")
+    ("'=1+1", '-0.5', "'@home", 'a=b')
+    """
+    if text[:1] not in ("=", "+", "-", "@", "\t", "\r"):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """The name, with underscores until no other has it in any case."""
+    used = {other.casefold() for other in taken}
+    while name.casefold() in used:
+        name += "_"
+    return name

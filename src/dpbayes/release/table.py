@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbayes.base import doors
-from dpbayes.base.doors import Drawing
+from dpbayes.base.doors import Chart
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import embedded
 from dpbayes.errors import MissingExtra, ReleaseError
 from dpbayes.inference.released import Reading
-from dpbayes.release import arrow
+from dpbayes.release import numbers
 from dpbayes.release.format import WHOLE, Release, Table
 from dpbayes.release.posterior import released
 
@@ -56,9 +55,9 @@ class TableView:
         axes = self.release.axes(self.table)
         positions = np.unravel_index(np.arange(self._cells), tuple(len(axis.levels) for axis in axes))
         for axis, position in zip(axes, positions, strict=True):
-            columns[axis.name] = arrow.coded(position, axis.levels)
+            columns[axis.name] = numbers.coded(position, axis.levels)
         for name, values in self._numbers().items():
-            columns[free_name(name, columns)] = arrow.numbers(values)
+            columns[numbers.free_name(name, columns)] = numbers.column(values)
         return pyarrow.table(columns)
 
     @property
@@ -94,7 +93,7 @@ class TableView:
         """Any library that reads Arrow streams can read the table."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def plot(self, path: str | Path | None = None) -> Drawing:
+    def plot(self, path: str | Path | None = None) -> Chart:
         """Shares with their intervals, or densities of a released posterior, as a picture that notebooks show.
 
         It is written to ``path`` if there is one.
@@ -118,11 +117,3 @@ class TableView:
 
     def _repr_html_(self) -> str:
         return embedded(doors.call("section", 1, self.release, self.table))
-
-
-def free_name(name: str, taken: Iterable[str]) -> str:
-    """The name, with underscores until no other has it in any case."""
-    used = {other.casefold() for other in taken}
-    while name.casefold() in used:
-        name += "_"
-    return name

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from dpbayes.domain.labels import labels
-from dpbayes.release import arrow
+from dpbayes.release import numbers
 from dpbayes.release.format import WHOLE, Release, Table
-from dpbayes.release.table import TableView, free_name
+from dpbayes.release.table import TableView
 from dpbayes.report.rounding import for_files
 
 Numbers = Literal["csv", "parquet"]
@@ -68,7 +68,7 @@ def columns(release: Release, table: Table) -> list[Column]:
     level = f"{100 * release.level:g} % interval"
 
     def add(name: str, cells: np.ndarray, description: str, *, whole: bool = False) -> None:
-        free = free_name(name, taken)
+        free = numbers.free_name(name, taken)
         taken.append(free)
         typed = cells.astype(np.int64 if whole else np.float64)
         found.append(Column(name=free, kind="integer" if whole else "number", cells=typed, description=description))
@@ -107,9 +107,9 @@ def write_numbers(release: Release, table: Table, path: Path, kind: Numbers) -> 
 
     found = columns(release, table)
     parts = [
-        arrow.texts([arrow.harmless(word) for word in each.words], each.cells)
+        numbers.texts([numbers.harmless(word) for word in each.words], each.cells)
         if each.words
-        else arrow.numbers(each.cells)
+        else numbers.column(each.cells)
         for each in found
     ]
-    csv.write_csv(pyarrow.table(parts, names=[arrow.harmless(each.name) for each in found]), path)
+    csv.write_csv(pyarrow.table(parts, names=[numbers.harmless(each.name) for each in found]), path)

@@ -11,10 +11,10 @@ from typing import Literal, get_args
 from dpbayes import _checks
 from dpbayes.domain import durable
 from dpbayes.domain.codec import digest
+from dpbayes.domain.durable import cannot_write, check_folder
 from dpbayes.errors import InvalidArgument
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
-from dpbayes.release.room import cannot_write, check_folder
 from dpbayes.report import csvw, registry, sheet, xlsx
 from dpbayes.report.appendix import numbered_files
 from dpbayes.report.cells import Numbers, write_numbers

@@ -14,10 +14,10 @@ from starlette.routing import Route
 from dpbayes import curator, recovery
 from dpbayes.design.plan import Plan
 from dpbayes.domain.codec import canonical, digest
+from dpbayes.domain.durable import check_folder
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
-from dpbayes.release.room import check_folder
 from dpbayes.release.words import ABOUT, statement
 from dpbayes.studio import forecasts, phrases, requests
 from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
