@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dpbayes import RDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP, Stated
@@ -18,7 +16,8 @@ from dpbayes.privacy import adaptive, shares
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.cost import Priced
-from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.target import guarantee_from_record, priced
 
 ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -144,7 +143,7 @@ def test_a_target_priced_by_the_limit_keeps_its_promise_and_costs_no_more_than_i
     rule: str, kind: str, epsilon: float, delta: float
 ) -> None:
     limit, target = KEPT[rule], ApproxDP(epsilon=epsilon, delta=delta)
-    goal = limit.priced(target)
+    goal = priced(target, limit)
     made: dict[str, Callable[[Guarantee], Priced]] = {
         "gaussian": lambda goal: calibrate(gaussian_noise(REPLACE), goal, times=3),
         "laplace": lambda goal: calibrate(laplace_noise(REPLACE), goal, times=3),
@@ -167,7 +166,7 @@ def test_a_release_of_what_is_left_fits_and_keeps_its_promise(rule: str, first: 
     limit, charged = KEPT[rule], [Cost.of(first)]
     left = limit.left(charged)
     assert 0.05 < left < 1
-    goal = limit.priced(ApproxDP(epsilon=left, delta=1e-6), charged)
+    goal = priced(ApproxDP(epsilon=left, delta=1e-6), limit, charged)
     for family in (gaussian_noise(REPLACE), laplace_noise(REPLACE)):
         made = Cost.of(calibrate(family, goal))
         assert limit.used([*charged, made]) <= 1
@@ -188,7 +187,7 @@ def test_pure_releases_alone_add_up_to_the_limit_as_pure_ones_do() -> None:
 
 def test_other_targets_stay_as_they_are() -> None:
     for target in (PureDP(epsilon=1), RDP(order=3, epsilon=0.1)):
-        assert KEPT["gaussian"].priced(target) is target
+        assert priced(target, KEPT["gaussian"]) is target
 
 
 @each_rule
@@ -286,11 +285,3 @@ def test_each_charge_of_a_running_total_is_looked_at_once(monkeypatch: pytest.Mo
         list(KEPT["gaussian"].running([MIXED_HISTORY[0]] * many))
         per_charge.append(len(looks) / many)
     assert per_charge[0] == per_charge[1] == len(KEPT["gaussian"].menu)
-
-
-@given(st.lists(st.floats(0, 1e300, allow_nan=False) | st.just(math.inf), max_size=30))
-def test_an_exact_sum_that_grows_is_the_sum_of_all(numbers: list[float]) -> None:
-    parts: list[float] = []
-    for place, number in enumerate(numbers, start=1):
-        parts = shares.added(parts, number)
-        assert math.fsum(parts) == math.fsum(numbers[:place])

@@ -23,7 +23,7 @@ from dpbayes import (
 )
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.privacy.calibrate import FARTHEST, Family, _search, calibrate, calibrate_together, renyi_equivalent
+from dpbayes.privacy.calibrate import FARTHEST, Family, _search, calibrate, calibrate_together
 from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
 
@@ -149,14 +149,6 @@ def test_a_budget_that_is_already_spent_is_refused() -> None:
 def test_the_number_of_releases_is_whole_and_positive(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="times"):
         calibrate(gaussian(), RDP(order=2.0, epsilon=1.0), times=bad)
-
-
-@given(st.floats(0.01, 20), st.floats(-15, -1))
-def test_the_renyi_equivalent_of_a_target_is_a_renyi_target(epsilon: float, log_delta: float) -> None:
-    equivalent = renyi_equivalent(ApproxDP(epsilon=epsilon, delta=10.0**log_delta))
-    assert isinstance(equivalent, RDP)
-    assert math.isfinite(equivalent.epsilon)
-    assert renyi_equivalent(equivalent) is equivalent
 
 
 ALONGSIDE = {

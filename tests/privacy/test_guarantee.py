@@ -7,10 +7,26 @@ import math
 from dataclasses import FrozenInstanceError, fields
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dpbayes import RDP, TCDP, ZCDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import (
+    RDP,
+    TCDP,
+    ZCDP,
+    AdaptiveDP,
+    Adjacency,
+    ApproxDP,
+    Cost,
+    Dirichlet,
+    Gaussian,
+    Laplace,
+    PrivacyUnit,
+    PureDP,
+)
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.guarantee import Guarantee, guarantee_from_record
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.target import guarantee_from_record
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 GUARANTEES: list[Guarantee] = [
@@ -108,3 +124,26 @@ def test_orders_and_omegas_lie_above_one(bad: object) -> None:
 def test_wrong_records_are_refused(record: object) -> None:
     with pytest.raises(InvalidArgument):
         guarantee_from_record(record)
+
+
+@given(st.floats(0.01, 20), st.floats(-15, -1))
+def test_the_sketch_of_an_epsilon_and_a_delta_is_a_renyi_guarantee(epsilon: float, log_delta: float) -> None:
+    sketch = ApproxDP(epsilon=epsilon, delta=10.0**log_delta).sketch
+    assert math.isfinite(sketch.epsilon)
+    assert sketch.sketch is sketch
+
+
+@pytest.mark.parametrize("guarantee", [*GUARANTEES, AdaptiveDP(epsilon=1.0, delta=1e-6)], ids=str)
+def test_a_guarantee_describes_itself(guarantee: Guarantee) -> None:
+    assert guarantee.letter == ("ρ" if hasattr(guarantee, "rho") else "ε")
+    assert guarantee.quantity.startswith(guarantee.letter)
+    assert guarantee.exception == getattr(guarantee, "delta", 0.0)
+    assert guarantee.pure == (guarantee.name == "pure-dp")
+    assert guarantee.of_size(0.25).size == 0.25
+    assert bool(guarantee.in_practice) == (guarantee.epsilon_delta is None)
+    assert (guarantee.limit, guarantee.charged) == (None, ())
+    if guarantee.epsilon_delta:
+        assert guarantee.epsilon_delta == (guarantee.size, guarantee.exception)
+    deltas = [guarantee.profile(epsilon) for epsilon in (0.0, 0.5, 2.0, 50.0)]
+    assert deltas == sorted(deltas, reverse=True)
+    assert all(0.0 <= delta <= 1.0 for delta in deltas)

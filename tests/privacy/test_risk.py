@@ -13,7 +13,8 @@ from scipy.stats import norm
 
 from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.risk import GDP, Risk, membership, odds, percent, profile_of, stated_delta, success
+from dpbayes.privacy.convert import statement_to_delta
+from dpbayes.privacy.risk import GDP, Risk, membership, odds, percent, profile_of, success
 
 UNIT = PrivacyUnit(adjacency="add-remove")
 blind = st.floats(1e-4, 0.999)
@@ -129,7 +130,7 @@ def test_the_stated_profile_is_that_of_its_worst_pair() -> None:
     for epsilon, delta, at in itertools.product((0.5, 2.0), (0.0, 1e-3), (0.0, 0.3, 1.9)):
         truth = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
         p, q = np.array([delta, truth, 1 - delta - truth, 0]), np.array([0, 1 - delta - truth, truth, delta])
-        assert stated_delta(epsilon, delta, at) == pytest.approx(float(np.maximum(p - math.exp(at) * q, 0).sum()))
+        assert statement_to_delta(epsilon, delta, at) == pytest.approx(float(np.maximum(p - math.exp(at) * q, 0).sum()))
 
 
 def test_sentences_say_the_numbers_and_round_them_up() -> None:

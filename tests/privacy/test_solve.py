@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.solve import exact_parts, safe_root
 
 ends = st.floats(-50, 50)
 
@@ -56,3 +56,11 @@ def test_an_unsafe_end_that_is_safe_after_all_is_returned() -> None:
 
 def test_a_safe_end_within_the_tolerance_is_kept() -> None:
     assert safe_root(lambda x: x - 1.0, safe=1.0, unsafe=2.0, tolerance=1e-9) == 1.0
+
+
+@given(st.lists(st.floats(0, 1e300, allow_nan=False) | st.just(math.inf), max_size=30))
+def test_an_exact_sum_that_grows_is_the_sum_of_all(numbers: list[float]) -> None:
+    parts: list[float] = []
+    for place, number in enumerate(numbers, start=1):
+        parts = exact_parts(parts, number)
+        assert math.fsum(parts) == math.fsum(numbers[:place])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from dpbayes.cli.output import print_json, print_table
 from dpbayes.domain.display import plural
 from dpbayes.ledger.history import timeline
-from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
@@ -44,14 +43,7 @@ def balance(account: Account) -> dict[str, Any]:
 
 
 def _delta(account: Account) -> float:
-    return account.budget.delta if isinstance(account.budget, AdaptiveDP) else DELTA
-
-
-def _number(account: Account) -> str:
-    """What the numbers of a balance are."""
-    if isinstance(account.budget, AdaptiveDP):
-        return f"ε at δ={account.budget.delta:g}"
-    return "ρ" if hasattr(account.budget, "rho") else "ε"
+    return account.budget.exception or DELTA
 
 
 def charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
@@ -72,15 +64,15 @@ def charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
 
 def _in_words(account: Account) -> list[str]:
     """What a data owner wants to know."""
-    left, number = rounded_down(account.left(), 4), _number(account)
+    left, number = rounded_down(account.left(), 4), account.budget.quantity
     said = []
     if account.left() > 0:
         said.append(f"One more release of up to {number.replace('ε', f'ε={left}', 1).replace('ρ', f'ρ={left}')} fits.")
     else:
         said.append("Nothing more fits, unless the data owner raises the limit.")
     said.append(f"{100 * account.used:.4g} % of the limit is used up.")
-    if isinstance(account.budget, AdaptiveDP):
-        delta, exact = account.budget.delta, account.cost.epsilon(account.budget.delta)
+    if account.budget.rule is not None:
+        delta, exact = account.budget.exception, account.cost.epsilon(account.budget.exception)
         said.append(
             f"The limit is kept by the rule {account.budget.rule!r}, which holds whatever later releases are adapted "
             f"to. Had all charges been planned together, they would cost ε={rounded_up(exact, 4)} at δ={delta:g}."
@@ -130,7 +122,7 @@ def print_charges(account: Account, first: int = 0) -> None:
         ],
         notes=(
             *earlier,
-            f"Own: what the charge costs on its own, as {_number(account)}. Total: what is spent with it.",
+            f"Own: what the charge costs on its own, as {account.budget.quantity}. Total: what is spent with it.",
             "A charge counts unless it is void: without a note it may have been drawn.",
         ),
     )

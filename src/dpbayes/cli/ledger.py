@@ -14,9 +14,8 @@ from dpbayes.cli.output import print_json, tell
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.privacy.adaptive import Rule
 from dpbayes.privacy.cautions import cautions
-from dpbayes.privacy.guarantee import Limit
+from dpbayes.privacy.guarantee import Limit, Rule
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account

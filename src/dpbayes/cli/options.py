@@ -24,9 +24,8 @@ from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import loosest
 from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.privacy.adaptive import AdaptiveDP, Rule
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit
-from dpbayes.privacy.targets import guarantee_of
+from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
+from dpbayes.privacy.target import adaptive_limit, guarantee_of
 from dpbayes.release.format import Release
 
 _READERS = "For readers of the release"
@@ -196,9 +195,7 @@ def _priced(
 def priced(asked: Guarantee, *, adaptive: Rule | None, ledger: str | None, dataset: str | None) -> Guarantee:
     """The target as the ledger that will be charged prices it, or one with this rule would."""
     if ledger is None and dataset is None:
-        if adaptive is None or not isinstance(asked, ApproxDP):
-            return asked
-        return AdaptiveDP(epsilon=asked.epsilon, delta=asked.delta, rule=adaptive)
+        return asked if adaptive is None else adaptive_limit(asked, adaptive)
     if ledger is None or dataset is None or adaptive is not None:
         raise InvalidArgument("Guarantee: expected --ledger with --dataset, or --adaptive, not both.")
     from dpbayes.ledger.ledger import Ledger

@@ -173,7 +173,7 @@ def certify_command(release: options.ReleaseFile, as_json: options.AsJson = Fals
     made = read.paid[0].mechanism
     if not hasattr(made, "smoothing") or not math.isfinite(made.smoothing):
         raise InvalidArgument("posterior: only a Hellinger mechanism that promises something has a certificate.")
-    delta = getattr(read.promise, "delta", 0.0)
+    delta = read.promise.exception
     derived = certify(made.prior, made.total, sharpness=made.sharpness, smoothing=made.smoothing, delta=delta)  # type: ignore[attr-defined]
     claimed = read.promise.size
     exact = derived.epsilon if not delta else derived.epsilon_at_delta

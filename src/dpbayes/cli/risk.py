@@ -13,9 +13,9 @@ from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, PureDP, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, rounded_up
 from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, profile_of
-from dpbayes.privacy.targets import guarantee_of
+from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
 
@@ -64,7 +64,7 @@ def risk_command(
         priced = promise = guarantee_of(**numbers)
     profile, found = profile_of(priced), Risk.of(priced, blind=tuple(blind or BLIND))
     spoken = () if promise is None else cautions(promise, unit, records=records)
-    beyond = EXCEPTION * getattr(promise, "delta", 1e-6)
+    beyond = EXCEPTION * (promise.exception or 1e-6 if promise else 1e-6)
     factor = odds(profile, min(beyond, 0.5))
     if chart is not None:
         from dpbayes.report.risk import risk_picture
@@ -82,15 +82,17 @@ def risk_command(
             }
         )
         return
-    _print(found, factor, beyond, unit, promise or priced, spoken)
+    exception = "" if promise and promise.pure else f", except with probability {chance(beyond)}"
+    _print(found, factor, exception, unit, promise or priced, spoken)
 
 
-def _print(found: Risk, factor: float, beyond: float, unit: PrivacyUnit, said: object, spoken: tuple[str, ...]) -> None:
+def _print(
+    found: Risk, factor: float, exception: str, unit: PrivacyUnit, said: object, spoken: tuple[str, ...]
+) -> None:
     from dpbayes.report.risk import bars
 
     tell_people(f"What {said} means to one person", "bold")
     question = "one possible record of a person against another" if unit.replaces else "a person being in the data"
-    exception = "" if isinstance(said, PureDP) else f", except with probability {chance(beyond)}"
     tell_people(
         f"The odds that anyone gives to {question}, rise by a factor of at most {rounded_up(factor, 3)}{exception}."
     )

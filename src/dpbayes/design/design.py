@@ -24,8 +24,7 @@ from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.calibrate import calibrate_together
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_mu
-from dpbayes.privacy.guarantee import Guarantee, PureDP, rounded_down
-from dpbayes.privacy.targets import Both, Fitting
+from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.release.posterior import measured_noise
 
 LARGEST = 300_000
@@ -299,7 +298,7 @@ def least_target(
 def _kinds(wish: Wish, target: Guarantee) -> tuple[Kind, ...]:
     if wish in ("gaussian", "laplace"):
         return (wish,)
-    return ("laplace",) if isinstance(target, PureDP) else ("gaussian", "laplace")
+    return ("laplace",) if target.pure else ("gaussian", "laplace")
 
 
 def _sized(kind: Kind, whole: float, share: float, schema: Schema) -> Gaussian | Laplace:
@@ -371,11 +370,11 @@ def _used(target: Guarantee, cost: Cost) -> tuple[float, float | None]:
     Source: docs/explanation/proofs/adaptive.md.
     Adjacency: none.
     """
-    if not isinstance(target, Both) or not isinstance(target.enforced, Fitting):
+    if (limit := target.limit) is None:
         return 1.0, None
-    limit, costs = target.enforced.limit, list(target.enforced.costs)
+    costs = target.charged
     before, after = limit.left(costs), limit.left([*costs, cost])
-    whole, rest = (gaussian_mu(each, limit.delta) ** 2 if each > 0 else 0.0 for each in (before, after))
+    whole, rest = (gaussian_mu(each, limit.exception) ** 2 if each > 0 else 0.0 for each in (before, after))
     return max(whole - rest, 1e-12 * whole), after
 
 

@@ -7,7 +7,7 @@ estimates are cut at zero and helped by what the tables have in common, so they 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpbayes.design.design import Design, described, half_error, searchable
@@ -19,7 +19,6 @@ from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
-from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
 
@@ -252,8 +251,7 @@ def of_the_limit(plan: Plan, account: Account) -> tuple[float, str]:
     if not math.isfinite(share := taken(limit)):
         return share, "It takes more than the limit."
     said = f"It takes {100 * share:.3g} % of the limit of {limit}"
-    if isinstance(limit, AdaptiveDP):
-        other = replace(limit, rule="renyi" if limit.rule == "gaussian" else "gaussian", order=None)
+    if (other := limit.other_rule) is not None:
         apart = taken(other)
         told = f"{100 * apart:.3g} %" if math.isfinite(apart) else "more than all"
         said += f" by the rule {limit.rule!r} of this ledger; by the rule {other.rule!r} it would take {told}"

@@ -25,7 +25,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.jobs.mechanisms import drawn
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.targets import both
+from dpbayes.privacy.target import both
 from dpbayes.release.format import Release, Table
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.packing import pack

@@ -15,7 +15,6 @@ from dpbayes.jobs.base import BaseJob, check_columns
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.targets import beside, stated
 from dpbayes.release.format import Answer, Paid
 from dpbayes.tables.engine import Engine, check_column
 
@@ -39,9 +38,8 @@ class Categories(BaseJob):
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """The least noise for ε, and the smallest threshold for δ."""
-        asked = stated(target)
-        epsilon, delta = getattr(asked, "epsilon", None), getattr(asked, "delta", None)
-        if epsilon is None or delta is None:
+        epsilon, delta = target.epsilon_delta or (0.0, 0.0)
+        if not delta:
             raise InvalidArgument(
                 "Categories: expected an (ε, δ) guarantee: a text that one person has may appear with δ."
             )
@@ -92,8 +90,8 @@ def _fitting(target: Guarantee, epsilon: float, delta: float, unit: PrivacyUnit)
     A limit sets little of its δ aside for such betrayals, and a threshold that is higher by a few rows takes far less.
     """
     asked = threshold_for(epsilon=epsilon, delta=delta, unit=unit)
-    if (limit := beside(target)) is None:
+    if (limit := target.limit) is None:
         return asked
     higher = [threshold_for(epsilon=epsilon, delta=delta * 0.5**step, unit=unit) for step in range(STEPS)]
-    parts = [limit.part(Cost.of(made)) for made in higher]
+    parts = [limit.used([*target.charged, Cost.of(made)]) for made in higher]
     return next(made for made, part in zip(higher, parts, strict=True) if part <= NEAR * min(parts))

@@ -29,7 +29,7 @@ from dpbayes.mechanisms.tuning import (
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.calibrate import Family, calibrate, calibrate_together
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import Guarantee, PureDP
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table, TableKind
 from dpbayes.release.posterior import measured_noise
 
@@ -88,7 +88,7 @@ def calibrated(need: Need, parts: Sequence[float] | None = None) -> tuple[tuple[
     """
     if need.wish == "dirichlet":
         return _dirichlet(need, parts)
-    name = need.wish if need.wish != "auto" else "laplace" if isinstance(need.target, PureDP) else "gaussian"
+    name = need.wish if need.wish != "auto" else "laplace" if need.target.pure else "gaussian"
     family: Family[Any] = noise_family(name, need.unit)
     shares = np.ones(len(need.cells)) if parts is None else np.asarray(parts, dtype=np.float64)
     factors = (shares / shares.max()) ** -POWER[name]
@@ -122,7 +122,7 @@ def _dirichlet(need: Need, parts: Sequence[float] | None) -> tuple[tuple[Dirichl
 
 def alone(need: Need) -> float:
     """The standard deviation that one table would have with the whole budget: public numbers decide how to split it."""
-    name = "laplace" if need.wish == "laplace" or isinstance(need.target, PureDP) else "gaussian"
+    name = "laplace" if need.wish == "laplace" or need.target.pure else "gaussian"
     family = noise_family(name, need.unit)
     return spread(calibrate(family, need.target, tolerance=1e-3))  # type: ignore[misc]  # either family
 

@@ -23,8 +23,7 @@ from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
-from dpbayes.privacy.targets import stated
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table
 from dpbayes.tables.engine import Engine
 
@@ -121,17 +120,15 @@ class DirichletPosterior(BaseJob):
 
         The Hellinger mechanism is not tried: it was behind in every setting measured.
         """
-        asked = stated(target)
-        if not isinstance(asked, (PureDP, ApproxDP)):
-            raise InvalidArgument("DirichletPosterior: expected a pure or an (ε, δ) guarantee.")
-        wishes: tuple[Wish, ...] = ("laplace", "gaussian") if isinstance(asked, ApproxDP) else ("laplace",)
+        epsilon, delta = _epsilon_delta(target)
+        wishes: tuple[Wish, ...] = ("laplace", "gaussian") if delta else ("laplace",)
         made: dict[str, Any] = {}
         for wish in wishes:
             need = Need(target=target, unit=schema.unit, cells=(len(prior),), records=total, wish=wish)
             made[f"{wish} noise on every count"] = calibrated(need)[0][0]
         if len(prior) == 2:
             made["laplace noise on one count, cut to what is possible"] = PosteriorLaplace.at(
-                prior=prior, total=total, epsilon=asked.epsilon, unit=schema.unit
+                prior=prior, total=total, epsilon=epsilon, unit=schema.unit
             )
         errors = {name: error(each, prior, total) for name, each in made.items()}
         best = min(errors, key=lambda name: errors[name])
@@ -140,10 +137,7 @@ class DirichletPosterior(BaseJob):
 
     def calibrated(self, prior: tuple[float, ...], total: int, target: Guarantee, schema: Schema) -> PosteriorMechanism:
         """The mechanism that meets the target: pure, or (ε, δ)."""
-        asked = stated(target)
-        if not isinstance(asked, (PureDP, ApproxDP)):
-            raise InvalidArgument("DirichletPosterior: expected a pure or an (ε, δ) guarantee.")
-        epsilon, delta, unit = asked.epsilon, getattr(asked, "delta", None), schema.unit
+        (epsilon, delta), unit = _epsilon_delta(target), schema.unit
         common: dict[str, Any] = {"prior": prior, "total": total, "epsilon": epsilon, "unit": unit}
         guess = [list(self.around)] if self.around else None
         if self.mechanism == "exponential":
@@ -154,12 +148,12 @@ class DirichletPosterior(BaseJob):
         if backed == "best":
             backed = "certified" if affordable(prior, total) else "proved"
         if backed == "certified":
-            return calibrations.certified(**common, delta=delta or 0.0, around=guess)
+            return calibrations.certified(**common, delta=delta, around=guess)
         if backed == "published":
-            if delta is None:
+            if not delta:
                 raise InvalidArgument("DirichletPosterior: the published calibration needs a δ.")
             return calibrations.published(**common, delta=delta)
-        if delta is None:
+        if not delta:
             return calibrations.with_global(**common)
         return calibrations.proved(**common, delta=delta, around=guess)
 
@@ -175,6 +169,12 @@ class DirichletPosterior(BaseJob):
 
 
 JOB = DirichletPosterior
+
+
+def _epsilon_delta(target: Guarantee) -> tuple[float, float]:
+    if target.epsilon_delta is None:
+        raise InvalidArgument("DirichletPosterior: expected a pure or an (ε, δ) guarantee.")
+    return target.epsilon_delta
 
 
 def backing(mechanism: object) -> str:

@@ -21,7 +21,7 @@ from dpbayes.jobs.tables import Tables
 from dpbayes.jobs.wanted import wants
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.targets import guarantee_of
+from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.words import ABOUT, checked
 
 if TYPE_CHECKING:

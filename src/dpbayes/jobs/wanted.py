@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from dpbayes import _checks
@@ -104,7 +104,7 @@ def _want(text: str) -> Want:
 
 def loosest(cap: Guarantee) -> Guarantee:
     """The same notion of privacy without a limit to speak of."""
-    return _sized(cap, LOOSEST)
+    return cap.of_size(LOOSEST)
 
 
 def least(cost: Cost, cap: Guarantee, price: Callable[[Guarantee], Guarantee]) -> Guarantee | None:
@@ -117,21 +117,13 @@ def least(cost: Cost, cap: Guarantee, price: Callable[[Guarantee], Guarantee]) -
         return None
     for _ in range(STEPS):
         middle = (low + high) / 2
-        if price(_sized(cap, math.exp(middle))).gap(cost) > 0:
+        if price(cap.of_size(math.exp(middle))).gap(cost) > 0:
             low = middle
         else:
             high = middle
         if high - low < 1e-9:
             break
-    return _sized(cap, min(float(rounded_up(math.exp(high), DIGITS)), cap.size))
-
-
-def _sized(cap: Guarantee, size: float) -> Guarantee:
-    """The same kind of guarantee with another ε or ρ."""
-    name = "rho" if hasattr(cap, "rho") else "epsilon"
-    if not hasattr(cap, name):
-        raise InvalidArgument(f"{OWNER}: expected a guarantee with an ε or a ρ, got {cap}.")
-    return replace(cap, **{name: size})  # type: ignore[type-var]  # every guarantee is a dataclass
+    return cap.of_size(min(float(rounded_up(math.exp(high), DIGITS)), cap.size))
 
 
 def out_of_reach(needed: Guarantee | None, cap: Guarantee, reached: Sequence[str]) -> TargetUnreachable:

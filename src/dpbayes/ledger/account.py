@@ -18,7 +18,8 @@ from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, Ledger
 from dpbayes.ledger.entry import FORMAT, Entry, broken
 from dpbayes.mechanisms.records import KINDS, from_record
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, guarantee_from_record, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
+from dpbayes.privacy.target import guarantee_from_record, priced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,17 +137,14 @@ class Account:
 
     def rest(self) -> Guarantee:
         """What is left, as a guarantee: the most that one more release may promise."""
-        left, delta = self.left(), getattr(self.budget, "delta", None)
+        left = self.left()
         if not left > 0:
             raise BudgetExceeded(f"Ledger: nothing is left of {self.budget}. Ask the data owner to raise the limit.")
-        if delta is not None:
-            return ApproxDP(epsilon=left, delta=delta)
-        name = "rho" if hasattr(self.budget, "rho") else "epsilon"
-        return replace(self.budget, **{name: left})  # type: ignore[type-var]  # every limit is a dataclass
+        return self.budget.plain.of_size(left)
 
     def priced(self, target: Guarantee) -> Guarantee:
         """A target as this ledger prices it: what is calibrated to it and is not above what is left, fits."""
-        return self.budget.priced(target, list(self.costs.values()))
+        return priced(target, self.budget, list(self.costs.values()))
 
     def with_charge(self, entry: Entry, cost: Cost) -> Account:
         """The account after one more charge."""
@@ -265,7 +263,7 @@ class _State:
             raise too_new()
         if self.unit not in (None, unit):
             raise UnitMismatch("Ledger: the unit of a data set is fixed when its ledger is opened.")
-        if isinstance(budget, ApproxDP):
+        if not budget.lasts:
             raise InvalidArgument("Ledger: an (ε, δ) limit says by which rule it is kept.")
         self.budget, self.unit = budget, unit
 

@@ -10,7 +10,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import LedgerError, SchemaError
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.entry import LONGEST_TEXT
-from dpbayes.privacy.guarantee import guarantee_from_record
+from dpbayes.privacy.target import guarantee_from_record
 
 ID_LENGTH = 16
 """Of the hexadecimal digits of a draw's digest, as many as its id has."""

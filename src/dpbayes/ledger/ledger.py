@@ -23,9 +23,9 @@ from dpbayes.ledger.store import Store
 from dpbayes.ledger.witness import Witness
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.noise import software
-from dpbayes.privacy.adaptive import AdaptiveDP, Rule
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit
+from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
+from dpbayes.privacy.target import adaptive_limit
 
 
 @runtime_checkable
@@ -120,7 +120,7 @@ class Ledger:
             dataset, unit, schema = declared.id, declared.unit, declared.digest
         if unit is None:
             raise InvalidArgument("Ledger: expected a Schema, or the name of a data set with its privacy unit.")
-        limit = _lasting(budget, rule, slack)
+        limit = adaptive_limit(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
         watcher = Witness.made(witness) if witness else None
@@ -139,8 +139,7 @@ class Ledger:
         """Replace the limit, the data owner's decision, with the reason; the unit stays, and so does the rule."""
         with self._store.writing() as connection:
             account = self._account(connection, dataset, lock=True)
-            kept: Rule = account.budget.rule if isinstance(account.budget, AdaptiveDP) else "gaussian"
-            limit = _lasting(budget, kept if rule is None else rule, slack)
+            limit = adaptive_limit(budget, account.budget.rule or "gaussian" if rule is None else rule, slack)
             self._set_budget(connection, account, limit, account.unit, about)
 
     def accept(self, dataset: str, schema: str, *, about: str) -> None:
@@ -298,13 +297,6 @@ class Ledger:
     def export(self, dataset: str) -> list[str]:
         """The entries as lines of JSON, all public; ``dpbayes.ledger.export.read`` checks and prices them."""
         return export.lines(self.account(dataset))
-
-
-def _lasting(budget: Limit, rule: Rule, slack: float | None) -> Limit:
-    """An (ε, δ) limit as one that adaptivity cannot break; other limits are sums, and last as they are."""
-    if not isinstance(budget, ApproxDP):
-        return budget
-    return AdaptiveDP(epsilon=budget.epsilon, delta=budget.delta, rule=rule, slack=slack)
 
 
 def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:

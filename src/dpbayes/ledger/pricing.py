@@ -11,9 +11,6 @@ from fractions import Fraction
 
 from dpbayes.domain.codec import canonical
 from dpbayes.ledger.account import Account
-from dpbayes.privacy.adaptive import AdaptiveDP
-from dpbayes.privacy.guarantee import ZCDP, PureDP
-from dpbayes.privacy.shares import steps, uses
 
 LEAST_SIGMA = 2
 """Below it the series of the shift is not exact, and Gaussian noise under an (ε, δ) limit is the owner's."""
@@ -170,19 +167,5 @@ def routes(account: Account) -> str:
     A sum of pure ε or of ρ; under the rule ``gaussian`` the squared shifts, or the pure ε of everything: the first and
     the last item of the menu. There the database's prices are never below those that every reader computes.
     """
-    limit, costs = account.budget, list(account.costs.values())
-    found: list[dict[str, str | float]] = []
-    match limit:
-        case PureDP():
-            found = [{"by": "pure", "most": limit.epsilon, "used": limit.used(costs), "flags": 0.0}]
-        case ZCDP():
-            found = [{"by": "rho", "most": limit.rho, "used": limit.used(costs), "flags": 0.0}]
-        case AdaptiveDP(rule="gaussian", slack=float(slack)):
-            charged = [step for cost in costs for step in steps(limit, cost.entries)]
-            first, last = limit.menu[0], limit.menu[-1]
-            (_, square, flags), (pure, _, _) = uses(limit, first, charged), uses(limit, last, charged)
-            found = [
-                {"by": "square", "most": first[1] ** 2, "used": square, "flags": flags, "slack": slack},
-                {"by": "pure", "most": last[0], "used": pure, "flags": flags, "slack": slack},
-            ]
+    found = account.budget.routes(list(account.costs.values()))
     return canonical([route for route in found if max(float(route["used"]), float(route["flags"])) <= 1.0])

@@ -20,10 +20,10 @@ from dpbayes.mechanisms.rounding import LARGEST_CONCENTRATION
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
 from dpbayes.privacy.bounds import algorithm_1
-from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, calibrate_all, renyi_equivalent
+from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, calibrate_all
 from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import RDP, TCDP, ApproxDP, Guarantee, PureDP
+from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee
 
 Purpose = Literal["draw", "estimate"]
 Accounting = Literal["exact", "published"]
@@ -149,16 +149,12 @@ class ConcentrationCurve:
 
     def _sketch(self) -> RDP:
         """One Rényi order that stands for the target while a weight is chosen; the result is priced exactly."""
-        target = renyi_equivalent(self.target)
-        if isinstance(target, RDP):
-            order, budget = target.order, target.epsilon
-        elif isinstance(target, TCDP) and math.isfinite(target.omega):
-            order, budget = target.omega, target.rho * target.omega
-        else:
+        if (sketch := self.target.sketch) is None:
             raise TargetUnreachable(
                 f"ConcentrationCurve: no Dirichlet mechanism meets {self.target}: its privacy loss is unbounded. "
                 "Ask for (ε, δ), RDP at one order or tCDP, or take Gaussian or Laplace noise."
             )
+        order, budget = sketch.order, sketch.epsilon
         spent = 0.0 if self.alongside is None else self.alongside.renyi(order)
         left = budget - spent if math.isfinite(spent) and spent < budget else 0.5 * budget
         return RDP(order=order, epsilon=left / self.releases)
@@ -310,7 +306,7 @@ class PseudoRecordsCurve:
         share = self.target.share(self.releases)
         if isinstance(share, ApproxDP):  # (ε, δ) losses of many releases grow like the root of their number
             share = replace(self.target, epsilon=share.epsilon * math.sqrt(self.releases))  # type: ignore[type-var]
-        drawn = self.drawn if isinstance(share, PureDP) else min(self.drawn, FEW_DRAWN)
+        drawn = self.drawn if share.pure else min(self.drawn, FEW_DRAWN)
         rough = PseudoRecordsCurve(target=share, unit=self.unit, drawn=drawn)
 
         def loss(log_weight: float) -> float:

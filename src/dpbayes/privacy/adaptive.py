@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, cast, get_args
 
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import LARGEST_PURE, Cost
 from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu
-from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, rounded_up
-from dpbayes.privacy.shares import Used, added, steps, used_by, uses
-from dpbayes.privacy.targets import Both, Fitting
-
-Rule = Literal["gaussian", "renyi"]
-RULES = ("gaussian", "renyi")
+from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, Limit, Rule, gaussian_sketch, rounded_up
+from dpbayes.privacy.shares import Used, steps, used_by, uses
+from dpbayes.privacy.solve import exact_parts
 
 SLACK = 1.0 / 20.0
 """The part of δ that is set aside unless the owner says otherwise; it costs about 0.2 % of the noise."""
@@ -38,7 +35,7 @@ _FIRST = 1.0 - len(MIXED) * MIXED_DELTA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptiveDP:
+class AdaptiveDP(Limit):
     """(ε, δ)-differential privacy of a whole interaction, enforced by running sums that adaptivity cannot break.
 
     ``gaussian``: a charge is covered by a Gaussian of shift μ, except with probability δ₀, or it is pure ε₀. The
@@ -64,7 +61,7 @@ class AdaptiveDP:
     def __post_init__(self) -> None:
         _checks.positive("AdaptiveDP", epsilon=self.epsilon)
         _checks.probability("AdaptiveDP", delta=self.delta)
-        _checks.one_of("AdaptiveDP", RULES, rule=self.rule)
+        _checks.one_of("AdaptiveDP", get_args(Rule), rule=self.rule)
         slack = SLACK * self.delta if self.slack is None else self.slack
         _checks.positive("AdaptiveDP", slack=slack)
         if slack >= self.delta:
@@ -81,9 +78,24 @@ class AdaptiveDP:
             object.__setattr__(self, field, None if value is None else float(value))
 
     @property
-    def size(self) -> float:
-        """ε."""
-        return self.epsilon
+    def epsilon_delta(self) -> tuple[float, float]:
+        """ε and δ."""
+        return self.epsilon, self.delta
+
+    @property
+    def plain(self) -> ApproxDP:
+        """(ε, δ)."""
+        return ApproxDP(epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def sketch(self) -> RDP:
+        """The order at which Gaussian noise that fills it would be priced best."""
+        return gaussian_sketch(self.shift, self.delta)
+
+    @property
+    def other_rule(self) -> AdaptiveDP:
+        """The same limit by the other rule."""
+        return replace(self, rule="renyi" if self.rule == "gaussian" else "gaussian", order=None)
 
     @property
     def divergence(self) -> float:
@@ -156,7 +168,7 @@ class AdaptiveDP:
             for step in steps(self, cost.entries) if cost.entries else ():
                 pure = pure or math.isfinite(step.pure)
                 for item, parts in zip(menu, sums, strict=True):
-                    parts[:] = map(added, parts, used_by(self, item, step))
+                    parts[:] = map(exact_parts, parts, used_by(self, item, step))
             found = [(item, cast("Used", tuple(map(math.fsum, parts)))) for item, parts in zip(menu, sums, strict=True)]
             yield self._spent(found if pure else found[:1])
 
@@ -197,25 +209,18 @@ class AdaptiveDP:
         epsilon = max(self.at(1.0 / releases) * FULL, 1e-12)
         return AdaptiveDP(epsilon=epsilon, delta=self.delta, slack=self._slack / releases)
 
-    def priced(self, target: Guarantee, costs: Sequence[Cost] = ()) -> Guarantee:
-        """An (ε, δ) target as this limit prices it beside charges: what meets it keeps the target.
-
-        If the target is not above what is left, what meets it also fits, whatever its mechanism. Other targets stay as
-        they are.
-        """
-        if not isinstance(target, ApproxDP):
-            return target
-        own: Guarantee
+    def routes(self, costs: Sequence[Cost]) -> list[dict[str, str | float]]:
+        """Under the rule ``gaussian`` squared shifts, or the pure ε of everything: the first and last of the menu."""
         if self.rule == "renyi":
-            whole = gaussian_epsilon(self.shift, self.delta)
-            shift = gaussian_mu(target.epsilon / self.epsilon * whole, target.delta)
-            part = (shift / self.shift) ** 2
-            own = Both(stated=target, enforced=RDP(order=self.order or 2.0, epsilon=self.divergence * part))
-        else:
-            own = AdaptiveDP(epsilon=target.epsilon, delta=target.delta, slack=target.delta * self._slack / self.delta)
-        if target.epsilon > self.left(costs):
-            return own
-        return Both(stated=own, enforced=Fitting(limit=self, costs=tuple(costs)))
+            return []
+        charged = [step for cost in costs for step in steps(self, cost.entries)]
+        first, last = self.menu[0], self.menu[-1]
+        (_, square, flags), (pure, _, _) = uses(self, first, charged), uses(self, last, charged)
+        kept: dict[str, str | float] = {"flags": flags, "slack": self._slack}
+        return [
+            {"by": "square", "most": first[1] ** 2, "used": square, **kept},
+            {"by": "pure", "most": last[0], "used": pure, **kept},
+        ]
 
     def record(self) -> dict[str, float | str]:
         """JSON form."""

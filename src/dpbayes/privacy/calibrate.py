@@ -9,12 +9,9 @@ from typing import Generic, TypeVar
 
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument, TargetUnreachable
-from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.gdp import gaussian_mu
-from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.solve import safe_root
-from dpbayes.privacy.targets import Both
 
 TOLERANCE = 1e-10
 """How near to the target, relative to min(1, target), a calibration lands."""
@@ -119,20 +116,6 @@ def _scaled(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
     return lambda parameter: make(parameter * factor)
 
 
-def renyi_equivalent(target: Guarantee) -> Guarantee:
-    """A Rényi target about as strict as this one, and cheap to price: where searches begin.
-
-    For (ε, δ) it is the order at which a Gaussian mechanism of that (ε, δ) would be priced best.
-    """
-    if isinstance(target, Both):
-        return renyi_equivalent(target.enforced if isinstance(target.enforced, RDP) else target.stated)
-    if not isinstance(target, (ApproxDP, AdaptiveDP)):
-        return target
-    mu = target.shift if isinstance(target, AdaptiveDP) else gaussian_mu(target.epsilon, target.delta)
-    order = 1.0 + math.sqrt(-2.0 * math.log(target.delta)) / mu
-    return RDP(order=order, epsilon=0.5 * order * mu**2)
-
-
 def _unreachable(name: str, target: Guarantee) -> TargetUnreachable:
     return TargetUnreachable(
         f"calibrate: no {name} parameters meet {target}; its cost stays above it. "
@@ -151,9 +134,9 @@ def _search(
 ) -> float:
     """The parameter whose cost just meets the target, searched in its logarithm."""
     towards_safety, stride = (1.0 if larger_is_safer else -1.0), 0.5
-    cheap, reach = renyi_equivalent(target), _reach(cost, start, towards_safety)
-    # the equivalent is no bound: other releases may exceed it and still leave room under the target
-    if cheap is not target and cheap.gap(cost(start * math.exp(towards_safety * reach))) <= 0:
+    cheap, reach = target.sketch if target.exception else None, _reach(cost, start, towards_safety)
+    # the sketch is no bound: other releases may exceed it and still leave room under the target
+    if cheap is not None and cheap.gap(cost(start * math.exp(towards_safety * reach))) <= 0:
         start = _search(cost, cheap, name, larger_is_safer=larger_is_safer, start=start, tolerance=ROUGHLY)
         stride = 0.03
         reach = _reach(cost, start, towards_safety)

@@ -6,11 +6,9 @@ import math
 
 from dpbayes._normal import quantile
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.gdp import gaussian_mu
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, rounded_up
-from dpbayes.privacy.risk import membership, percent, profile_of
-from dpbayes.privacy.targets import stated
+from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.privacy.risk import membership, percent
 
 LARGE_EPSILON = 10.0
 """Beyond it, membership is guessed right with certainty but for one in ten thousand."""
@@ -31,22 +29,20 @@ def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = Non
     >>> print(cautions(ApproxDP(epsilon=1, delta=1e-3), unit, records=5_000)[0][:58])
     δ=0.001 is not below one in the number of records (5,000):
     """
-    asked = stated(promise)
     said = []
-    delta = getattr(asked, "delta", None)
-    if delta is not None and records and delta * records >= 1.0:
+    epsilon, delta = promise.epsilon_delta or (0.0, 0.0)
+    if records and delta * records >= 1.0:
         said.append(
             f"δ={rounded_up(delta)} is not below one in the number of records ({records:,}): publishing a few whole "
             f"records would keep this promise. Choose δ below {0.1 / records:.1g}, a tenth of it."
         )
-    epsilon = getattr(asked, "epsilon", 0.0) if isinstance(asked, (PureDP, ApproxDP, AdaptiveDP)) else 0.0
     if epsilon > LARGE_EPSILON:
-        right = percent(membership(profile_of(asked)))
+        right = percent(membership(promise.profile))
         said.append(
             f"ε={rounded_up(epsilon)} protects hardly anyone: an attacker may tell whether a person is in the data in "
             f"{right} of cases. About 1 is usual for a release, up to {LARGE_EPSILON:g} for all of them together."
         )
-    least = least_error(asked, unit)
+    least = least_error(promise, unit)
     if records and least is not None and least > COARSE * records:
         said.append(
             f"With {records:,} records this guarantee leaves little to see: a single count, published alone, is "
@@ -60,13 +56,11 @@ def least_error(promise: Guarantee, unit: PrivacyUnit) -> float | None:
 
     None for guarantees that are neither (ε, δ) nor pure.
     """
-    if not isinstance(promise, (PureDP, ApproxDP, AdaptiveDP)):
+    if promise.epsilon_delta is None:
         return None
-    moved = unit.sensitivity
-    laplace = -math.log(0.05) * moved.l1 / promise.epsilon
-    if isinstance(promise, PureDP):
-        return laplace
-    return min(laplace, _Z * math.sqrt(moved.l2_squared) / gaussian_mu(promise.epsilon, promise.delta))
+    (epsilon, delta), moved = promise.epsilon_delta, unit.sensitivity
+    laplace = -math.log(0.05) * moved.l1 / epsilon
+    return laplace if promise.pure else min(laplace, _Z * math.sqrt(moved.l2_squared) / gaussian_mu(epsilon, delta))
 
 
 def _records(number: float) -> str:

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dpbayes import _checks
 from dpbayes.privacy.solve import least
 
+ROUND_UP = 1.0 + 1e-12
+"""Covers the rounding of a few functions of one number, where the arguments are rounded up themselves."""
+
 ULPS = 8.0 * 2.0**-53
 """Covers the rounding of the few operations of a conversion, as a share of its largest terms."""
 
@@ -67,6 +70,27 @@ def tcdp_to_epsilon(rho: float, omega: float, delta: float) -> float:
     if depth <= (omega - 1.0) ** 2 * rho:
         return rho + 2.0 * math.sqrt(rho * depth)
     return rho * omega + depth / (omega - 1.0)
+
+
+def tcdp_to_delta(rho: float, omega: float, epsilon: float) -> float:
+    """The least δ that the line ρ·λ gives at any order below ω."""
+
+    def at(order: float) -> float:
+        return renyi_to_delta(order, rho * order, epsilon) if order < omega else 1.0
+
+    return at(best_order(at))
+
+
+def statement_to_delta(epsilon: float, delta: float, at: float) -> float:
+    """δ(ε′) = δ + (1−δ)·(e^ε − e^ε′)⁺/(1 + e^ε): the largest profile that an (ε, δ) statement allows.
+
+    Symbols: ε epsilon, δ delta, ε′ at.
+    Source: [KOV] theorem 3.3, the pair that dominates all (ε, δ)-DP mechanisms.
+    Adjacency: that of the statement.
+    """
+    if at >= epsilon:
+        return delta
+    return min((delta + (1.0 - delta) * -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon))) * ROUND_UP, 1.0)
 
 
 def best_order(value: Callable[[float], float], *, lowest: float = 1.0 + 1e-6, highest: float = 1e7) -> float:

@@ -1,19 +1,19 @@
-"""Guarantees: what a target asks for and a report states. Each measures its gap to a cost."""
+"""Guarantees: what a target asks for and a report states. Each measures its gap to a cost, and describes itself."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal
 
 from dpbayes import _checks
-from dpbayes.domain.codec import READERS
-from dpbayes.errors import InvalidArgument
+from dpbayes.privacy.convert import renyi_to_delta, statement_to_delta, tcdp_to_delta
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.shares import added
+from dpbayes.privacy.gdp import gaussian_mu
+from dpbayes.privacy.solve import exact_parts
 
 LAST_BITS = Decimal(2) ** -50
 """A number that is a short decimal but for this share of it is that decimal: the rounding of a sum or two."""
@@ -47,139 +47,186 @@ def _rounded(number: float, digits: int, rounding: str) -> str:
     return f"{float(stated):.{digits}g}"
 
 
-class Guarantee(Protocol):
+Rule = Literal["gaussian", "renyi"]
+"""By which sums an (ε, δ) limit is kept, whatever later releases are adapted to: see AdaptiveDP."""
+
+
+class Guarantee(ABC):
     """A notion of privacy with its numbers."""
 
+    __slots__ = ()
+    NUMBER: ClassVar[str] = "epsilon"
+    """The field that grows when the guarantee is loosened: ε or ρ."""
+
     @property
+    @abstractmethod
     def name(self) -> str:
         """The short name used in records."""
 
+    @abstractmethod
+    def amount(self, cost: Cost) -> float:
+        """The cost as the number that the guarantee limits."""
+
     @property
     def size(self) -> float:
-        """The number that grows when the guarantee is loosened: ε or ρ."""
+        """The number that grows when the guarantee is loosened."""
+        return getattr(self, self.NUMBER)  # type: ignore[no-any-return]
+
+    @property
+    def letter(self) -> str:
+        """Its letter."""
+        return {"epsilon": "ε", "rho": "ρ"}[self.NUMBER]
+
+    @property
+    def quantity(self) -> str:
+        """What that number is.
+
+        >>> ApproxDP(epsilon=1, delta=1e-6).quantity, ZCDP(rho=1).quantity
+        ('ε at δ=1e-06', 'ρ')
+        """
+        return self.letter + (f" at δ={self.exception:g}" if self.exception else "")
+
+    @property
+    def epsilon_delta(self) -> tuple[float, float] | None:
+        """ε and δ as they are stated, δ = 0 where it is pure; None in other notions."""
+        return None
+
+    @property
+    def exception(self) -> float:
+        """δ, the probability with which its ε may not hold; 0 where none is stated."""
+        return self.epsilon_delta[1] if self.epsilon_delta else 0.0
+
+    @property
+    def pure(self) -> bool:
+        """Whether its ε holds without exception."""
+        return self.epsilon_delta is not None and not self.exception
+
+    @property
+    def plain(self) -> Guarantee:
+        """What is promised, without what a ledger enforces beside it and how it prices it."""
+        return self
+
+    @property
+    def sketch(self) -> RDP | None:
+        """One Rényi order about as strict, and cheap to price: where searches begin. None if no order says as much."""
+        return None
+
+    @property
+    def in_practice(self) -> str:
+        """What a notion without (ε, δ) means to a person."""
+        return ""
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit of a ledger into which it has to fit; None where there is none."""
+        return None
+
+    @property
+    def charged(self) -> tuple[Cost, ...]:
+        """What that limit is charged with already."""
+        return ()
 
     def gap(self, cost: Cost) -> float:
         """How far the cost exceeds the guarantee; non-positive exactly when it meets it."""
-
-    def amount(self, cost: Cost) -> float:
-        """The cost as the number that the guarantee limits."""
-
-    def part(self, cost: Cost) -> float:
-        """The share of the guarantee that the cost uses on its own."""
-
-    def at(self, part: float) -> float:
-        """The number that stands for this share of the guarantee."""
-
-    def share(self, releases: int) -> Guarantee:
-        """An equal part for each of several releases, by the simple composition rule of this notion."""
-
-    def record(self) -> dict[str, float | str]:
-        """JSON form."""
-
-
-class Limit(Guarantee, Protocol):
-    """A guarantee that a ledger can keep over many charges, each adapted to what came before."""
-
-    def used(self, costs: Iterable[Cost]) -> float:
-        """The share of it that separate charges use; they are admitted while it is at most 1."""
-
-    def spent(self, costs: Iterable[Cost]) -> float:
-        """The same as the number that it limits."""
-
-    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
-        """What is spent after each of these charges."""
-
-    def left(self, costs: Sequence[Cost]) -> float:
-        """The largest number that one more release may cost on its own."""
-
-    def priced(self, target: Guarantee, costs: Sequence[Cost] = ()) -> Guarantee:
-        """A target as the limit prices it: calibrate to it what will be charged."""
-
-
-class _Limit(ABC):
-    """What guarantees of one number share: the cost is compared with it, and has a JSON form."""
-
-    __slots__ = ()
-    name: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def size(self) -> float:
-        """ε or ρ."""
-
-    @abstractmethod
-    def amount(self, cost: Cost) -> float:
-        """The cost as the number that the guarantee limits."""
-
-    def gap(self, cost: Cost) -> float:
-        """The cost minus the target."""
         return self.amount(cost) - self.size
 
     def part(self, cost: Cost) -> float:
-        """The cost as a share of the guarantee."""
+        """The share of the guarantee that the cost uses on its own."""
         return self.amount(cost) / self.size
 
-    def used(self, costs: Iterable[Cost]) -> float:
-        """The share that separate charges use together: the sum, whatever each was adapted to. Not so for (ε, δ)."""
-        return math.fsum(self.part(cost) for cost in costs)
-
-    def spent(self, costs: Iterable[Cost]) -> float:
-        """The same as a number."""
-        return self.at(self.used(costs))
-
-    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
-        """What is spent after each of these charges: one look at each."""
-        parts: list[float] = []
-        for cost in costs:
-            parts = added(parts, self.part(cost))
-            yield self.at(math.fsum(parts))
-
-    def left(self, costs: Sequence[Cost]) -> float:
-        """The largest number that one more release may cost."""
-        return self.at(max(1.0 - self.used(costs), 0.0)) if costs else self.size
-
-    def priced(self, target: Guarantee, costs: Sequence[Cost] = ()) -> Guarantee:  # noqa: ARG002 - Limit
-        """Targets stay as they are."""
-        return target
-
     def at(self, part: float) -> float:
-        """This share of ε or ρ."""
+        """The number that stands for this share of the guarantee."""
         return part * self.size
+
+    def profile(self, epsilon: float) -> float:
+        """δ(ε) of the worst mechanism that keeps it."""
+        return statement_to_delta(*(self.epsilon_delta or (math.inf, 0.0)), epsilon)
+
+    def of_size(self, size: float) -> Guarantee:
+        """The same with another ε or ρ."""
+        return replace(self, **{self.NUMBER: size})  # type: ignore[type-var]  # every kind is a dataclass
+
+    def share(self, releases: int) -> Guarantee:
+        """An equal part for each of several releases, by the simple composition rule of this notion ([RDP] lemma 1)."""
+        return self.of_size(self.size / releases)
 
     def record(self) -> dict[str, float | str]:
         """JSON form."""
         return {"notion": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
+class Limit(Guarantee):
+    """A guarantee that a ledger can keep over many charges, each adapted to what came before."""
+
+    __slots__ = ()
+    ROUTE: ClassVar[str] = ""
+    """The price of a release that a database can add up by itself, if there is one."""
+
+    @property
+    def rule(self) -> Rule | None:
+        """By which rule it is kept; None where costs simply add."""
+        return None
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it can be kept over charges that were adapted to each other."""
+        return True
+
+    @property
+    def other_rule(self) -> Limit | None:
+        """The same limit by the other rule, if there is one."""
+        return None
+
+    def used(self, costs: Iterable[Cost]) -> float:
+        """The share that separate charges use, admitted up to 1: the sum, whatever each was adapted to."""
+        return math.fsum(self.part(cost) for cost in costs)
+
+    def spent(self, costs: Iterable[Cost]) -> float:
+        """The same as the number that it limits."""
+        return self.at(self.used(costs))
+
+    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
+        """What is spent after each of these charges: one look at each."""
+        parts: list[float] = []
+        for cost in costs:
+            parts = exact_parts(parts, self.part(cost))
+            yield self.at(math.fsum(parts))
+
+    def left(self, costs: Sequence[Cost]) -> float:
+        """The largest number that one more release may cost on its own."""
+        return self.at(max(1.0 - self.used(costs), 0.0)) if costs else self.size
+
+    def routes(self, costs: Sequence[Cost]) -> list[dict[str, str | float]]:
+        """The ways in which a database can keep it by adding prices, and the share of each that is used."""
+        return [{"by": self.ROUTE, "most": self.size, "used": self.used(costs), "flags": 0.0}] if self.ROUTE else []
+
+
 @dataclass(frozen=True, slots=True)
-class PureDP(_Limit):
+class PureDP(Limit):
     """ε-differential privacy: no probability moves by more than a factor e^ε."""
 
     name: ClassVar[str] = "pure-dp"
+    ROUTE: ClassVar[str] = "pure"
     epsilon: float
 
     def __post_init__(self) -> None:
         _checks.positive("PureDP", epsilon=self.epsilon)
 
     @property
-    def size(self) -> float:
-        """ε."""
-        return self.epsilon
+    def epsilon_delta(self) -> tuple[float, float]:
+        """ε and 0."""
+        return self.epsilon, 0.0
 
     def amount(self, cost: Cost) -> float:
         """Pure ε."""
         return cost.renyi(math.inf)
-
-    def share(self, releases: int) -> PureDP:
-        """ε/k each."""
-        return PureDP(epsilon=self.epsilon / releases)
 
     def __str__(self) -> str:
         return f"ε={rounded_up(self.epsilon)} (pure)"
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxDP(_Limit):
+class ApproxDP(Limit):
     """(ε, δ)-differential privacy."""
 
     name: ClassVar[str] = "approx-dp"
@@ -191,9 +238,19 @@ class ApproxDP(_Limit):
         _checks.probability("ApproxDP", delta=self.delta)
 
     @property
-    def size(self) -> float:
-        """ε."""
-        return self.epsilon
+    def epsilon_delta(self) -> tuple[float, float]:
+        """ε and δ."""
+        return self.epsilon, self.delta
+
+    @property
+    def lasts(self) -> bool:
+        """No: its costs are composed exactly only if all were fixed beforehand."""
+        return False
+
+    @property
+    def sketch(self) -> RDP:
+        """The order at which a Gaussian mechanism of this (ε, δ) would be priced best."""
+        return gaussian_sketch(gaussian_mu(self.epsilon, self.delta), self.delta)
 
     def amount(self, cost: Cost) -> float:
         """ε at this δ."""
@@ -220,8 +277,14 @@ class ApproxDP(_Limit):
         return f"ε={rounded_up(self.epsilon)} at δ={rounded_up(self.delta)}"
 
 
+def gaussian_sketch(mu: float, delta: float) -> RDP:
+    """The Rényi divergence of Gaussian noise of this shift, at the order that prices it best at this δ."""
+    order = 1.0 + math.sqrt(-2.0 * math.log(delta)) / mu
+    return RDP(order=order, epsilon=0.5 * order * mu**2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RDP(_Limit):
+class RDP(Limit):
     """Rényi differential privacy at one order."""
 
     name: ClassVar[str] = "rdp"
@@ -233,24 +296,64 @@ class RDP(_Limit):
         _checks.positive("RDP", epsilon=self.epsilon)
 
     @property
-    def size(self) -> float:
-        """ε."""
-        return self.epsilon
+    def sketch(self) -> RDP:
+        """Itself."""
+        return self
+
+    @property
+    def in_practice(self) -> str:
+        """What the order means."""
+        return (
+            "In practice: the smaller ε is, the less the odds of any guess about a person can improve on average; "
+            "the order says how heavily rare, large improvements weigh in that average."
+        )
 
     def amount(self, cost: Cost) -> float:
         """Divergence at the order."""
         return cost.renyi(self.order)
 
-    def share(self, releases: int) -> RDP:
-        """ε/k each, by [RDP] lemma 1."""
-        return RDP(order=self.order, epsilon=self.epsilon / releases)
+    def profile(self, epsilon: float) -> float:
+        """What the divergence at this order allows."""
+        return renyi_to_delta(self.order, self.epsilon, epsilon)
 
     def __str__(self) -> str:
         return f"Rényi ε={rounded_up(self.epsilon)} at order {self.order:g}"
 
 
+class _Concentrated(Limit):
+    """Rényi divergence at most ρ·λ up to some order."""
+
+    __slots__ = ()
+    NUMBER: ClassVar[str] = "rho"
+    rho: float
+
+    @property
+    @abstractmethod
+    def _last(self) -> float:
+        """The order up to which it holds."""
+
+    @property
+    def sketch(self) -> RDP | None:
+        """The divergence at the last order, if there is one."""
+        return RDP(order=self._last, epsilon=self.rho * self._last) if math.isfinite(self._last) else None
+
+    @property
+    def in_practice(self) -> str:
+        """What ρ means."""
+        said = "In practice: what a reader learns about a person behaves like a small Gaussian fluctuation whose size "
+        return f"{said}grows with ρ{', for all but the rarest outcomes' if math.isfinite(self._last) else ''}."
+
+    def amount(self, cost: Cost) -> float:
+        """Smallest ρ up to the last order."""
+        return cost.concentrated(self._last)
+
+    def profile(self, epsilon: float) -> float:
+        """What the best order allows."""
+        return tcdp_to_delta(self.rho, self._last, epsilon)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TCDP(_Limit):
+class TCDP(_Concentrated):
     """Truncated concentrated privacy: Rényi divergence at most ρ·λ for all orders 1 < λ < ω."""
 
     name: ClassVar[str] = "tcdp"
@@ -262,71 +365,27 @@ class TCDP(_Limit):
         _checks.order("TCDP", self.omega)
 
     @property
-    def size(self) -> float:
-        """ρ."""
-        return self.rho
-
-    def amount(self, cost: Cost) -> float:
-        """Smallest ρ up to ω."""
-        return cost.concentrated(self.omega)
-
-    def share(self, releases: int) -> TCDP:
-        """ρ/k each."""
-        return TCDP(rho=self.rho / releases, omega=self.omega)
+    def _last(self) -> float:
+        return self.omega
 
     def __str__(self) -> str:
         return f"tCDP ρ={rounded_up(self.rho)} up to ω={rounded_down(self.omega)}"
 
 
 @dataclass(frozen=True, slots=True)
-class ZCDP(_Limit):
+class ZCDP(_Concentrated):
     """Zero-concentrated privacy: Rényi divergence at most ρ·λ for all orders."""
 
     name: ClassVar[str] = "zcdp"
+    ROUTE: ClassVar[str] = "rho"
     rho: float
 
     def __post_init__(self) -> None:
         _checks.positive("ZCDP", rho=self.rho)
 
     @property
-    def size(self) -> float:
-        """ρ."""
-        return self.rho
-
-    def amount(self, cost: Cost) -> float:
-        """Smallest ρ."""
-        return cost.concentrated(math.inf)
-
-    def share(self, releases: int) -> ZCDP:
-        """ρ/k each."""
-        return ZCDP(rho=self.rho / releases)
+    def _last(self) -> float:
+        return math.inf
 
     def __str__(self) -> str:
         return f"zCDP ρ={rounded_up(self.rho)}"
-
-
-_KINDS = {kind.name: kind for kind in (PureDP, ApproxDP, RDP, TCDP, ZCDP)}
-
-
-def guarantee_from_record(record: object) -> Limit:
-    """Read the JSON form back.
-
-    >>> guarantee_from_record(ZCDP(rho=0.5).record())
-    ZCDP(rho=0.5)
-    """
-    from dpbayes.privacy.adaptive import AdaptiveDP  # it builds on these
-
-    kinds = {**_KINDS, AdaptiveDP.name: AdaptiveDP}
-    if not isinstance(record, dict) or record.get("notion") not in tuple(kinds):
-        raise InvalidArgument(f"Guarantee: expected a record whose notion is one of {', '.join(kinds)}.")
-    numbers = {key: value for key, value in record.items() if key != "notion"}
-    kind = kinds[record["notion"]]
-    fields = set(kind.__dataclass_fields__) - {"name"}
-    if kind is AdaptiveDP and numbers.get("rule") == "gaussian":
-        fields -= {"order"}
-    if set(numbers) != fields:
-        raise InvalidArgument(f"Guarantee: a {record['notion']} record has the wrong fields.")
-    return kind(**numbers)
-
-
-READERS[Guarantee] = guarantee_from_record

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.adaptive import AdaptiveDP
-from dpbayes.privacy.convert import best_order, renyi_to_delta
+from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_delta
-from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, rounded_up
 from dpbayes.privacy.solve import least
 
 Profile = Callable[[float], float]
@@ -27,9 +26,6 @@ STEPS = 60
 
 LARGEST = 60.0
 """Beyond this ε a profile is not asked: e^−60 is far below every probability of interest."""
-
-ROUND_UP = 1.0 + 1e-12
-"""Covers the rounding of the few operations here; the profile rounds up by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,27 +48,9 @@ def profile_of(promise: Guarantee | Cost | GDP) -> Profile:
     if isinstance(promise, GDP):
         mu = promise.mu
         return lambda epsilon: gaussian_delta(mu, epsilon)
-    if isinstance(promise, PureDP):
-        return lambda epsilon: stated_delta(promise.epsilon, 0.0, epsilon)
-    if isinstance(promise, (ApproxDP, AdaptiveDP)):
-        return lambda epsilon: stated_delta(promise.epsilon, promise.delta, epsilon)
-    if isinstance(promise, RDP):
-        return lambda epsilon: renyi_to_delta(promise.order, promise.epsilon, epsilon)
-    if isinstance(promise, (TCDP, ZCDP)):
-        return lambda epsilon: _concentrated_delta(promise.rho, getattr(promise, "omega", math.inf), epsilon)
+    if isinstance(promise, Guarantee):
+        return promise.profile
     raise InvalidArgument(f"risk: expected a guarantee or a cost, got {type(promise).__name__}.")
-
-
-def stated_delta(epsilon: float, delta: float, at: float) -> float:
-    """δ(ε′) = δ + (1−δ)·(e^ε − e^ε′)⁺/(1 + e^ε): the largest profile that an (ε, δ) statement allows.
-
-    Symbols: ε epsilon, δ delta, ε′ at.
-    Source: [KOV] theorem 3.3, the pair that dominates all (ε, δ)-DP mechanisms.
-    Adjacency: that of the statement.
-    """
-    if at >= epsilon:
-        return delta
-    return min((delta + (1.0 - delta) * -math.expm1(at - epsilon) / (1.0 + math.exp(-epsilon))) * ROUND_UP, 1.0)
 
 
 def success(profile: Profile, blind: float) -> float:
@@ -85,6 +63,7 @@ def success(profile: Profile, blind: float) -> float:
     The guess may be anything about the person: whether they took part, which record is theirs, the value of an
     attribute. It is also the power of the best test at a false-positive rate of p, 1 − f(p).
 
+    >>> from dpbayes import PureDP
     >>> round(success(profile_of(PureDP(epsilon=math.log(3))), 0.2), 6)
     0.6
     """
@@ -108,6 +87,7 @@ def membership(profile: Profile, prior: float = 0.5) -> float:
     Source: docs/explanation/proofs/risk.md, theorem 2.
     Adjacency: add/remove for taking part; replace-one for telling two possible records apart.
 
+    >>> from dpbayes import PureDP
     >>> round(membership(profile_of(PureDP(epsilon=math.log(3)))), 6)
     0.75
     """
@@ -149,15 +129,6 @@ def odds(profile: Profile, beyond: float) -> float:
     return math.exp(min(high, bounded))
 
 
-def _concentrated_delta(rho: float, omega: float, epsilon: float) -> float:
-    """The least δ that the line ρ·λ gives at any order below ω."""
-
-    def at(order: float) -> float:
-        return renyi_to_delta(order, rho * order, epsilon) if order < omega else 1.0
-
-    return at(best_order(at))
-
-
 BLIND = (0.001, 0.01, 0.1, 0.5, 0.9)
 """How often a blind guess may be right: one person in a thousand, a rare attribute, …, a common one."""
 
@@ -175,6 +146,7 @@ class Risk:
     def of(cls, promise: Guarantee | Cost | GDP, *, blind: tuple[float, ...] = BLIND) -> Risk:
         """The risk under a guarantee, or of a composed cost.
 
+        >>> from dpbayes import PureDP
         >>> blind, after = Risk.of(PureDP(epsilon=1.0)).guesses[1]
         >>> blind, round(after, 6)
         (0.01, 0.027183)

@@ -63,28 +63,6 @@ def used_by(limit: AdaptiveDP, item: Item, step: Step) -> Used:
     return times * counted[0], times * counted[1], times * flagged / slack
 
 
-def added(parts: Sequence[float], number: float) -> list[float]:
-    """The parts of an exact sum after one more number: no bits are lost, so ``math.fsum`` of the parts is that of all.
-
-    A running total is then the same as a sum of all numbers so far, to the last bit.
-
-    >>> parts = [0.1]
-    >>> for _ in range(9):
-    ...     parts = added(parts, 0.1)
-    >>> math.fsum(parts) == math.fsum([0.1] * 10) == 1.0
-    True
-    """
-    kept = []
-    for part in parts:
-        low, high = sorted((part, number), key=abs)
-        number = high + low
-        if math.isinf(number):
-            return [number]
-        if rest := low - (number - high):
-            kept.append(rest)
-    return [*kept, number]
-
-
 @lru_cache(maxsize=REMEMBERED)
 def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
     """The steps of one charge: its releases, or all of them as one where their composition is cheaper.

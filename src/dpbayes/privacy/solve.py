@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 
@@ -18,6 +18,28 @@ def rounded_towards_infinity(exact: Fraction) -> float:
     except OverflowError:
         return math.inf
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def exact_parts(parts: Sequence[float], number: float) -> list[float]:
+    """The parts of an exact sum after one more number: no bits are lost, so ``math.fsum`` of the parts is that of all.
+
+    A running total is then the same as a sum of all numbers so far, to the last bit.
+
+    >>> parts = [0.1]
+    >>> for _ in range(9):
+    ...     parts = exact_parts(parts, 0.1)
+    >>> math.fsum(parts) == math.fsum([0.1] * 10) == 1.0
+    True
+    """
+    kept = []
+    for part in parts:
+        low, high = sorted((part, number), key=abs)
+        number = high + low
+        if math.isinf(number):
+            return [number]
+        if rest := low - (number - high):
+            kept.append(rest)
+    return [*kept, number]
 
 
 def safe_root(

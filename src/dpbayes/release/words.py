@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, rounded_up
 
 SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
 
@@ -24,6 +24,7 @@ def statement(promise: Guarantee, unit: PrivacyUnit, *, tables: int, seeded: boo
 
     >>> unit = PrivacyUnit(adjacency="replace-one")
     >>> import textwrap
+    >>> from dpbayes import ApproxDP
     >>> print(textwrap.fill(statement(ApproxDP(epsilon=1, delta=1e-6), unit, tables=2, seeded=False), 80))
     Replacing the data of any one person (one row) changes what these 2 tables can
     say by at most ε=1 at δ=1e-06: no outcome becomes more than 2.72 times as
@@ -47,10 +48,11 @@ def rows(unit: PrivacyUnit) -> str:
 
 
 def _meaning(promise: Guarantee) -> str:
-    if not isinstance(promise, (PureDP, ApproxDP)) or promise.epsilon > _LARGEST:
+    epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
+    if epsilon > _LARGEST:
         return ""
-    factor = rounded_up(math.exp(promise.epsilon), digits=3)
-    unless = f", except with probability {chance(promise.delta)}" if isinstance(promise, ApproxDP) else ""
+    factor = rounded_up(math.exp(epsilon), digits=3)
+    unless = f", except with probability {chance(delta)}" if delta else ""
     return f": no outcome becomes more than {factor} times as likely{unless}"
 
 

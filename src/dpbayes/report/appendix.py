@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.markup import Html, table, tag
 from dpbayes.errors import DpbayesError
-from dpbayes.privacy.guarantee import guarantee_from_record
+from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Release, Table
 from dpbayes.report import words
 from dpbayes.report.figures import gauge

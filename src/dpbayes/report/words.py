@@ -10,8 +10,7 @@ import numpy as np
 from dpbayes.domain.display import plural
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Spending
-from dpbayes.privacy.adaptive import AdaptiveDP
-from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, rounded_down, rounded_up
 from dpbayes.release.format import Release, Table
 from dpbayes.release.posterior import repeats
 from dpbayes.release.words import chance
@@ -116,9 +115,10 @@ def _most_common(view: View) -> str:
 def short_promise(release: Release) -> str:
     """The promise in one short sentence."""
     promise = release.promise
-    if isinstance(promise, (PureDP, ApproxDP)) and promise.epsilon < 50:
-        unless = f", except with probability {chance(promise.delta)}" if isinstance(promise, ApproxDP) else ""
-        factor = rounded_up(math.exp(promise.epsilon), 3)
+    epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
+    if epsilon < 50:
+        unless = f", except with probability {chance(delta)}" if delta else ""
+        factor = rounded_up(math.exp(epsilon), 3)
         whether = "whatever a person answered" if release.unit.replaces else "whether or not a person took part"
         return f"It is private: {whether}, no outcome becomes more than {factor} times as likely{unless}."
     return f"It is private, within {promise}."
@@ -165,26 +165,16 @@ def meaning(release: Release) -> list[str]:
 
 
 def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
-    match promise:
-        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon) if epsilon < 50:
-            but = f", except with probability {chance(promise.delta)}" if isinstance(promise, ApproxDP) else ""
-            # Under add-remove, two answers are two steps apart: removing one, adding the other.
-            bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
-            return (
-                f"In practice: reading this release improves the odds of someone who bets {bet} at most "
-                f"{rounded_up(math.exp(epsilon), 3)}-fold{but}."
-            )
-        case RDP():
-            return (
-                "In practice: the smaller ε is, the less the odds of any guess about a person can improve on average; "
-                "the order says how heavily rare, large improvements weigh in that average."
-            )
-        case TCDP() | ZCDP():
-            return (
-                "In practice: what a reader learns about a person behaves like a small Gaussian fluctuation whose "
-                "size grows with ρ" + (", for all but the rarest outcomes." if isinstance(promise, TCDP) else ".")
-            )
-    return "In practice, this is so weak that a reader may learn a person's answer."
+    epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
+    if epsilon < 50:
+        but = f", except with probability {chance(delta)}" if delta else ""
+        # Under add-remove, two answers are two steps apart: removing one, adding the other.
+        bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
+        return (
+            f"In practice: reading this release improves the odds of someone who bets {bet} at most "
+            f"{rounded_up(math.exp(epsilon), 3)}-fold{but}."
+        )
+    return promise.in_practice or "In practice, this is so weak that a reader may learn a person's answer."
 
 
 def limits(release: Release) -> list[str]:
@@ -232,9 +222,9 @@ def reading(release: Release) -> list[str]:
 def spending(spent: Spending, budget: Guarantee) -> str:
     """How much of the budget is used up."""
     more = (
-        f"One more release of up to ε={rounded_down(spent.left, 4)} at δ={rounded_down(budget.delta)} fits; "
+        f"One more release of up to ε={rounded_down(spent.left, 4)} at δ={rounded_down(budget.exception)} fits; "
         "(ε, δ) costs do not simply add."
-        if isinstance(budget, (ApproxDP, AdaptiveDP))
+        if budget.exception
         else f"{rounded_down(spent.left, 4)} is left."
     )
     return f"With this release, {rounded_up(spent.spent, 4)} of {budget.size:g} is spent. {more}"

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, rounded_up
 
 _fits: dict[tuple[str, PrivacyUnit], list[Cost]] = {}
 
@@ -48,9 +48,9 @@ def remember(dataset: str, cost: Cost, goal: Guarantee, owner: str) -> None:
 
 def _together(costs: list[Cost], goal: Guarantee) -> str:
     """The price by the rule of a ledger, which holds whatever the later fits were adapted to."""
-    if isinstance(goal, ApproxDP):
-        limit: Limit = AdaptiveDP(epsilon=goal.epsilon * len(costs), delta=goal.delta)
-        return f"ε={rounded_up(limit.spent(costs), 3)} at δ={goal.delta:g}"
+    if goal.exception:
+        limit = AdaptiveDP(epsilon=goal.size * len(costs), delta=goal.exception)
+        return f"ε={rounded_up(limit.spent(costs), 3)} at δ={goal.exception:g}"
     return f"{goal.name} {rounded_up(sum(goal.amount(cost) for cost in costs), 3)}"
 
 

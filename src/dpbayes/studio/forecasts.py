@@ -15,7 +15,7 @@ from dpbayes.jobs.base import planned as plan_of
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.history import already
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP, rounded_down
+from dpbayes.privacy.guarantee import Guarantee, rounded_down
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -184,11 +184,6 @@ def solved(request: Request, schema: Schema, account: Account | None, within: fl
 def with_epsilon(request: Request, epsilon: float) -> Request:
     """The same request at another ε."""
     target = request.guarantee()
-    made: Guarantee
-    if isinstance(target, ApproxDP):
-        made = ApproxDP(epsilon=epsilon, delta=target.delta)
-    elif isinstance(target, PureDP):
-        made = PureDP(epsilon=epsilon)
-    else:
+    if target.epsilon_delta is None:
         raise InvalidArgument("studio: an accuracy can be solved for under ε, or under ε and δ.")
-    return replace(request, target=made)
+    return replace(request, target=target.of_size(epsilon))

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.ledger.account import Account
-from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.guarantee import Guarantee, rounded_down, rounded_up
 from dpbayes.privacy.risk import percent  # noqa: F401 - for templates
 from dpbayes.report.figures import gauge
@@ -30,15 +29,7 @@ def unit(protects: PrivacyUnit) -> str:
 
 def notion(budget: Guarantee) -> str:
     """What the numbers of a budget are."""
-    delta = getattr(budget, "delta", None)
-    if delta is not None:
-        return f"ε at δ = {delta:g}"
-    return "ρ" if hasattr(budget, "rho") else "ε"
-
-
-def letter(budget: Guarantee) -> str:
-    """The letter of the number that a budget limits."""
-    return "ρ" if hasattr(budget, "rho") else "ε"
+    return f"ε at δ = {budget.exception:g}" if budget.exception else budget.letter
 
 
 def up(number: float) -> str:
@@ -53,7 +44,7 @@ def down(number: float) -> str:
 
 def left(account: Account) -> str:
     """What still fits."""
-    name = letter(account.budget)
+    name = account.budget.letter
     if account.left() <= 0:
         return "nothing more fits"
     return f"{name} = {down(account.left())} still fits"
@@ -61,13 +52,13 @@ def left(account: Account) -> str:
 
 def bar(account: Account) -> Markup:
     """One bar of what is used up."""
-    said = f"{letter(account.budget)} = {up(account.spent)} of {account.limit:g} spent; {left(account)}"
+    said = f"{account.budget.letter} = {up(account.spent)} of {account.limit:g} spent; {left(account)}"
     return Markup(gauge(account.used, said))  # noqa: S704 - made by our own markup, which escapes
 
 
 def rule(account: Account) -> str:
     """How the limit is kept."""
-    if isinstance(account.budget, AdaptiveDP):
+    if account.budget.rule is not None:
         return f"kept by the rule {account.budget.rule}, whatever later releases are adapted to"
     return "kept by adding up"
 

@@ -91,7 +91,7 @@ def _timeline(account: Account | None, releases: dict[str, Release]) -> list[dic
                 "when": str(charge.entry.body["time"])[:10],
                 "about": str(charge.entry.body["about"]),
                 "state": charge.state,
-                "price": f"{phrases.letter(account.budget)} = {phrases.up(account.price(charge.cost))}"
+                "price": f"{account.budget.letter} = {phrases.up(account.price(charge.cost))}"
                 if counted and account is not None
                 else "taken back",
                 "folder": by_lock.get(charge.lock, ""),
