@@ -3,7 +3,7 @@
     python -m audit.house [--json] [--trace FILE]
 
 ``house.toml`` maps names of the table (the left column) to the largest value allowed. What exceeds it is listed, and
-the exit code is 1. Ceilings only go down; raising one takes a page in docs/decisions.
+the exit code is 1. Ceilings only go down; raising one takes a section of docs/decisions.md.
 """
 
 from __future__ import annotations

@@ -12,7 +12,16 @@ SECTIONS = {
     "How to": ("how-to", ("publish-a-table", "write-a-schema", "plan-a-release", "finish-a-release", "calibrate")),
     "Explanation": (
         "explanation",
-        ("privacy-promise", "sharp-edges", "house", "ledger", "choosing-parameters", "estimate", "numerics", "errata"),
+        (
+            "privacy-promise",
+            "sharp-edges",
+            "architecture",
+            "ledger",
+            "choosing-parameters",
+            "estimate",
+            "numerics",
+            "errata",
+        ),
     ),
     "Proofs": (
         "explanation/proofs",
@@ -35,8 +44,7 @@ SECTIONS = {
         "reference",
         ("cli", "python", "papers", "schema", "release-format", "ledger", "symbols", "theorems"),
     ),
-    "Reproduction": ("reproduction", ("index", "audit", "benchmarks", "synthetic", "models", "estimates")),
-    "Decisions": ("decisions", ()),
+    "Reproduction": ("reproduction", ("index", "audit", "benchmarks", "synthetic", "models", "estimates", "scale")),
 }
 
 
@@ -49,6 +57,6 @@ def on_config(config: dict[str, object]) -> dict[str, object]:
         ordered = [pages.pop(name) for name in first if name in pages]
         if entries := ordered + list(pages.values()):
             nav.append({title: entries})
-    nav.append("references.md")
+    nav += ["decisions.md", "references.md"]
     config["nav"] = nav
     return config

@@ -1,4 +1,4 @@
-"""Draw the running prices of the tutorials: ``python docs/pictures.py`` after a price changes."""
+"""Draw the running cost of forty draws: ``python docs/pictures.py`` after a cost changes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,12 @@ from dpbayes.report.pictures import Frame
 HOW_TO = Path(__file__).resolve().parent / "how-to"
 DELTA = 1e-6
 
-SERIES = {
-    "private-thompson-sampling": ("add-remove", 40, 6, 5000, 2.0),
-    "private-gibbs-sampling": ("replace-one", 75, 2, 10_000, 3.0),
-    "private-reinforcement-learning": ("add-remove", 30, 3, 3750, 2.0),
-    "private-active-learning": ("add-remove", 60, 2, 5000, 2.0),
-}
-"""Adjacency, draws, cells, records and ε of each page."""
 
-
-def running_price(name: str) -> Picture:
+def running_cost(draws: int, epsilon: float) -> Picture:
     """ε of the draws made so far, exactly and by the papers' bound."""
-    adjacency, draws, cells, records, epsilon = SERIES[name]
     target = ApproxDP(epsilon=epsilon, delta=DELTA)
-    curve = ConcentrationCurve(target=target, unit=PrivacyUnit(adjacency=adjacency), releases=draws)
-    mechanism = curve.best(purpose="draw", cells=cells, records=records)
+    curve = ConcentrationCurve(target=target, unit=PrivacyUnit(adjacency="add-remove"), releases=draws)
+    mechanism = curve.best(purpose="draw", cells=6, records=5000)
     at = sorted({1, *(round(draws * share / 6) for share in range(1, 7))})
     exact, papers = ([Cost.of(each, k).epsilon(DELTA) for k in at] for each in (mechanism, mechanism.published()))
     top = float(int(papers[-1]) + 1)
@@ -37,9 +28,8 @@ def running_price(name: str) -> Picture:
         shapes.append(line(kind, *points))
         shapes.append(text(said, points[-1][0] - 6, points[-1][1] + 22, anchor="end"))
     words = f"{draws} draws cost ε = {exact[-1]:.2f} together, and the first {exact[0]:.2f}."
-    return Picture(title="Running price", words=words, width=520, height=316, shapes=tuple(shapes))
+    return Picture(title="Running cost", words=words, width=520, height=316, shapes=tuple(shapes))
 
 
 if __name__ == "__main__":
-    for page in SERIES:
-        running_price(page).save(HOW_TO / f"{page}.svg")
+    running_cost(40, 2.0).save(HOW_TO / "posterior-sampling.svg")

@@ -1,7 +1,7 @@
 """The database as engine: PostgreSQL encodes and counts in one statement, and only counts leave it.
 
 Each row has one key for every packed table, and one parallel GROUP BY counts all keys in one pass
-(``docs/decisions/0006-expression-layer.md`` compares this with other ways to write it).
+(``docs/decisions.md`` 6 compares this with other ways to write it).
 """
 
 # ruff: noqa: S608 - queries are text; every name and value in them is quoted.

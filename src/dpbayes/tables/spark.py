@@ -2,7 +2,7 @@
 
 All packed tables are counted by one job of SQL expressions, so workers need Spark and nothing else. A columnar source
 is scanned for each packed table, every time only its own columns; another source is read once, and each row gives one
-key for every table (``docs/decisions/0006-expression-layer.md`` has the measurements).
+key for every table (``docs/decisions.md`` 6 says why).
 """
 
 from __future__ import annotations
