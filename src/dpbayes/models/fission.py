@@ -9,16 +9,10 @@ from itertools import islice
 import numpy as np
 
 from dpbayes._checks import Floats
-from dpbayes.models.mixture import FIRST_STEPS, STEPS, Mixture, Statistics
+from dpbayes.models.mixture import STEPS, Mixture, Statistics
 
 COPIES = 5
-"""Copies that the noise is split into: the number of folds."""
-
-WHOLE_FITS = 5
-"""Fits to all of the tables that join the average, beside one of each fold."""
-
-GLANCE_CLASSES, GLANCE_FITS = 50, 2
-"""For a quick look at which attributes depend on each other, before the last round is measured."""
+"""Copies that the noise is split into, which are the folds; as many fits to all of the tables join the average."""
 
 PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0)
 """Tried from weak to strong, each from where the last one ended: classes that start strongly pulled collapse."""
@@ -75,7 +69,7 @@ def chosen(
     rng: np.random.Generator,
     *,
     folds: int = COPIES,
-    whole: int = WHOLE_FITS,
+    whole: int = COPIES,
 ) -> Fits:
     """Fit each fold along the pulls, and take the largest pull within a standard error of the best held-out misfit.
 
@@ -107,13 +101,13 @@ def largest(misfits: Floats) -> int:
     return int(np.flatnonzero(mean - mean[best] <= doubt)[-1])
 
 
-def dependence(seen: Statistics, shares: Floats, target: int | None) -> Floats:
+def dependence(seen: Statistics, shares: Floats, target: int | None, *, classes: int = 50, folds: int = 2) -> Floats:
     """How far a quick fit says each pair of attributes is from independent, in total variation: a square matrix.
 
     Of all that noisy tables say, this tells best where more of them pay: a pair may drown in its own noise and still be
     known to depend from others. The same tables give the same answer.
     """
-    fits = chosen(seen, shares, GLANCE_CLASSES, target, np.random.default_rng(0), folds=GLANCE_FITS, whole=0)
+    fits = chosen(seen, shares, classes, target, np.random.default_rng(0), folds=folds, whole=0)
     found = np.zeros((len(seen.starts) - 1,) * 2)
     for fit in fits.all:
         weights, laws = fit.laws()
@@ -131,9 +125,11 @@ def path(
     target: int | None,
     rng: np.random.Generator,
     pulls: tuple[float, ...],
+    *,
+    first: int = 6 * STEPS,
 ) -> Iterator[Mixture]:
-    """A fit at each pull, from weak to strong."""
+    """A fit at each pull, from weak to strong; the ``first`` leg starts from random classes and takes more steps."""
     fit = Mixture.start(seen.starts, shares, classes, target, rng)
     for leg, pull in enumerate(pulls):
-        fit.fit(seen, pull, STEPS if leg else FIRST_STEPS)
+        fit.fit(seen, pull, STEPS if leg else first)
         yield fit.copy()

@@ -16,35 +16,20 @@ from dpbayes._checks import Floats, Ints
 
 Singles = NDArray[np.float32]
 
-START_SPREAD = 1.5
-"""Classes start from the one-way shares times e to normal numbers of this standard deviation."""
-
 DECAY = (0.9, 0.99)
-"""Adam: how long it remembers the gradient and its square."""
+"""Adam: how long it remembers the gradient, which is the value of [KB15], and its square, which is shorter."""
 
 RATE = (0.1, 0.02)
-"""Adam: the rate at the first and at the last step of a leg."""
+"""Adam: the rate at the first and at the last step of a leg, between which it falls geometrically."""
 
-FIRST_STEPS, STEPS = 300, 50
-"""Steps of the first leg and of each later one."""
-
-SHARED_EVERY = 20
-"""Steps after which the pull is shared out among the attributes anew."""
-
-MOST_PULLED = 8.0
-"""No attribute is pulled more times as hard as the pull says."""
-
-LEAST_CELL = 1e-5
-"""A share of a cell, below which no cell is worth more care."""
+STEPS = 50
+"""Of a leg, from one pull to the next; longer descents did worse (docs/explanation/synthetic.md)."""
 
 LEAST_VARIANCE = 1 / 12
 """Of a count: that of rounding to whole numbers. Noise that is almost never other than zero counts as this."""
 
 SMALL = 1e-12
-"""Keeps logarithms finite."""
-
-STILL = 1e-8
-"""Adam: keeps still what has no gradient."""
+"""Keeps logarithms and quotients finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -162,10 +147,22 @@ class Mixture:
     steps: int = 0
 
     @classmethod
-    def start(cls, starts: Ints, shares: Floats, classes: int, target: int | None, rng: np.random.Generator) -> Mixture:
-        """Random classes around the one-way shares; with a target, each is tied to one of its levels."""
+    def start(
+        cls,
+        starts: Ints,
+        shares: Floats,
+        classes: int,
+        target: int | None,
+        rng: np.random.Generator,
+        *,
+        spread: float = 1.5,
+    ) -> Mixture:
+        """Random classes: the one-way shares times e to normal numbers of this ``spread``.
+
+        With a target, each class is tied to one of its levels.
+        """
         centre = np.log(np.maximum(shares, SMALL)).astype(np.float32)
-        logits = centre + np.float32(START_SPREAD) * rng.standard_normal((classes, centre.size), dtype=np.float32)
+        logits = centre + np.float32(spread) * rng.standard_normal((classes, centre.size), dtype=np.float32)
         weights = np.zeros(classes, dtype=np.float32)
         if target is not None and can_tie(int(np.diff(starts)[target]), classes):
             tied = slice(int(starts[target]), int(starts[target + 1]))
@@ -200,30 +197,31 @@ class Mixture:
         """Numbers of attributes, given to all of their levels."""
         return np.repeat(each, self.sizes, axis=-1)
 
-    def misfit(self, seen: Statistics) -> float:
+    def misfit(self, seen: Statistics, *, least: float = 1e-5) -> float:
         """Σ (model − noisy)²/√(p_a·p_b) over the cells of measured pairs.
 
         Its excess over the noise is the squared error of the model. Total variation counts errors, not their squares,
         and errors grow with about the root of what a cell holds: so weighted, all cells count by about their error.
-        Symbols: p_a and p_b one-way shares; cells of fewer than ``LEAST_CELL`` count as if they had that.
+        Symbols: p_a and p_b one-way shares; ``least`` keeps the smallest cells from being worth ever more.
         Source: docs/explanation/synthetic.md, splitting the noise.
         Adjacency: none, this is post-processing.
         """
         weights, shares = self.laws()
         two = shares.T @ (weights[:, None] * shares) - seen.two
         alone = np.exp(self.centre)
-        scale = np.where(seen.two_precision > 0, 1.0 / np.sqrt(np.outer(alone, alone) + np.float32(LEAST_CELL)), 0.0)
+        scale = np.where(seen.two_precision > 0, 1.0 / np.sqrt(np.outer(alone, alone) + np.float32(least)), 0.0)
         return float((two * two * scale).sum(dtype=np.float64))
 
-    def fit(self, seen: Statistics, pull: float, steps: int) -> None:
+    def fit(self, seen: Statistics, pull: float, steps: int, *, every: int = 20) -> None:
         """Descend ½χ² + pull·Σ_j m_j·D_j, D_j = Σ_k w_k·KL(T_kj‖p_j), by Adam.
 
-        Symbols: w_k the weight of class k, T_kj its shares of attribute j, p_j the shares of all, m_j see ``_shared``.
+        Symbols: w_k the weight of class k, T_kj its shares of attribute j, p_j the shares of all, m_j as in
+        ``_shared``, computed anew ``every`` so many steps.
         Source: [KB15] for Adam; the model, docs/explanation/synthetic.md.
         Adjacency: none, this is post-processing.
         """
         for step in range(steps):
-            if step % SHARED_EVERY == 0:
+            if step % every == 0:
                 self.logits -= self._spread(np.log(np.exp(self.logits) @ self.blocks))  # so that exp never overflows
                 pulled = np.float32(pull) * self._shared()
             of_weights, of_laws = self._gradients(seen, pulled)
@@ -241,13 +239,13 @@ class Mixture:
         square += gradient * gradient
         means = (1 - fast) / (1 - fast**self.steps), (1 - slow) / (1 - slow**self.steps)
         step = np.sqrt(square)
-        step += np.float32(STILL)
+        step += np.float32(1e-8)  # the ε of [KB15]: keeps still what has no gradient
         np.divide(total, step, out=step)
         step *= np.float32(rate * means[0] / means[1] ** 0.5)
         logits -= step
 
-    def _shared(self) -> Singles:
-        """How many times as hard each attribute is pulled: m_j = √(mean of all D_i/(n_i − 1) over D_j/(n_j − 1)).
+    def _shared(self, most: float = 8.0) -> Singles:
+        """How hard each attribute is pulled: m_j = √(mean of all D_i/(n_i − 1) over D_j/(n_j − 1)), at most ``most``.
 
         So the pull is, up to a factor, the penalty Σ_j √((n_j − 1)·D_j) of the grouped lasso: attributes that depend on
         little are left out first, and those that depend on much are hardly pulled. What classes are tied to is not.
@@ -260,7 +258,7 @@ class Mixture:
         free = (self.sizes > 1) & (np.arange(self.sizes.size) != self.target)
         each = np.maximum(apart, 1e-6) / np.maximum(self.sizes - 1, 1)
         mean = each[free].mean() if free.any() else 1.0
-        factors = np.where(free, np.minimum(np.sqrt(mean / each), MOST_PULLED), 0.0)
+        factors = np.where(free, np.minimum(np.sqrt(mean / each), most), 0.0)
         return self._spread(factors.astype(np.float32))
 
     def _gradients(self, seen: Statistics, pulled: Singles) -> tuple[Singles, Singles]:

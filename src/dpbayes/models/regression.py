@@ -13,16 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.models.mixture import SMALL
 from dpbayes.models.sampling import pick
-
-RECORDS = 20_000
-"""Records of the model at which the regression is fitted, and over which its tables are averaged."""
-
-STEPS = 50
-"""Of the descent, at most."""
-
-SMALL = 1e-12
-"""Keeps quotients finite."""
 
 
 def pairs_of(weights: Floats, laws: Mapping[str, Floats], target: str) -> dict[str, Floats]:
@@ -57,12 +49,14 @@ class Regression:
         pairs: Mapping[str, Floats],
         total: float,
         rng: np.random.Generator,
+        *,
+        size: int = 20_000,
     ) -> Regression:
         """Least Σ_i ln Σ_y exp(η_y(x_i))/n − Σ_y,a m(y, a)·β_y(a) + ‖β‖²/(2N).
 
         Where the gradient is nothing, the mean of P(y | x) over records with x_j = a is the share of y that their pair
-        says. Symbols: x_i records of the classes, n their number, η_y(x) = Σ_j β_y(x_j), m(y, a) the share of y in row
-        a of a pair times the share of a among the x_i, N records of the table: a unit normal law of each β.
+        says. Symbols: x_i records of the classes, n (``size``) of them, η_y(x) = Σ_j β_y(x_j), m(y, a) the share of y
+        in row a of a pair times the share of a among the x_i, N records of the table: a unit normal law of each β.
         Source: docs/explanation/synthetic.md, the target.
         Adjacency: none, this is post-processing.
         """
@@ -71,26 +65,26 @@ class Regression:
         from scipy.special import logsumexp
 
         names = tuple(pairs)
-        classes = pick(weights[None], np.zeros(RECORDS, dtype=np.int64), rng, even=True)
+        classes = pick(weights[None], np.zeros(size, dtype=np.int64), rng, even=True)
         records = {name: pick(laws[name], classes, rng, even=True) for name in names}
         starts = np.concatenate([[0], np.cumsum([laws[name].shape[1] for name in names])])
         columns = np.stack([records[name] + starts[place] for place, name in enumerate(names)], axis=1)
-        ends = np.arange(RECORDS + 1) * len(names)
-        seen = sparse.csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(RECORDS, int(starts[-1])))
+        ends = np.arange(size + 1) * len(names)
+        seen = sparse.csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(size, int(starts[-1])))
         joint = np.concatenate([pairs[name] for name in names])
         given = joint / np.maximum(joint.sum(axis=1, keepdims=True), SMALL)
-        wanted = given * (np.asarray(seen.sum(axis=0)).ravel() / RECORDS)[:, None]
+        wanted = given * (np.asarray(seen.sum(axis=0)).ravel() / size)[:, None]
         base = np.log(np.maximum(weights @ laws[target], SMALL))
 
         def loss(flat: Floats) -> tuple[float, Floats]:
             effects = flat.reshape(wanted.shape)
             scores = seen @ effects + base
             top = logsumexp(scores, axis=1, keepdims=True)
-            gradient = seen.T @ np.exp(scores - top) / RECORDS - wanted + effects / total
+            gradient = seen.T @ np.exp(scores - top) / size - wanted + effects / total
             value = float(top.mean()) - float((wanted * effects).sum()) + float((effects**2).sum()) / (2.0 * total)
             return value, gradient.ravel()
 
-        found = minimize(loss, np.zeros(wanted.size), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+        found = minimize(loss, np.zeros(wanted.size), jac=True, method="L-BFGS-B", options={"maxiter": 50})
         effects = np.split(np.asarray(found.x).reshape(wanted.shape), starts[1:-1])
         return cls(pairs=dict(pairs), effects=tuple(effects), constant=base, records=records)
 

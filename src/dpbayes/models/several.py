@@ -25,13 +25,10 @@ from dpbayes.models.latent import LatentModel
 from dpbayes.models.mixture import STEPS
 from dpbayes.models.regression import Regression, pairs_of
 from dpbayes.models.synthetic import synthetic_table
-from dpbayes.models.uncertainty import Uncertainty
+from dpbayes.models.uncertainty import REFITS, Uncertainty
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SETS = 20
-"""Synthetic sets, unless asked otherwise."""
 
 FEWEST = 5
 """Sets below which their differences say too little."""
@@ -48,7 +45,7 @@ class Several:
     """How much larger than the noise itself the noise is that they were refitted to, as a ratio of variances."""
 
     @classmethod
-    def of(cls, model: LatentModel, sets: int = SETS) -> Several:
+    def of(cls, model: LatentModel, sets: int = REFITS) -> Several:
         """Refit as many models as there will be sets; some seconds. Everyone gets the same models."""
         _checks.positive_integer("Several", sets=sets)
         if sets < FEWEST:

@@ -24,10 +24,7 @@ from dpbayes.models.latent import LatentModel
 from dpbayes.models.mixture import STEPS
 
 REFITS = 20
-"""Fits to tables with their noise drawn once more."""
-
-GROUPS = 12
-"""Groups of cells by size, in each of which the fits' misses are averaged."""
+"""Fits to tables with their noise drawn once more, and synthetic sets: a variance is then known to about a third."""
 
 LABEL = "estimated by refitting and by held-out noise; not a guaranteed interval"
 
@@ -99,7 +96,7 @@ def _table(weights: Floats, laws: Sequence[Floats]) -> Floats:
     return np.asarray(joint.sum(axis=0))
 
 
-def _missed(model: LatentModel) -> tuple[Floats, Floats]:
+def _missed(model: LatentModel, number: int = 12) -> tuple[Floats, Floats]:
     """Mean squared misses of fits to their folds, beyond the noise of the copies left out, by the size of a cell."""
     found, missed = [], []
     assert model.fits is not None
@@ -112,6 +109,6 @@ def _missed(model: LatentModel) -> tuple[Floats, Floats]:
         missed.append((fitted - held.two[measured]) ** 2 - noise)
     size, miss = np.concatenate(found), np.concatenate(missed)
     order = np.argsort(size)
-    groups = [group for group in np.array_split(order, GROUPS) if group.size]
+    groups = [group for group in np.array_split(order, number) if group.size]
     means = np.array([max(float(miss[group].mean()), 0.0) for group in groups])
     return np.array([max(float(size[group].mean()), 1e-12) for group in groups]), np.maximum.accumulate(means)
