@@ -21,15 +21,10 @@ from dpbayes.inference.raking import FLOOR, Margins, fitted, moved, tolerance
 from dpbayes.inference.residuals import Axes, subsets
 
 TRUST = 0.95
-"""Prior probability that a public guess is a better shape than what the margins say."""
+"""Prior probability that a public guess is a better shape than what the margins say (docs/explanation/posterior.md)."""
 
 MIXES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 """Where margins of a table of three axes or more contradict each other, they are mixed with independence so far."""
-
-SHAPE_SWEEPS = 20
-
-PASSES = 12
-"""So often contradicting margins give way to each other before all are mixed."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -121,21 +116,22 @@ def _shape(tables: Mapping[Axes, Floats], axes: Axes, law: LinearLaw, guess: Flo
     if axes in law.zeros:
         start = np.where(law.zeros[axes], 0.0, start)
     margins = [(kept, np.maximum(target, 1e-9)) for kept, target in _margins(tables, axes)]
-    return fitted(start, axes, margins, SHAPE_SWEEPS)[0]
+    return fitted(start, axes, margins, sweeps=20)[0]  # where tables start need not be exact
 
 
-def _agree(settled_tables: dict[Axes, Floats], starts: dict[Axes, Floats]) -> None:
+def _agree(settled_tables: dict[Axes, Floats], starts: dict[Axes, Floats], passes: int = 12) -> None:
     """Rake all tables of one order to their margins, which give way a little where they contradict each other.
 
     Margins of a table of three axes or more may contradict each other, as no table may have them all. Then the table
     takes the nearest margins that it can have, and all that share them are raked again, until none has to give way.
+    After so many ``passes`` all are mixed.
     """
     close = tolerance(settled_tables[()])
     settled_tables.update(starts)
     for mix in (0.0, *MIXES):
         if mix:
             _mix(settled_tables, mix)
-        for attempt in range(PASSES):
+        for attempt in range(passes):
             failed = False
             for axes in sorted(settled_tables if attempt or mix else starts, key=len):
                 if axes in starts or len(axes) > 2:

@@ -19,7 +19,7 @@ _FINE = 8.0
 """Steps of the lattice for each standard deviation, where counts are many."""
 
 _REACH = 7.0
-_GRID = 48
+"""Standard deviations on both sides of what was released: 3·10⁻¹² of a normal law is beyond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,13 +85,13 @@ def ends(noise: CellNoise, alpha: float, rest: float, total: int, level: float, 
             return float(counts[0]), float(counts[-1])
         return float(max(inside[0] - step + 1, 0)), float(min(inside[-1] + step - 1, total))
     low, high = max((counts[0] - step) / total, 0.0), min((counts[-1] + step) / total, 1.0)
-    grid = np.linspace(low, high, _GRID)
+    grid = np.linspace(low, high, 48)
     inside = np.flatnonzero(holds(_binomial(counts, grid, total, step)))
     if not inside.size:
         return low, high
     found = []
     for edge, outer in ((int(inside[0]), -1), (int(inside[-1]), 1)):
-        near = min(max(edge + outer, 0), _GRID - 1)
+        near = min(max(edge + outer, 0), grid.size - 1)
         between = np.linspace(grid[edge], grid[near], 24)
         kept = np.flatnonzero(holds(_binomial(counts, between, total, step)))
         found.append(float(between[min(int(kept[-1]) + 1, 23) if kept.size else 0]))

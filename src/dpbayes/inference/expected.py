@@ -19,9 +19,6 @@ from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
-TABLES = 1000
-"""Draws from the prior over which is averaged, where not all tables are listed; always the same ones."""
-
 Scored = Hellinger | PosteriorExponential
 
 
@@ -93,12 +90,12 @@ def _law(mechanism: Scored, tables: Ints) -> tuple[Release, Floats]:
     return release, release.exponents(tables)
 
 
-def _expected_tables(prior: tuple[float, ...], total: int) -> tuple[Ints, Floats]:
-    """All tables of two cells with their probabilities under the prior, or equally weighted draws from it."""
+def _expected_tables(prior: tuple[float, ...], total: int, number: int = 1000) -> tuple[Ints, Floats]:
+    """All tables of two cells with their probabilities under the prior, or so many draws from it, always the same."""
     if len(prior) == 2 and total < EVERY:
         from scipy.special import gammaln
 
         tables, alpha = candidates.listed(total, 2), np.asarray(prior)
         return tables, candidates.normalised((gammaln(alpha + tables) - gammaln(tables + 1.0)).sum(axis=1))
     rng = np.random.default_rng(0)  # not a secret: everybody finds the same number
-    return rng.multinomial(total, rng.dirichlet(prior, size=TABLES)), np.full(TABLES, 1.0 / TABLES)
+    return rng.multinomial(total, rng.dirichlet(prior, size=number)), np.full(number, 1.0 / number)

@@ -20,16 +20,11 @@ from dpbayes.mechanisms.hellinger.sensitivity import (
     two_cell_sensitivities,
 )
 
-PILOT = 400
-"""Draws that show which exponents the tables near a release have."""
-
 FROM_THE_PRIOR = 3 / 8
 """The part of the proposals that knows nothing of the release: it may be a table drawn at random."""
 
 EVERY = 20_000
-"""Up to this many tables of two cells ln Z is computed at each, beyond at so many of them as ``KNOTS`` says."""
-
-KNOTS = 2000
+"""Up to this many tables of two cells ln Z is computed at each, beyond at a tenth of so many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +74,7 @@ def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
     if total < EVERY:
         normalisers = normaliser.log(tables, exponents)
     else:  # dense at both ends, where sensitivities change fastest
-        steps = np.geomspace(1, total / 2, KNOTS // 2).astype(np.int64)
+        steps = np.geomspace(1, total / 2, EVERY // 20).astype(np.int64)
         knots = np.unique(np.concatenate([[0], steps, total - steps, [total]]))
         normalisers = np.interp(tables[:, 0], knots, normaliser.log(tables[knots], exponents[knots]))
     likelihood = -exponents * np.sqrt(-np.expm1(-divergence)) - normalisers
@@ -87,13 +82,18 @@ def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
 
 
 def drawn(
-    release: Release, logs: Sequence[Logs], background: tuple[Ints, float], rng: np.random.Generator
+    release: Release,
+    logs: Sequence[Logs],
+    background: tuple[Ints, float],
+    rng: np.random.Generator,
+    *,
+    pilot: int = 400,
 ) -> tuple[Ints, Floats]:
     """Tables with weights: half near the release and half from the ``background``, weighted by target over proposal.
 
     The background is draws of Π_i e^{l_i(c_i)}, given that Σc = n, with the logarithm of the mass of that product. Near
     the release tables have probability ∝ Π_i e^{l_i}/G_i^λ · Σ_m v_m·e^{−mD}, which can be drawn like the mechanism
-    itself, with the roles of table and release exchanged.
+    itself, with the roles of table and release exchanged; ``pilot`` draws show which exponents such tables have.
 
     Symbols: l logs, G generating function of a cell, λ the chance that the release is near, v mixture weights.
     Source: docs/explanation/proofs/hellinger.md, reading a release.
@@ -116,9 +116,9 @@ def drawn(
         kept = np.flatnonzero(weights)
         return _Near(cells, bent, release.total, normaliser.rates[kept], np.log(weights[kept]))
 
-    pilot = local(own).draw(PILOT, rng)
-    distance = _divergences(release, pilot)
-    closest = pilot[distance <= np.median(distance)]
+    first = local(own).draw(pilot, rng)
+    distance = _divergences(release, first)
+    closest = first[distance <= np.median(distance)]
     law = local(np.quantile(release.exponents(closest), [0.05, 0.25, 0.5, 0.75, 0.95]) if release.smoothing else own)
     many = round(FROM_THE_PRIOR * DRAWS)
     tables = np.concatenate([background[0][:many], law.draw(DRAWS - many, rng)])

@@ -17,7 +17,7 @@ from dpbayes._normal import quantile
 from dpbayes.inference.mixture import FACTORS, STEP, Cells
 
 SAME_DATA = 0.9
-"""The prior comes from the same release, which costs up to a point of coverage: α is lowered to this share of it."""
+"""The prior comes from the same release, which costs coverage: so much of α is left (docs/explanation/posterior.md)."""
 
 TAILS = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 15)))
 """Shares of α that lie above a region, among which the best is searched."""
@@ -28,20 +28,11 @@ RELEVANT = 1e-3
 WIDER = 2
 """So many neighbouring factors are taken together: the regions need no fine prior."""
 
-BLOCK = 4096
-"""Cells that are worked on at a time: what is known of them stays in the cache of a processor."""
-
 MANY = 50_000
 """From so many cells on, those with the same estimate and nearly the same expectation share their intervals."""
 
-FINE = 128
-"""Expectations of such cells lie between points of a grid with so many steps for each unit of the logarithm."""
-
 ROUNDING = 1e-6
-"""A number so near to a whole one is that one."""
-
-SAME = 1e-6
-"""Estimates whose difference is so near to a whole number, and variances so near to each other, are taken as that."""
+"""A number so near to a whole one, or in proportion to another one, is that one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,8 +99,10 @@ def assisted(cells: Cells, law: Floats, spread: Spread, level: float) -> tuple[F
     return np.minimum(lower[below], lower[above]), np.maximum(upper[below], upper[above])
 
 
-def _alike(cells: Cells, spread: Spread) -> tuple[Floats, Floats, Ints, Ints] | None:
+def _alike(cells: Cells, spread: Spread, fine: int = 128) -> tuple[Floats, Floats, Ints, Ints] | None:
     """Estimates and expectations on a grid, and for each cell the two points of the grid around its expectation.
+
+    The grid has ``fine`` steps for each unit of the logarithm of the expectation.
 
     For tables of one variance whose estimates differ by whole numbers; None for others. A cell then gets the hull of
     two intervals. Each of them covers with probability 1 − α, as it does under any prior, so the hull does too. It
@@ -118,9 +111,9 @@ def _alike(cells: Cells, spread: Spread) -> tuple[Floats, Floats, Ints, Ints] | 
     steps = cells.center - cells.center[0]
     estimate = np.rint(steps)
     uneven = max(float(np.ptp(each)) for each in (cells.variance, spread.constant))
-    if np.abs(steps - estimate).max() > SAME or uneven > SAME * float(cells.variance[0]):
+    if np.abs(steps - estimate).max() > ROUNDING or uneven > ROUNDING * float(cells.variance[0]):
         return None
-    expected = np.floor(np.log(np.maximum(cells.shape, 1e-12)) * FINE)
+    expected = np.floor(np.log(np.maximum(cells.shape, 1e-12)) * fine)
     low, least = float(expected.min()), float(estimate.min())
     width = float(expected.max()) - low + 2
     kinds, of_cell = np.unique((estimate - least) * width + (expected - low), return_inverse=True)
@@ -128,7 +121,7 @@ def _alike(cells: Cells, spread: Spread) -> tuple[Floats, Floats, Ints, Ints] | 
     if points.size > cells.center.size // 2:
         return None
     center = cells.center[0] + least + points // width
-    shape = np.exp((points % width + low) / FINE)
+    shape = np.exp((points % width + low) / fine)
     return center, shape, place[: kinds.size][of_cell], place[kinds.size :][of_cell]
 
 
@@ -143,11 +136,13 @@ class _Regions:
         self.upper, self.lower = ends[::-1], [(high, low) for low, high in ends]
         """For ends of intervals: the end of a region that lies at y, and its other end, outermost regions first."""
 
-    def ends(self, y: Floats, shape: Floats, variance: Floats, spread: Spread) -> tuple[Floats, Floats]:
-        """Lower and upper ends, cell by cell."""
+    def ends(
+        self, y: Floats, shape: Floats, variance: Floats, spread: Spread, block: int = 4096
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper ends, cell by cell, in blocks whose numbers stay in the cache of a processor."""
         lower, upper = np.empty(y.size), np.empty(y.size)
-        for start in range(0, y.size, BLOCK):
-            rows = slice(start, start + BLOCK)
+        for start in range(0, y.size, block):
+            rows = slice(start, start + block)
             density = _Predictive.of(self, shape[rows], variance[rows])
             for end, sides in ((lower, self.lower), (upper, self.upper)):
                 end[rows] = _outermost(sides, y[rows], spread.take(rows), density)

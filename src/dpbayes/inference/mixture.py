@@ -28,22 +28,13 @@ WHOLE = 64
 LOG_FACTORIALS = np.array([math.lgamma(count + 1.0) for count in range(WHOLE)])
 
 FINE_VARIANCE = 10.0
-"""Below this variance of the noise whole numbers are told apart."""
+"""Below this variance of the noise normal components would blur whole numbers (docs/explanation/posterior.md)."""
 
 LEAST_VARIANCE = 1e-12
 """Noise below a millionth of a record is taken for that much: no density becomes a point."""
 
 LEAST_SUM = 1e-290
-"""Sums of whole counts below this have lost digits."""
-
-POOLED_STEPS, TABLE_STEPS = 60, 30
-"""Steps of expectation and maximisation, for all tables of an order and then for each table."""
-
-BASE_CELLS = 1.0
-"""A law in which all factors are alike counts like one cell, so that a few cells do not settle it."""
-
-POOLED_CELLS = 10.0
-"""The law of all tables of an order counts in each of them like so many cells."""
+"""Sums of whole counts below this have lost digits: the least normal double is 2e-308, and terms are far smaller."""
 
 MOST_POOLED = 20_000
 """Cells that a law is learned from; more are thinned evenly."""
@@ -169,17 +160,20 @@ def learned(likelihood: Floats, start: Floats, steps: int, prior: Floats | float
 
 
 def common_law(tables: list[Cells]) -> Floats:
-    """The law of factors of all tables of an order together."""
+    """The law of factors of all tables of an order together; an even one counts like a cell, lest few settle it.
+
+    Steps and cells, here and in ``own_law``: docs/explanation/posterior.md, constants.
+    """
     stacked = np.concatenate([table.sample.likelihood for table in tables])
     thinned = stacked[:: max(1, -(-stacked.shape[0] // MOST_POOLED))]
     even = np.full(FACTORS.size, 1 / FACTORS.size)
-    return learned(thinned, even, POOLED_STEPS, prior=BASE_CELLS * even)
+    return learned(thinned, even, steps=60, prior=even)
 
 
-def own_law(table: Cells, common: Floats) -> Floats:
-    """The law of factors of one table, helped by the common one."""
+def own_law(table: Cells, common: Floats, cells: float = 10.0) -> Floats:
+    """The law of factors of one table, in which the common one counts like so many cells."""
     smooth = 0.99 * common + 0.01 / FACTORS.size
-    return learned(table.sample.likelihood, smooth, TABLE_STEPS, prior=POOLED_CELLS * table.thinned * smooth)
+    return learned(table.sample.likelihood, smooth, steps=30, prior=cells * table.thinned * smooth)
 
 
 def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:

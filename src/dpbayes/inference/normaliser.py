@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.inference.product import DEPTH
 from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.hellinger.distance import STIRLING_FROM, bregman
 
@@ -24,8 +25,6 @@ _STEP = 0.1
 _KNOTS = 100
 """Counts at which generating functions are computed; in between they are splines in the logarithm."""
 
-_DEPTH = 45.0
-_SPREADS = 15.0
 _REACH = 5.0
 """The frequencies that matter end at 5 standard deviations of the spectrum: e^−12.5 is left out."""
 
@@ -113,7 +112,7 @@ class Normaliser:
     def _frequencies(self, rate: int) -> tuple[int, Floats]:
         """N and the frequencies φ ≥ 0 at which products can be told from zero."""
         spread = math.sqrt(4.0 * self._size / rate)
-        modulus = 2 * int(0.5 * (_SPREADS * spread + 60.0 / rate)) + 17
+        modulus = 2 * int(0.5 * (3.0 * _REACH * spread + 60.0 / rate)) + 17
         most = min((modulus - 1) // 2, math.ceil(_REACH * modulus / (2.0 * math.pi * spread)))
         return modulus, np.arange(most + 1, dtype=np.float64) * (2.0 * math.pi / modulus)
 
@@ -130,8 +129,8 @@ class Normaliser:
         ends = math.log(alpha + 1.0), math.log(last + alpha + 1.0)
         counts = np.unique(np.clip(np.rint(np.exp(np.linspace(*ends, _KNOTS)) - alpha - 1.0), 0, last))
         u = counts + alpha
-        reach = np.sqrt(8.0 * u * _DEPTH / rate) + 1.0
-        while (short := _divergence(u, reach) * rate < _DEPTH).any():
+        reach = np.sqrt(8.0 * u * DEPTH / rate) + 1.0
+        while (short := _divergence(u, reach) * rate < DEPTH).any():
             reach[short] *= 1.5
         wide = u * rate > 60.0  # then k = 0 is out of reach, and the sum is as smooth as an integral
         step = np.where(wide, np.maximum(np.floor(np.sqrt(4.0 * u / rate) / 3.0), 1.0), 1.0)

@@ -24,7 +24,7 @@ MANY = 1000
 """Beyond this many cells their draws need not add up to n: a cell's law is off by about one part in d."""
 
 DEPTH = 45.0
-"""Weights below e^−45 of the largest are left out."""
+"""Weights below e^−45 of the largest are left out: 2⁻⁶⁵, far below the rounding of a sum of doubles."""
 
 
 def product_law(

@@ -15,9 +15,6 @@ CLOSE = 1e-7
 QUICK = 30
 """Sweeps after which a two-way table without zeros is finished in one step."""
 
-SWEEPS = 400
-"""Of proportional fitting; a dozen are usual."""
-
 FLOOR = 1e-3
 """No cell starts below this share of what its margins suggest, so that the margins can be met."""
 
@@ -44,8 +41,8 @@ def moved(table: Floats, doubt: Floats, axes: Axes, margins: Margins, sweeps: in
     return table
 
 
-def fitted(table: Floats, axes: Axes, margins: Margins, sweeps: int = SWEEPS) -> tuple[Floats, float]:
-    """Proportional fitting to all margins in turn, and the largest gap that is left, in records."""
+def fitted(table: Floats, axes: Axes, margins: Margins, sweeps: int = 400) -> tuple[Floats, float]:
+    """Proportional fitting to all margins in turn, and the largest gap that is left, in records; a dozen sweeps do."""
     largest = 0.0
     close = tolerance(margins[0][1])
     rounding = table.ndim == 2 and bool((table > 0).all()) and all(len(margin) == 1 for margin, _ in margins)

@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference.ask import NEARLY, Answer, Asked, Levels, Target
+from dpbayes.inference.ask import DRAWS, NEARLY, Answer, Asked, Levels, Target
 from dpbayes.inference.numbers import Estimate, TableEstimate
 from dpbayes.inference.question import Atom, read
 from dpbayes.inference.released import Reading
@@ -19,9 +19,6 @@ from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.residuals import Axes, widened
 
 OWNER = "Posterior"
-
-DRAWS = 20_000
-"""Draws of shares of the population; the same ones every time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
