@@ -18,12 +18,6 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid
 from dpbayes.tables.engine import Engine, check_column
 
-STEPS = 16
-"""How many times δ is halved where a ledger prices it: at 2⁻¹⁶ of it a threshold is higher by eleven scales."""
-
-NEAR = 1.01
-"""A threshold that uses one percent more of the limit than the best one is as good."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Categories(BaseJob):
@@ -43,7 +37,7 @@ class Categories(BaseJob):
             raise InvalidArgument(
                 "Categories: expected an (ε, δ) guarantee: a text that one person has may appear with δ."
             )
-        made = _fitting(target, epsilon, delta, schema.unit)
+        made = _threshold(target, epsilon, delta, schema.unit)
         return Plan(
             job=self,
             schema=schema,
@@ -84,14 +78,18 @@ class Categories(BaseJob):
 JOB = Categories
 
 
-def _fitting(target: Guarantee, epsilon: float, delta: float, unit: PrivacyUnit) -> Threshold:
+def _threshold(
+    target: Guarantee, epsilon: float, delta: float, unit: PrivacyUnit, *, steps: int = 16, near: float = 1.01
+) -> Threshold:
     """The threshold for (ε, δ), or a higher one with a smaller δ where that uses less of a ledger's limit.
 
     A limit sets little of its δ aside for such betrayals, and a threshold that is higher by a few rows takes far less.
+    δ is halved in ``steps``: at 2⁻¹⁶ of it a threshold is higher by eleven scales. Of those that use up to ``near``
+    times what the best one does, the lowest is taken.
     """
     asked = threshold_for(epsilon=epsilon, delta=delta, unit=unit)
     if (limit := target.limit) is None:
         return asked
-    higher = [threshold_for(epsilon=epsilon, delta=delta * 0.5**step, unit=unit) for step in range(STEPS)]
+    higher = [threshold_for(epsilon=epsilon, delta=delta * 0.5**step, unit=unit) for step in range(steps)]
     parts = [limit.used([*target.charged, Cost.of(made)]) for made in higher]
-    return next(made for made, part in zip(higher, parts, strict=True) if part <= NEAR * min(parts))
+    return next(made for made, part in zip(higher, parts, strict=True) if part <= near * min(parts))

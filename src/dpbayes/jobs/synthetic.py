@@ -37,37 +37,32 @@ from dpbayes.release.format import Table
 from dpbayes.release.posterior import measured_noise
 from dpbayes.tables.engine import Engine
 
-FIRST_PART = 0.1
-"""Of the precision, for the one-way tables: they tell how many records there are, and so what else is worth asking."""
+# docs/explanation/synthetic.md explains each rule; docs/reproduction/synthetic.md says in sight of which data they were
+# chosen, beginning with Adult and Bank.
 
-LAST_PART = 0.4
-"""Of the precision, for the last round, where it is known which pairs of attributes depend on each other."""
+PARTS = (0.1, 0.5, 0.4)
+"""Of the precision, for the rounds: one-way tables, which tell how many records there are and so what else is worth
+asking; pairs; and last the pairs that turned out to depend. More for the first or the last did worse."""
 
 LAST_SLOTS = 3
-"""Tables in the last round, for each attribute."""
+"""Tables in the last round, for each attribute: the size of that round was kept for the triples of Shopper."""
 
 TARGET_PART = 0.25
 """Of the pairs' precision, for pairs with the target, at least."""
 
-FAINT_TARGET, LAST_TARGET = 12, 2
-"""Of the precision that goes to one-way tables, one part in twelve or in two goes to pairs with the target: one
-in twelve where pairs are too faint to be measured at all, one in two in the last round."""
-
 AHEAD = 1.1
 """One-way tables get the last round if without them pairs are predicted to be this many times as far off: pairs also
-tell about each other, which the prediction does not know."""
+tell about each other, which the prediction does not know. Chosen on splits that are not measured."""
 
 LEAST_SIGNAL = 0.002
 """Total variation from independence: no pair counts for less in the last round."""
 
 HOPELESS, FAINT = 6.0, 1.0
-"""Mean total variation that noise alone makes in pairs, beyond which they tell nothing, or little."""
+"""Mean total variation that noise alone makes in pairs, beyond which they tell nothing, or little: 1 is as far as two
+tables can be apart. Chosen after a run on GermanCredit."""
 
-MOST_CELLS = 100_000
-"""Cells of a pair that is measured."""
-
-MOST_PAIRS = 5000
-"""More pairs than these are not measured: pairs with the target are, if there is one."""
+MOST_CELLS, MOST_PAIRS = 100_000, 5000
+"""Larger pairs are not measured; of more pairs only those with the target are, if there is one."""
 
 Shape = Literal["pairs", "target", "single"]
 
@@ -101,10 +96,10 @@ class Synthetic(BaseJob):
         last = LAST_SLOTS * len(singles) if pairs else 0
         parts = np.concatenate(
             [
-                _normal(np.array([one.size(schema) for one in singles])) * (FIRST_PART if pairs else 1.0),
+                _normal(np.array([one.size(schema) for one in singles])) * (PARTS[0] if pairs else 1.0),
                 _normal(np.array([two.size(schema) for two in pairs]), self._pulled(pairs, schema, TARGET_PART))
-                * (1.0 - FIRST_PART - LAST_PART),
-                np.full(last, LAST_PART / max(last, 1)),
+                * PARTS[1],
+                np.full(last, PARTS[2] / max(last, 1)),
             ]
         )
         tables = (*singles, *pairs)
@@ -210,7 +205,7 @@ class _Rounds:
 
     def pairs(self, pairs: tuple[Marginal, ...], places: range) -> None:
         """All later rounds: which shape the budget is worth, the pairs, and the pairs that depend."""
-        whole = math.sqrt((1.0 - FIRST_PART - LAST_PART) / (1.0 - FIRST_PART))  # with the last round's precision
+        whole = math.sqrt(PARTS[1] / (PARTS[1] + PARTS[2]))  # with the last round's precision
         sigmas = [whole * self._sigma(place) for place in places]
         last = LAST_SLOTS * len(self.schema.names)
         asked = [each for each, sigma in zip(pairs, sigmas, strict=False) if self._noise(each, sigma) <= HOPELESS]
@@ -219,7 +214,7 @@ class _Rounds:
             self._measure_all(self._allotted(places, [Marginal((name,)) for name in self.schema.names]))
             return
         if shape == "target":
-            self._measure_all(self._apart(places, asked, FAINT_TARGET))
+            self._measure_all(self._apart(places, asked, every=12))
             return
         left = []
         for place, marginal in zip(places, pairs, strict=False):
@@ -230,12 +225,16 @@ class _Rounds:
         mean = float(np.mean([self._noise(each, sigma) for each, sigma in zip(pairs, sigmas, strict=False)]))
         weights = self.job._pulled(asked, self.schema, TARGET_PART * (1 + min(max((mean - 0.1) / 0.3, 0.0), 1.0)))
         signal, left = self._signal(asked), [*left, *places[-last:]]
-        apart, together = self._apart(left, asked, LAST_TARGET), self._allotted(left, asked, weights * signal)
+        apart, together = self._apart(left, asked, every=2), self._allotted(left, asked, weights * signal)
         error, other = (self._predicted(way, asked, signal) for way in (apart, together))
         self._measure_all(apart if other > AHEAD * error else together)
 
     def _apart(self, places: Sequence[int], asked: Sequence[Marginal], every: int) -> dict[int, Marginal]:
-        """A part of the precision to pairs with the target, if there is one, and the rest to one-way tables."""
+        """To pairs with the target, if there is one, one part of the precision in so many; the rest to one-way tables.
+
+        Twelve where pairs are too faint to be measured at all, two in the last round: chosen on splits that are not
+        measured (docs/reproduction/synthetic.md).
+        """
         ends = [Marginal((name,)) for name in self.schema.names]
         hit = [each for each in asked if self.job.target in each.names]
         some, given, whole = [], 0.0, 0.0

@@ -24,7 +24,7 @@ from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
 
 CLASSES = 100
-"""Of each fit, and twice as many where tables are ``CLEAR``: else that did worse (docs/explanation/synthetic.md)."""
+"""Of each fit, and twice as many where tables are ``CLEAR``: else that did worse (docs/reproduction/synthetic.md)."""
 
 CLEAR = 0.02
 """Mean total variation that noise alone makes in a two-way table, below which more classes pay."""

@@ -23,7 +23,7 @@ RATE = (0.1, 0.02)
 """Adam: the rate at the first and at the last step of a leg, between which it falls geometrically."""
 
 STEPS = 50
-"""Of a leg, from one pull to the next; longer descents did worse (docs/explanation/synthetic.md)."""
+"""Of a leg, from one pull to the next; longer descents did worse (docs/reproduction/synthetic.md)."""
 
 LEAST_VARIANCE = 1 / 12
 """Of a count: that of rounding to whole numbers. Noise that is almost never other than zero counts as this."""

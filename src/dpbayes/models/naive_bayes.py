@@ -26,12 +26,9 @@ Estimate = Literal["posterior", "draw"]
 TEMPERATURE = "temperature"
 """The name under which a release holds the power of the likelihood."""
 
-MOST_FOR_CLASSES = 0.5
-"""The largest part of the budget for the class table."""
-
-
-ALMOST_ALL = 0.98
-"""The part of the class table where attributes cannot matter: their tables have to get something."""
+MOST_FOR_CLASSES, ALMOST_ALL = 0.5, 0.98
+"""The largest part of the budget for the class table, and its part where attributes cannot matter: their tables have to
+get something. docs/explanation/models.md says how they were fixed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
