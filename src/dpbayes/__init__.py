@@ -155,7 +155,6 @@ doors.MODULES.update(
     densities="report.pictures",
     fragment="report.page",
     network_picture="report.models",
-    plan_picture="report.pictures",
     profile_picture="report.pictures",
     release_of="release.reading",
     save="report.folder",

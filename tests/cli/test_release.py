@@ -18,7 +18,6 @@ from pyarrow import parquet
 from tests.commands import Done, dpbayes
 
 from dpbayes import ApproxDP, PrivacyUnit, PureDP, Release, verify
-from dpbayes.design.ranking import Question, smaller
 from dpbayes.ledger.ledger import Ledger
 
 SCHEMA = """
@@ -171,12 +170,6 @@ def test_an_empty_table_is_released_like_any_other(here: Path, adjacency: str) -
     assert made.records == (0 if adjacency == "replace-one" else None)
     assert sum(made.tables[0].products["population"].values) == pytest.approx(1)
     assert verify(made).ok
-
-
-def test_a_large_table_is_predicted_by_a_smaller_one_with_as_many_records_a_cell() -> None:
-    asked = Question(cells=10**7, records=10**6, target=ApproxDP(epsilon=1, delta=1e-6), unit=UNIT)
-    assert (smaller(asked).cells, smaller(asked).records) == (2000, 200)
-    assert smaller(smaller(asked)) == smaller(asked)
 
 
 def test_a_seeded_release_is_repeatable_and_says_that_it_is_not_private(here: Path) -> None:

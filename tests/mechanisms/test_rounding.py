@@ -15,7 +15,7 @@ from scipy import stats
 
 from dpbayes import ApproxDP, Dirichlet, PrivacyUnit
 from dpbayes.curator import Curator
-from dpbayes.design.ranking import Question, plan
+from dpbayes.design.ranking import ranking
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, TargetUnreachable
@@ -208,8 +208,7 @@ def test_calibration_and_plan_take_integer_noise_where_doubles_end(unit, records
     target = ApproxDP(epsilon=1, delta=1e-6)
     with pytest.raises(TargetUnreachable, match="Gaussian noise"):
         ConcentrationCurve(target=target, unit=unit).best(purpose="estimate", records=records)
-    question = Question(cells=3, records=records, target=target, unit=unit)
-    made = plan(question, products=("estimate",), repetitions=2)
+    made = ranking(cells=3, records=records, target=target, unit=unit, repetitions=2)
     assert made.choice.name in ("gaussian", "laplace")
     assert ("dirichlet, estimate", "needs larger gammas than doubles carry") in made.impossible
 

@@ -11,18 +11,19 @@ import pytest
 from tests.releases import ADD, PEOPLE, REPLACE, a_release, people
 
 from dpbayes import ApproxDP, BayesNet, Cost, Curator, Fit, Gaussian, Laplace
-from dpbayes.design.ranking import Plan, Question, plan
+from dpbayes.design.ranking import Ranking, ranking
 from dpbayes.errors import InvalidArgument
 from dpbayes.models.metrics import Scores
 from dpbayes.report.canvas import FORMATS, Picture, stacked
 from dpbayes.report.models import calibration_picture
+from dpbayes.report.pictures import errors_picture
 
 COST = Cost.of(Gaussian(sigma=9, unit=REPLACE), 2) + Cost.of(Laplace(scale=40, unit=REPLACE))
 
 
 @pytest.fixture(scope="module")
-def planned() -> Plan:
-    return plan(Question(cells=4, records=500, target=ApproxDP(epsilon=1, delta=1e-6), unit=REPLACE))
+def ranked() -> Ranking:
+    return ranking(cells=4, records=500, target=ApproxDP(epsilon=1, delta=1e-6), unit=REPLACE)
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +34,21 @@ def model() -> object:
 
 
 @pytest.fixture(scope="module")
-def pictures(planned: Plan, model: object) -> dict[str, Picture]:
+def pictures(ranked: Ranking, model: object) -> dict[str, Picture]:
     return {
         "shares": a_release("joint")["sex,income"].plot(),
         "groups": a_release("conditional")["income|region"].plot(),
         "hostile": a_release("hostile")['"<b>bold</b>"'].plot(),
         "profile": COST.plot(),
         "trade-off": COST.plot("tradeoff"),
-        "plan": planned.plot(),
+        "plan": errors_picture(
+            [(each.label, each.mean, each.quantile) for each in ranked.predictions],
+            ranked.choice.label,
+            failure=0.05,
+            measure="KL divergence",
+            title="Predicted error",
+            why=ranked.why,
+        ),
         "network": model.plot(),  # type: ignore[attr-defined]
         "table": model.plot("income"),  # type: ignore[attr-defined]
     }
@@ -88,12 +96,12 @@ def dots(picture: Picture) -> list[tuple[float, float]]:
 
 
 def test_a_plan_marks_means_on_a_logarithmic_axis_and_draws_no_bars(
-    planned: Plan, pictures: dict[str, Picture]
+    ranked: Ranking, pictures: dict[str, Picture]
 ) -> None:
     picture = pictures["plan"]
     assert not [shape for shape in picture.shapes if shape.what == "box"]
     at = np.array([x for x, _ in dots(picture)])
-    means = np.log10([row.mean for row in planned.predictions])
+    means = np.log10([row.mean for row in ranked.predictions])
     slope = np.polyfit(means, at, 1)
     assert at == pytest.approx(np.polyval(slope, means), abs=0.5)
     assert slope[0] > 0
@@ -177,8 +185,8 @@ def test_a_table_without_estimates_says_so() -> None:
         a_release("joint").drawn()["sex,income"].plot()
 
 
-def test_notebooks_get_the_style_of_the_report(planned: Plan) -> None:
-    for thing in (a_release("joint"), a_release("joint")["sex,income"], COST, planned, PEOPLE):
+def test_notebooks_get_the_style_of_the_report() -> None:
+    for thing in (a_release("joint"), a_release("joint")["sex,income"], COST, PEOPLE):
         html = thing._repr_html_()
         assert html.startswith('<div class="dpbayes"><style>@scope (.dpbayes)')
         assert "@page" not in html

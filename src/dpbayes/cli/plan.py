@@ -11,7 +11,7 @@ import typer
 
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, say, tell_people, working
-from dpbayes.design.ranking import Measure, Plan, Question, plan
+from dpbayes.design.ranking import MEASURES, Measure, Ranking, ranking
 from dpbayes.domain.display import plural
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
@@ -22,7 +22,6 @@ from dpbayes.privacy.guarantee import PureDP
 
 _NO_SCHEMA = "Without --schema."
 
-NAMES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation"}
 BAR_WIDTH = 40
 
 
@@ -70,25 +69,48 @@ def plan_command(
         raise InvalidArgument("plan: expected --schema, which says how large the tables are, with --want.")
     if cells is None or records is None or out is not None:
         raise InvalidArgument("plan: expected --schema with tables, or --cells and --records.")
-    question = Question(
-        cells=cells,
-        records=records,
-        target=options.priced(request.guarantee(), adaptive=adaptive, ledger=ledger, dataset=dataset),
-        unit=unit,
-        releases=releases,
-        measure=measure,
-        failure=failure,
-        evenness=evenness,
-    )
+    target = options.priced(request.guarantee(), adaptive=adaptive, ledger=ledger, dataset=dataset)
     with working(quiet=as_json):
         say("simulating releases of made-up tables")
-        made = plan(question, error=error)
+        found = ranking(
+            cells=cells,
+            records=records,
+            target=target,
+            unit=unit,
+            releases=releases,
+            measure=measure,
+            failure=failure,
+            evenness=evenness,
+            error=error,
+        )
     if chart is not None:
-        made.plot(chart)
+        from dpbayes.report.pictures import errors_picture
+
+        rows = [(p.label, p.mean, p.quantile) for p in found.predictions]
+        title, axis = f"Predicted error at {target}", MEASURES[measure]
+        picture = errors_picture(rows, found.choice.label, failure=failure, measure=axis, title=title, why=found.why)
+        picture.save(chart)
     if as_json:
-        print_json(_record(made, error))
-    else:
-        _print(made, error)
+        question = {
+            "cells": cells,
+            "records": records,
+            "releases": releases,
+            "measure": measure,
+            "failure": failure,
+            "evenness": evenness,
+            "target": target.record(),
+            "unit": unit.record(),
+            "error": error,
+        }
+        print_json({"question": question, **_record(found)})
+        return
+    _print(
+        found,
+        f"{MEASURES[measure]} at {target}: {cells} cells, {records:,} records, {plural(releases, 'release')}, "
+        f"{unit.adjacency}",
+        failure,
+        error,
+    )
 
 
 def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path | None, *, as_json: bool) -> None:
@@ -106,22 +128,10 @@ def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path
     dry_run.show(DryRun(made, book, out), as_json=as_json)
 
 
-def _record(made: Plan, error: float | None) -> dict[str, object]:
-    question = made.question
+def _record(found: Ranking) -> dict[str, object]:
     return {
-        "question": {
-            "cells": question.cells,
-            "records": question.records,
-            "releases": question.releases,
-            "measure": question.measure,
-            "failure": question.failure,
-            "evenness": question.evenness,
-            "target": question.target.record(),
-            "unit": question.unit.record(),
-            "error": error,
-        },
-        "choice": made.choice.label,
-        "why": made.why,
+        "choice": found.choice.label,
+        "why": found.why,
         "predictions": [
             {
                 "label": p.label,
@@ -132,9 +142,9 @@ def _record(made: Plan, error: float | None) -> dict[str, object]:
                 "quantile": p.quantile,
                 "records_needed": p.records_needed,
             }
-            for p in made.predictions
+            for p in found.predictions
         ],
-        "impossible": [{"label": label, "reason": reason} for label, reason in made.impossible],
+        "impossible": [{"label": label, "reason": reason} for label, reason in found.impossible],
     }
 
 
@@ -143,29 +153,22 @@ def _parameters(record: dict[str, object]) -> str:
     return ", ".join(f"{letters[key]}={value:.4g}" for key, value in record.items() if key in letters)
 
 
-def _print(made: Plan, error: float | None) -> None:
-    question = made.question
-    columns = ["mechanism, product", "parameters", "error", "±", f"{1 - question.failure:.0%} below"]
+def _print(found: Ranking, title: str, failure: float, error: float | None) -> None:
+    columns = ["mechanism, product", "parameters", "error", "±", f"{1 - failure:.0%} below"]
     rows: list[list[object]] = [
         [p.label, _parameters(p.mechanism.record()), f"{p.mean:.3g}", f"{p.standard_error:.1g}", f"{p.quantile:.3g}"]
-        for p in made.predictions
+        for p in found.predictions
     ]
     if error is not None:
         columns.append(f"records for {error:g}")
-        for row, p in zip(rows, made.predictions, strict=True):
+        for row, p in zip(rows, found.predictions, strict=True):
             row.append("> 10¹²" if p.records_needed is None else f"{p.records_needed:,}")
-    print_table(
-        f"{NAMES[question.measure]} at {question.target}: {question.cells} cells, {question.records:,} records, "
-        f"{plural(question.releases, 'release')}, {question.unit.adjacency}",
-        columns,
-        rows,
-    )
-    highest = math.log10(max(p.mean for p in made.predictions))
-    lowest = math.log10(min(p.mean for p in made.predictions)) - 0.3
-    for p in made.predictions:
-        length = round(BAR_WIDTH * (math.log10(p.mean) - lowest) / max(highest - lowest, 1e-9))
-        tell_people(f"{p.label:>30} {'█' * max(length, 1)} {p.mean:.3g}")
+    print_table(title, columns, rows)
+    highest, lowest = (math.log10(found.predictions[at].mean) for at in (-1, 0))
+    for p in found.predictions:
+        length = BAR_WIDTH * (math.log10(p.mean) - lowest + 0.3) / max(highest - lowest + 0.3, 1e-9)
+        tell_people(f"{p.label:>30} {'█' * max(round(length), 1)} {p.mean:.3g}")
     tell_people("(bars on a logarithmic scale; shorter is better)", "dim")
-    for label, reason in made.impossible:
+    for label, reason in found.impossible:
         tell_people(f"{label}: {reason}.")
-    tell_people(made.why, "bold")
+    tell_people(found.why, "bold")

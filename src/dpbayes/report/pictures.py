@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbayes._checks import Floats
-from dpbayes.design.ranking import Plan
 from dpbayes.domain.display import plural
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.cost import Cost
@@ -28,8 +27,6 @@ LEAST_DELTA, STEPS = 1e-12, 96
 
 PANELS = 6
 """Densities are drawn of this many cells."""
-
-MEASURES = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation distance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +219,17 @@ def tradeoff_picture(cost: Cost) -> Picture:
     return Picture(title=title, words=note, width=420, height=396, shapes=tuple(shapes), note=note)
 
 
-def plan_picture(plan: Plan) -> Picture:
-    """Predicted error of every mechanism on a logarithmic axis: the mean as a dot, and where most errors stay below."""
-    rows = plan.predictions
-    names = [cut(row.label, 40) for row in rows]
+def errors_picture(
+    rows: Sequence[tuple[str, float, float]], chosen: str, *, failure: float, measure: str, title: str, why: str
+) -> Picture:
+    """Predicted errors on a logarithmic axis: the mean as a dot, and where errors stay below but for ``failure``.
+
+    ``rows`` are names, means and these ends; one name is ``chosen``.
+    """
+    names = [cut(name, 40) for name, _, _ in rows]
     left, bottom = widest(names, 40), TOP + 14 + LINE * len(rows)
-    low = min(row.mean for row in rows)
-    high = max(max(row.quantile, row.mean) for row in rows)
+    low = min(mean for _, mean, _ in rows)
+    high = max(max(mean, end) for _, mean, end in rows)
     first, last = math.floor(math.log10(low / 1.5)), math.ceil(math.log10(high * 1.5))
 
     def at(error: float) -> float:
@@ -238,21 +239,14 @@ def plan_picture(plan: Plan) -> Picture:
     for power in range(first, last + 1):
         x = at(10.0**power)
         shapes += [line("grid", (x, TOP), (x, bottom)), _label(f"{10.0**power:g}", x, bottom + 16, "middle")]
-    most = f"{100 * (1 - plan.question.failure):g} %"
-    for row, prediction in enumerate(rows):
-        y = TOP + 7 + LINE * row + LINE / 2
-        kind = "chosen" if prediction is plan.choice else "mean"
-        end = max(prediction.quantile, prediction.mean)
+    most = f"{100 * (1 - failure):g} %"
+    for row, (name, mean, quantile) in enumerate(rows):
+        y, end = TOP + 7 + LINE * row + LINE / 2, at(max(quantile, mean))
         shapes += [text(names[row], left - 8, y + 4, anchor="end")]
-        shapes += [
-            line("whisker", (at(prediction.mean), y), (at(end), y)),
-            line("whisker", (at(end), y - 4), (at(end), y + 4)),
-        ]
-        shapes += [dot(kind, at(prediction.mean), y), text(f"{prediction.mean:.2g}", at(end) + 8, y + 4)]
-    measure = MEASURES.get(plan.question.measure, plan.question.measure)
+        shapes += [line("whisker", (at(mean), y), (end, y)), line("whisker", (end, y - 4), (end, y + 4))]
+        shapes += [dot("chosen" if name == chosen else "mean", at(mean), y), text(f"{mean:.2g}", end + 8, y + 4)]
     shapes.append(
         _label(f"{measure}; the dot is the mean, the tick has {most} of errors below it", left, bottom + 34, "start")
     )
-    title = f"Predicted error at {plan.question.target}"
-    said = f"Dots: {', '.join(f'{row.label} {row.mean:.2g}' for row in rows)}. {plan.why}"
-    return Picture(title=title, words=said, width=WIDTH, height=int(bottom + 44), shapes=tuple(shapes), note=plan.why)
+    said = f"Dots: {', '.join(f'{name} {mean:.2g}' for name, mean, _ in rows)}. {why}"
+    return Picture(title=title, words=said, width=WIDTH, height=int(bottom + 44), shapes=tuple(shapes), note=why)
