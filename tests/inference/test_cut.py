@@ -10,7 +10,10 @@ import pytest
 from dpbayes.inference import mixture
 from dpbayes.inference.cut import settled
 from dpbayes.inference.law import LinearLaw
-from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.measurement import Exact, Measurement
+from dpbayes.mechanisms.dirichlet import GammaNoise
+from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.laplace import LaplaceNoise
 
 SIZES = {"a": 4, "b": 3, "c": 5, "d": 2, "e": 6}
 

@@ -10,8 +10,11 @@ import pytest
 
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.law import LinearLaw, NotEstimable
-from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.residuals import even_covariance, even_noise
+from dpbayes.mechanisms.dirichlet import GammaNoise
+from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.laplace import LaplaceNoise
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2}
 

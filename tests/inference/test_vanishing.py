@@ -9,8 +9,11 @@ import pytest
 
 from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Fit, PrivacyUnit, PureDP, Schema, Tables
 from dpbayes.errors import DpbayesError
-from dpbayes.inference.measurement import GammaNoise, GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
+from dpbayes.mechanisms.dirichlet import GammaNoise
+from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release.posterior import measured_noise
 
 COUNTS = np.array(

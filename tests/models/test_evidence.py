@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dpbayes import ZCDP, Attribute, Curator, Fit, NaiveBayes, PrivacyUnit, PureDP, Schema
-from dpbayes.inference.measurement import GaussianNoise, Measurement
+from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
+from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.models.base import Published
 from dpbayes.models.evidence import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
 

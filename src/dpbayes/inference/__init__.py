@@ -2,10 +2,13 @@
 
 from dpbayes.inference.ask import Answer
 from dpbayes.inference.law import LinearLaw, NotEstimable
-from dpbayes.inference.measurement import Exact, GammaNoise, GaussianNoise, LaplaceNoise, Measurement
+from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Estimate, TableEstimate
 from dpbayes.inference.posterior import Posterior
 from dpbayes.inference.split import Split, best_split
+from dpbayes.mechanisms.dirichlet import GammaNoise
+from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.laplace import LaplaceNoise
 
 __all__ = [
     "Answer",

@@ -11,12 +11,11 @@ import numpy as np
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.inference.importance import EVERY, Release
-from dpbayes.inference.measurement import GaussianNoise, LaplaceNoise
-from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.gaussian import Gaussian, GaussianNoise
 from dpbayes.mechanisms.hellinger import candidates
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 Scored = Hellinger | PosteriorExponential

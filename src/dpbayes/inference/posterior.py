@@ -33,7 +33,7 @@ class Posterior:
             its margins too, where these have none of their own.
         repeats: How many rows one person may have; intervals for the population allow for it.
 
-    >>> from dpbayes.inference.measurement import GaussianNoise
+    >>> from dpbayes.mechanisms.gaussian import GaussianNoise
     >>> noise = GaussianNoise(sigma=3.0)
     >>> table = Measurement(axes=("sex", "income"), values=np.array([[41.0, 3.0], [58.0, -2.0]]), noise=noise)
     >>> posterior = Posterior([table], {"sex": 2, "income": 2}, records=100)
@@ -198,7 +198,7 @@ class Posterior:
 
         ``levels`` names the levels of each attribute; without names they are numbered from 0.
 
-        >>> from dpbayes.inference.measurement import GaussianNoise
+        >>> from dpbayes.mechanisms.gaussian import GaussianNoise
         >>> values = np.array([[410.0, 30.0], [300.0, 260.0]])
         >>> table = Measurement(axes=("sex", "rich"), values=values, noise=GaussianNoise(sigma=3.0))
         >>> posterior = Posterior([table], {"sex": 2, "rich": 2}, records=1000)

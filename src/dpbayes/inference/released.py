@@ -20,10 +20,13 @@ from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference import everywhere, importance
-from dpbayes.inference.measurement import GaussianNoise, LaplaceNoise, Measurement, Noise
+from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
+from dpbayes.mechanisms.base import Noise
+from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger
+from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 _POINTS = 20_000

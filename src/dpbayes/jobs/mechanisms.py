@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -142,9 +142,6 @@ def merged(mechanisms: Sequence[Priced]) -> tuple[tuple[Paid, ...], tuple[int, .
 
 
 def drawn(counts: Counts, mechanism: TableMechanism, *, by: int, rng: np.random.Generator | None) -> Table:
-    """One release of a table. Of a Dirichlet draw the gammas are published, which say as much and cost the same."""
-    if isinstance(mechanism, Dirichlet):
-        return Table(marginal=counts.marginal, by=by, kind="gammas", values=mechanism.gammas(counts.array, rng).ravel())
-    kind: TableKind = "pseudo-records" if isinstance(mechanism, PseudoRecords) else "noisy-counts"
-    values = mechanism.draw(counts.array, rng).astype(np.float64).ravel()
-    return Table(marginal=counts.marginal, by=by, kind=kind, values=values)
+    """One release of a table."""
+    values = np.asarray(mechanism.values(counts.array, rng), dtype=np.float64).ravel()
+    return Table(marginal=counts.marginal, by=by, kind=cast(TableKind, mechanism.tables[0]), values=values)

@@ -1,46 +1,201 @@
-"""What every mechanism is: parameters that know their privacy cost (theorems, no data) and how to draw."""
+"""What every mechanism is: parameters that know their privacy cost (theorems, no data), how to draw, what to say."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.domain import codec
+from dpbayes.domain.unit import PrivacyUnit, Sensitivity
+from dpbayes.errors import ReleaseError
 from dpbayes.privacy.pld import Pld
 
 Record = dict[str, object]
 
+CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "renyi": _checks.order,
+    "concentrated": _checks.order,
+    "delta": lambda owner, epsilon: _checks.non_negative(owner, epsilon=epsilon),
+    "epsilon": lambda owner, delta: _checks.probability(owner, delta=delta),
+}
+"""What the argument of a privacy curve has to be."""
 
-class Mechanism(Protocol):
-    """A frozen set of parameters. Privacy face: ``renyi`` … ``pld``. Sampling face: ``draw``."""
+NAMES = {"epsilon_stated": "epsilon", "delta_stated": "delta", "mechanism": "of"}
+"""What fields are called in records, where not by their own names."""
+
+READERS: dict[str, Callable[[Any], object]] = {
+    "unit": PrivacyUnit.from_record,
+    "sensitivity": lambda record: None if record is None else Sensitivity(**record),
+    "what": str,
+}
+"""Fields that are not read from a record as they stand."""
+
+
+Formula = TypeVar("Formula", bound=Callable[[Any, float], float])
+
+
+class Noise(Protocol):
+    """What the linear law must know of a noise: an unbiased reading of the counts and its variance."""
 
     @property
-    def unit(self) -> PrivacyUnit:
-        """What one promise protects."""
+    def even(self) -> bool:
+        """Whether the variance is the same in every cell, whatever the counts."""
+
+    def center(self, values: Floats) -> Floats:
+        """An unbiased estimate of the counts."""
+
+    def variance(self, counts: Floats) -> Floats:
+        """Variance of ``center`` at given counts, cell by cell."""
+
+    def slope(self) -> float:
+        """How much the variance grows with one more record in the cell."""
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """The logarithm of P[value is released | count] at given counts, up to a constant."""
+
+
+class Additive:
+    """Noise of mean zero whose law is the same at every count."""
+
+    __slots__ = ()
+    even = True
+
+    def center(self, values: Floats) -> Floats:
+        """The noise has mean zero."""
+        return values
+
+    def slope(self) -> float:
+        """The same at every count."""
+        return 0.0
+
+
+class Loss(Protocol):
+    """A privacy loss between neighbours: of one pair of laws that dominates all others, or of a bound."""
 
     def renyi(self, order: float) -> float:
+        """Rényi divergence of this order."""
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest δ for this ε."""
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest ε for this δ."""
+
+    def pld(self, interval: float) -> Pld:
+        """Its distribution on multiples of ``interval``."""
+
+
+def curve(formula: Formula) -> Formula:
+    """A formula that is written for one valid number: the number is checked, and arrays are taken number by number."""
+    check = CHECKS[formula.__name__]
+
+    @wraps(formula)
+    def on_all(self: Any, at: Any) -> Any:
+        if np.ndim(at) == 0:
+            check(type(self).__name__, at)
+            return formula(self, at)
+        values = np.asarray(at, dtype=np.float64)
+        return np.array([on_all(self, float(value)) for value in values.flat]).reshape(values.shape)
+
+    return cast(Formula, on_all)
+
+
+class Mechanism:
+    """A frozen set of parameters. It states its name in records, its concentrated cost, and its loss or its curves.
+
+    Privacy face: ``renyi`` … ``pld``. Sampling face: ``draw``, of mechanisms that draw from tables. What it says of
+    its draws: ``tables``, ``law_in_words``, ``noise``.
+    """
+
+    __slots__ = ()
+    unit: PrivacyUnit
+    kind: ClassVar[str]
+    """Its name in records, for ever."""
+    tables: ClassVar[tuple[str, ...]] = ()
+    """The kinds of published tables that it makes."""
+    law_in_words: ClassVar[str] = "see the record below"
+    """The law of what it publishes, in words."""
+    closed: ClassVar[bool] = False
+    """Whether what it draws adds up to the number of records, which is public."""
+
+    def __init_subclass__(cls) -> None:
+        for name in CHECKS:
+            if name in vars(cls) and not hasattr(vars(cls)[name], "__wrapped__"):  # slots make a class twice
+                setattr(cls, name, curve(vars(cls)[name]))
+
+    def __post_init__(self) -> None:
+        """Numbers are positive, whole where they are declared as int."""
+        owner = type(self).__name__
+        for field in fields(cast(Any, self)):
+            value = getattr(self, field.name)
+            if field.type == "float":
+                _checks.positive(owner, **{NAMES.get(field.name, field.name): value})
+                object.__setattr__(self, field.name, float(value))
+            elif field.type == "int":
+                _checks.positive_integer(owner, **{field.name: value})
+                object.__setattr__(self, field.name, int(value))
+            elif field.type == "PrivacyUnit":
+                _checks.unit(owner, value)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every number is that of the worst neighbours, rather than a bound."""
+        return True
+
+    def _loss(self) -> Loss:
+        """What every number derives from that is not stated otherwise."""
+        raise NotImplementedError
+
+    @curve
+    def renyi(self, order: float) -> float:
         """Rényi divergence of this order between any two neighbours; at infinity, the pure ε."""
+        return self._loss().renyi(order)
 
     def concentrated(self, omega: float) -> float:
         """Smallest ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω; ω = inf asks for zCDP."""
+        raise NotImplementedError
 
+    @curve
     def delta(self, epsilon: float) -> float:
         """Smallest δ for this ε ≥ 0."""
+        return self._loss().delta(epsilon)
 
+    @curve
     def epsilon(self, delta: float) -> float:
         """Smallest ε ≥ 0 for this δ."""
+        return self._loss().epsilon(delta)
 
     def pld(self, interval: float) -> Pld:
         """Privacy loss distribution on multiples of ``interval``, never too optimistic."""
+        return self._loss().pld(interval)
 
-    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats | Ints:
-        """One release of a table; ``None`` draws from the operating system's entropy."""
+    def values(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats | Ints:
+        """What a release publishes of a table: the draw, unless something before it says as much at the same cost."""
+        return cast("Floats | Ints", cast(Any, self).draw(counts, rng))
+
+    def noise(self, shape: tuple[int, ...] = (-1,)) -> Noise:  # noqa: ARG002 - for those that have one
+        """The law of the noise in a table of this shape, or in its cells in a row."""
+        raise ReleaseError(f"Posterior: tables drawn by {type(self).__name__} have no estimate.")
 
     def record(self) -> Record:
         """JSON form, from which ``mechanisms.records.from_record`` makes an equal mechanism."""
+        listed = [field.name for field in fields(cast(Any, self))]
+        held = {NAMES.get(name, name): codec.to_record(getattr(self, name)) for name in listed}
+        return {"mechanism": self.kind, **held}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Self:
+        """Read the JSON form back; numbers are checked as any others are."""
+        listed = [field.name for field in fields(cast(Any, cls))]
+        held = {name: record[NAMES.get(name, name)] for name in listed}
+        return cls(**{name: READERS[name](value) if name in READERS else value for name, value in held.items()})
 
 
 @runtime_checkable

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpbayes import _checks
-from dpbayes._checks import Floats
+from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit, Sensitivity
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism, Record
 from dpbayes.mechanisms.rounding import (
     FINEST,
     LARGEST_CONCENTRATION,
@@ -23,14 +24,48 @@ from dpbayes.mechanisms.rounding import (
     rounded,
 )
 from dpbayes.privacy.bounds import RenyiBound, trigamma_bound
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pair import GammaPair
-from dpbayes.privacy.pld import Pld
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dirichlet:
+class GammaNoise:
+    """Released z ~ Gamma(weight·c + concentration, 1), one independent draw per cell."""
+
+    weight: float
+    concentration: float | Floats
+
+    def __post_init__(self) -> None:
+        _checks.positive("GammaNoise", weight=self.weight)
+        concentration = np.asarray(self.concentration, dtype=np.float64)
+        if concentration.size == 0 or not (np.isfinite(concentration).all() and (concentration > 0).all()):
+            raise InvalidArgument("GammaNoise: expected every concentration > 0 and finite.")
+
+    even = False
+
+    def center(self, values: Floats) -> Floats:
+        """(z − α)/r."""
+        return np.asarray((values - self.concentration) / self.weight)
+
+    def variance(self, counts: Floats) -> Floats:
+        """(r·c + α)/r²."""
+        return np.asarray((self.weight * counts + self.concentration) / self.weight**2)
+
+    def slope(self) -> float:
+        """1/r."""
+        return 1 / self.weight
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """(r·c + α − 1)·ln z − lnΓ(r·c + α), where all cells have one α."""
+        from scipy.special import gammaln
+
+        if np.size(self.concentration) > 1:
+            raise InvalidArgument("GammaNoise: expected one concentration for all cells.")
+        shape = self.weight * counts + float(np.reshape(self.concentration, ()))
+        return np.asarray((shape - 1.0) * math.log(max(value, 1e-300)) - gammaln(shape))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dirichlet(Mechanism):
     """y ~ Dirichlet(r·c + α), or equally the independent gammas z ~ Gamma(r·c + α) that it normalises.
 
     ``weight`` is r and ``concentration`` α, one number or one per cell. ``least_count`` is a public lower
@@ -50,6 +85,12 @@ class Dirichlet:
     1.8772
     """
 
+    kind = "dirichlet-2"
+    tables = ("gammas", "shares")
+    law_in_words = (
+        "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid and from 1 on to about "
+        "√z/64, at least one step; drawn in doubles, exact in real arithmetic only"
+    )
     weight: float
     concentration: float | tuple[float, ...]
     unit: PrivacyUnit
@@ -143,10 +184,9 @@ class Dirichlet:
             last_order=1.0 + alpha / (weight * moved.linf),
         )
 
-    def renyi(self, order: float) -> float:
-        """Rényi divergence of this order: exact for one row per person, else the published bound."""
-        _checks.order("Dirichlet", order)
-        return self.dominating_pair().renyi(order) if self.exact else self._bound().renyi(order)
+    def _loss(self) -> GammaPair | RenyiBound:
+        """Exact for one row per person, else the published bound."""
+        return self.dominating_pair() if self.exact else self._bound()
 
     def concentrated(self, omega: float) -> float:
         """ρ(ω) = D_ω/ω: the divergence over the order grows with the order, so its largest value is at ω.
@@ -155,22 +195,7 @@ class Dirichlet:
         Source: our proof, docs/explanation/proofs/exact-renyi.md (ψ′ is convex).
         Adjacency: any.
         """
-        _checks.order("Dirichlet", omega)
         return self.renyi(omega) / omega if math.isfinite(omega) else math.inf
-
-    def delta(self, epsilon: float) -> float:
-        """Smallest δ for this ε."""
-        _checks.non_negative("Dirichlet", epsilon=epsilon)
-        return self.dominating_pair().delta(epsilon) if self.exact else self._bound().delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """Smallest ε for this δ."""
-        _checks.probability("Dirichlet", delta=delta)
-        return self.dominating_pair().epsilon(delta) if self.exact else self._bound().epsilon(delta)
-
-    def pld(self, interval: float) -> Pld:
-        """Privacy loss distribution on multiples of ``interval``."""
-        return self.dominating_pair().pld(interval) if self.exact else self._bound().pld(interval)
 
     def gammas(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """Z ~ Gamma(r·c + α), independent, on the public grid: the draw before it is normalised, at the same cost.
@@ -178,6 +203,10 @@ class Dirichlet:
         Source: docs/explanation/proofs/dominating-pair.md.
         """
         return rounded(self._raw(counts, rng), self.grid)
+
+    def values(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
+        """The gammas, which say as much as the draw and cost the same."""
+        return self.gammas(counts, rng)
 
     def _raw(self, counts: ArrayLike, rng: np.random.Generator | None) -> Floats:
         """The gammas as the sampler makes them: their last digits are not private, so they stay in here.
@@ -216,27 +245,18 @@ class Dirichlet:
         z /= z.sum()
         return z
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {"mechanism": "dirichlet-2", **self._parameters(), "grid": self.grid}
-
-    def _parameters(self) -> Record:
-        alpha, moved = self.concentration, self.sensitivity
-        return {
-            "weight": self.weight,
-            "concentration": list(alpha) if isinstance(alpha, tuple) else alpha,
-            "unit": self.unit.record(),
-            "least_count": self.least_count,
-            "sensitivity": None
-            if moved is None
-            else {"l1": moved.l1, "l2_squared": moved.l2_squared, "linf": moved.linf},
-        }
+    def noise(self, shape: tuple[int, ...] = (-1,)) -> GammaNoise:
+        """That of the gammas."""
+        alpha = self.concentration
+        return GammaNoise(
+            weight=self.weight, concentration=np.reshape(alpha, shape) if isinstance(alpha, tuple) else alpha
+        )
 
     @classmethod
-    def from_record(cls, record: Record) -> Dirichlet:
-        """Read the JSON form back."""
+    def from_record(cls, record: Record) -> Self:
+        """Read the JSON form back: a grid is written down, never chosen again."""
         _checks.positive("Dirichlet", grid=record["grid"])
-        return cls(**_read(record), grid=record["grid"])  # type: ignore[arg-type]  # checked in __post_init__
+        return super(Dirichlet, cls).from_record(record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +267,11 @@ class UnroundedDirichlet(Dirichlet):
 
     Source: docs/explanation/proofs/dominating-pair.md, whose theorem is about real numbers.
     """
+
+    kind = "dirichlet-1"
+    law_in_words = (
+        "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid, at least one step"
+    )
 
     def _settle(self) -> None:
         if self.grid != 0:
@@ -266,22 +291,10 @@ class UnroundedDirichlet(Dirichlet):
         )
 
     def record(self) -> Record:
-        """JSON form."""
-        return {"mechanism": "dirichlet-1", **self._parameters()}
+        """JSON form, in which there is no grid."""
+        return {name: value for name, value in Dirichlet.record(self).items() if name != "grid"}
 
     @classmethod
-    def from_record(cls, record: Record) -> UnroundedDirichlet:
+    def from_record(cls, record: Record) -> Self:
         """Read the JSON form back."""
-        return cls(**_read(record))  # type: ignore[arg-type]  # checked in __post_init__
-
-
-def _read(record: Record) -> dict[str, object]:
-    """The fields that both records share."""
-    sensitivity = record["sensitivity"]
-    return {
-        "weight": record["weight"],
-        "concentration": record["concentration"],
-        "unit": PrivacyUnit.from_record(record["unit"]),
-        "least_count": record["least_count"],
-        "sensitivity": None if sensitivity is None else Sensitivity(**sensitivity),  # type: ignore[arg-type]
-    }
+        return super(Dirichlet, cls).from_record({**record, "grid": 0.0})

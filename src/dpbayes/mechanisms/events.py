@@ -10,11 +10,10 @@ from dpbayes import _checks
 from dpbayes.domain.codec import canonical
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism, Record
 from dpbayes.privacy import events
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, delta_of, epsilon_of
 
@@ -22,9 +21,8 @@ FINENESS = 300.0
 """A loss distribution of its own has this many steps up to the ε at δ = 10⁻⁶."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Mechanism):
     """One DpEvent, priced by dp-accounting's own accountants. It has no ``draw``: the release happened elsewhere.
 
     ``event`` is its JSON text, with the name of its class; noise is relative to the sensitivity for one unit.
@@ -33,6 +31,7 @@ class Event:
     Source: [Dots] for loss distributions, [Mironov17] for divergences, both as implemented by dp-accounting.
     """
 
+    kind = "dp-event-1"
     event: str
     unit: PrivacyUnit
     what: str
@@ -72,12 +71,10 @@ class Event:
 
     def renyi(self, order: float) -> float:
         """Rényi divergence of this order."""
-        _checks.order("Event", order)
         return events.renyi(self.event, float(order))
 
     def concentrated(self, omega: float) -> float:
         """Smallest known ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
-        _checks.order("Event", omega)
         return self._bound().concentrated(omega)
 
     def _bound(self) -> RenyiBound:
@@ -93,13 +90,11 @@ class Event:
 
     def delta(self, epsilon: float) -> float:
         """Smallest proven δ for this ε."""
-        _checks.non_negative("Event", epsilon=epsilon)
         own = self._own()
         return min(self._bound().delta(epsilon), 1.0 if own is None else delta_of(own, epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Smallest proven ε for this δ."""
-        _checks.probability("Event", delta=delta)
         own = self._own()
         return min(self._bound().epsilon(delta), math.inf if own is None else epsilon_of(own, delta))
 
@@ -110,12 +105,7 @@ class Event:
 
     def record(self) -> Record:
         """JSON form."""
-        return {
-            "mechanism": "dp-event-1",
-            "event": json.loads(self.event),
-            "unit": self.unit.record(),
-            "what": self.what,
-        }
+        return {**Mechanism.record(self), "event": json.loads(self.event)}
 
     @classmethod
     def from_record(cls, record: Record) -> Event:
@@ -123,7 +113,6 @@ class Event:
         return _made(canonical(record["event"]), PrivacyUnit.from_record(record["unit"]), str(record["what"]))
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianEvent(Event):
     """Gaussian noise of real numbers: what every rule knows exactly.
@@ -147,22 +136,19 @@ class GaussianEvent(Event):
 
     def delta(self, epsilon: float) -> float:
         """Smallest δ for this ε."""
-        _checks.non_negative("Event", epsilon=epsilon)
         return gaussian_delta(self.gdp()[0], epsilon)
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ."""
-        _checks.probability("Event", delta=delta)
         return gaussian_epsilon(self.gdp()[0], delta)
 
-    def concentrated(self, omega: float) -> float:
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
         """ρ = 1/(2z²)
 
         Symbols: z the noise multiplier.
         Source: [BS16] proposition 1.6.
         Adjacency: enters through the sensitivity that z is relative to.
         """
-        _checks.order("Event", omega)
         return 0.5 / self.multiplier**2 * (1.0 + 1e-12)
 
 

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpbayes import _checks
-from dpbayes._checks import Ints
+from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Additive, Mechanism
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import Corners, gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, raised
 
@@ -34,9 +33,29 @@ NEGLIGIBLE = 1e-30
 """Tails below this chance are not covered by the shift; the ledger counts them."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian:
+class GaussianNoise(Additive):
+    """Released x = c + k, with P(k) ∝ exp(−k²/2σ²) on the integers."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _checks.positive("GaussianNoise", sigma=self.sigma)
+
+    def variance(self, counts: Floats) -> Floats:
+        """Σ k²·e^{−k²/2σ²}/Σ e^{−k²/2σ²}; above σ = 3 it is σ², but for terms of order exp(−2π²σ²)."""
+        k = np.arange(-40, 41)
+        weights = np.exp(-0.5 * (k / self.sigma) ** 2)
+        value = self.sigma**2 if self.sigma > 3 else float((k**2 * weights).sum() / weights.sum())
+        return np.full(np.shape(counts), value)
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """−(x − c)²/2σ²."""
+        return np.asarray(-0.5 * np.square((value - counts) / self.sigma))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(Mechanism):
     """Each count plus independent discrete Gaussian noise, P[k] ∝ exp(−k²/2σ²).
 
     Exact for one row per person; for more rows the better of the concentrated bound of [CKS20] and of the Gaussian
@@ -48,13 +67,11 @@ class Gaussian:
     0.02
     """
 
+    kind = "gaussian-1"
+    tables = ("noisy-counts", "parameters")
+    law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers"
     sigma: float
     unit: PrivacyUnit
-
-    def __post_init__(self) -> None:
-        _checks.positive("Gaussian", sigma=self.sigma)
-        object.__setattr__(self, "sigma", float(self.sigma))
-        _checks.unit("Gaussian", self.unit)
 
     @property
     def exact(self) -> bool:
@@ -97,7 +114,6 @@ class Gaussian:
         Source: [CKS20] proposition 5 and theorem 4.
         Adjacency: a replaced record moves two cells.
         """
-        _checks.order("Gaussian", order)
         if math.isinf(order):
             return math.inf
         bound = self.concentrated(math.inf) * order
@@ -112,19 +128,17 @@ class Gaussian:
         saved = self.unit.sensitivity.l2_squared * (math.log(theta / theta_0) + 4e-15) / (order - 1.0)
         return min(bound, bound + saved + 1e-15 * bound)
 
-    def concentrated(self, omega: float) -> float:
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
         """ρ = Δ₂²/2σ² at every ω.
 
         Symbols: σ sigma, Δ₂² the squared sensitivity.
         Source: [CKS20] theorem 4 and proposition 5.
         Adjacency: enters only through Δ₂².
         """
-        _checks.order("Gaussian", omega)
         return self.unit.sensitivity.l2_squared / (2.0 * self.sigma**2)
 
     def delta(self, epsilon: float) -> float:
         """Smallest δ for this ε."""
-        _checks.non_negative("Gaussian", epsilon=epsilon)
         if self.exact:
             return self._loss().delta(epsilon)
         mu, betrayed = self.gdp()
@@ -133,7 +147,6 @@ class Gaussian:
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ."""
-        _checks.probability("Gaussian", delta=delta)
         if self.exact:
             return self._loss().epsilon(delta)
         mu, betrayed = self.gdp()
@@ -173,11 +186,6 @@ class Gaussian:
 
         return noise.gaussian(_checks.counts("Gaussian", counts), self.sigma, rng)
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {"mechanism": "gaussian-1", "sigma": self.sigma, "unit": self.unit.record()}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Gaussian:
-        """Read the JSON form back."""
-        return cls(sigma=record["sigma"], unit=PrivacyUnit.from_record(record["unit"]))  # type: ignore[arg-type]
+    def noise(self, shape: tuple[int, ...] = (-1,)) -> GaussianNoise:  # noqa: ARG002 - the same in every cell
+        """Independent and the same in every cell."""
+        return GaussianNoise(sigma=self.sigma)

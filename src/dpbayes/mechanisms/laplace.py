@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -9,18 +10,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpbayes import _checks
-from dpbayes._checks import Ints
+from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Additive, Mechanism
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
-from dpbayes.privacy.curves import on_arrays
-from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.solve import rounded_towards_infinity
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace:
+class LaplaceNoise(Additive):
+    """Released x = c + k, with P(k) ∝ exp(−|k|/scale) on the integers."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _checks.positive("LaplaceNoise", scale=self.scale)
+
+    def variance(self, counts: Floats) -> Floats:
+        """½ sinh(1/2b)⁻², about 2b² for a large scale b."""
+        return np.full(np.shape(counts), 0.5 / math.sinh(min(0.5 / self.scale, 300.0)) ** 2)
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """−|x − c|/scale."""
+        return np.asarray(-np.abs(value - counts) / self.scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace(Mechanism):
     """Each count plus independent discrete Laplace noise, P[k] ∝ exp(−|k|/scale).
 
     A cell that moves by one is randomised response with ε = 1/scale, exactly. For more rows per person the
@@ -31,13 +47,11 @@ class Laplace:
     0.5
     """
 
+    kind = "laplace-1"
+    tables = ("noisy-counts", "parameters")
+    law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers"
     scale: float
     unit: PrivacyUnit
-
-    def __post_init__(self) -> None:
-        _checks.positive("Laplace", scale=self.scale)
-        object.__setattr__(self, "scale", float(self.scale))
-        _checks.unit("Laplace", self.unit)
 
     @property
     def exact(self) -> bool:
@@ -72,34 +86,18 @@ class Laplace:
         Source: [Mironov17] proposition 5; docs/explanation/proofs/composition.md.
         Adjacency: a replaced record moves two cells.
         """
-        _checks.order("Laplace", order)
         cells, epsilon = self._cells
         return cells * randomised_response_renyi(order, epsilon)
 
-    def concentrated(self, omega: float) -> float:
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
         """ρ = ½ε² for each cell that moves.
 
         Symbols: ε = 1/scale.
         Source: [BS16] proposition 1.4.
         Adjacency: a replaced record moves two cells.
         """
-        _checks.order("Laplace", omega)
         cells, epsilon = self._cells
         return cells * 0.5 * epsilon**2
-
-    def delta(self, epsilon: float) -> float:
-        """Smallest δ for this ε."""
-        _checks.non_negative("Laplace", epsilon=epsilon)
-        return self._loss().delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """Smallest ε for this δ."""
-        _checks.probability("Laplace", delta=delta)
-        return self._loss().epsilon(delta)
-
-    def pld(self, interval: float) -> Pld:
-        """Privacy loss distribution on multiples of ``interval``."""
-        return self._loss().pld(interval)
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
         """Noisy counts, possibly negative: exact integer noise, secure unless a generator is handed in.
@@ -110,11 +108,6 @@ class Laplace:
 
         return noise.laplace(_checks.counts("Laplace", counts), self.scale, rng)
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {"mechanism": "laplace-1", "scale": self.scale, "unit": self.unit.record()}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Laplace:
-        """Read the JSON form back."""
-        return cls(scale=record["scale"], unit=PrivacyUnit.from_record(record["unit"]))  # type: ignore[arg-type]
+    def noise(self, shape: tuple[int, ...] = (-1,)) -> LaplaceNoise:  # noqa: ARG002 - the same in every cell
+        """Independent and the same in every cell."""
+        return LaplaceNoise(scale=self.scale)

@@ -12,19 +12,44 @@ from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Additive, Mechanism
 from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.mechanisms.stated import Stated
-from dpbayes.privacy.curves import on_arrays
-from dpbayes.privacy.pld import Pld
 
 Flags = NDArray[np.bool_]
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PosteriorLaplace:
+class ClosingNoise(Additive):
+    """Released x = c + k with Laplace noise on all cells but the last, which closes the public sum.
+
+    Var[k_i] = v, and (d + 1)·v for the last cell as if it had noise of its own
+
+    Symbols: v the variance of the noise, d number of cells. With the total known only contrasts matter, and to them
+    independent noise of these variances gives the covariances that the closed sum has.
+    Source: docs/explanation/proofs/residual-basis.md, a closed sum.
+    Adjacency: none, this is post-processing.
+    """
+
+    scale: float
+    shape: tuple[int, ...]
+
+    even = False
+
+    def variance(self, counts: Floats) -> Floats:
+        """One variance, and d + 1 times that of the closing cell."""
+        found = LaplaceNoise(scale=self.scale).variance(np.zeros(self.shape))
+        found.flat[-1] *= found.size + 1
+        return np.broadcast_to(found, np.shape(counts)).copy() if np.shape(counts) == self.shape else found
+
+    def log_law(self, value: float, counts: Ints) -> Floats:
+        """Of a cell that has noise of its own."""
+        return LaplaceNoise(scale=self.scale).log_law(value, counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PosteriorLaplace(Mechanism):
     """Discrete Laplace noise, P[k] ∝ exp(−|k|/scale), on all counts but the last, which closes the sum.
 
     ``truncated`` is the improved baseline: each noisy count in turn is cut to what is left of the n records, so the
@@ -42,6 +67,13 @@ class PosteriorLaplace:
     0.5
     """
 
+    kind = "posterior-laplace-1"
+    tables = ("parameters",)
+    closed = True
+    law_in_words = (
+        "α + x, x = c + k for each cell but the last with count c, P[k] ∝ exp(−|k|/scale) on the whole numbers, if "
+        "truncated cut to what is left of the public total; the last cell is the rest of it"
+    )
     prior: tuple[float, ...]
     total: int
     scale: float
@@ -67,31 +99,15 @@ class PosteriorLaplace:
         moved = 1.0 if len(prior) == 2 else 2.0
         return cls(prior=prior, total=total, scale=moved / epsilon, truncated=truncated, unit=unit)
 
-    def _noise(self) -> Laplace | Stated:
+    def _loss(self) -> Laplace | Stated:
         """Two cells carry noise in one place: randomised response. More carry it wherever a record moves."""
         if len(self.prior) == 2:
             return Stated(epsilon_stated=1.0 / self.scale, delta_stated=0.0, unit=self.unit, what="posterior")
         return Laplace(scale=self.scale, unit=self.unit)
 
-    def renyi(self, order: float) -> float:
-        """Exact Rényi divergence of this order; at infinity, the pure ε."""
-        return self._noise().renyi(order)
-
     def concentrated(self, omega: float) -> float:
         """Smallest known ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
-        return self._noise().concentrated(omega)
-
-    def delta(self, epsilon: float) -> float:
-        """Smallest δ for this ε."""
-        return self._noise().delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """Smallest ε for this δ."""
-        return self._noise().epsilon(delta)
-
-    def pld(self, interval: float) -> Pld:
-        """Privacy loss distribution on multiples of ``interval``."""
-        return self._noise().pld(interval)
+        return self._loss().concentrated(omega)
 
     def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
         """``size`` independent tables, one per row. Each of them is a release and is paid for."""
@@ -139,24 +155,6 @@ class PosteriorLaplace:
         value = np.where(lowest, beyond_down, np.where(highest, beyond_up, exact))
         return np.where(lowest & highest, 0.0, value)
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {
-            "mechanism": "posterior-laplace-1",
-            "prior": list(self.prior),
-            "total": self.total,
-            "scale": self.scale,
-            "truncated": self.truncated,
-            "unit": self.unit.record(),
-        }
-
-    @classmethod
-    def from_record(cls, record: Record) -> PosteriorLaplace:
-        """Read the JSON form back."""
-        return cls(
-            prior=tuple(record["prior"]),  # type: ignore[arg-type]  # checked in __post_init__
-            total=record["total"],  # type: ignore[arg-type]
-            scale=record["scale"],  # type: ignore[arg-type]
-            truncated=record["truncated"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-        )
+    def noise(self, shape: tuple[int, ...] = (-1,)) -> ClosingNoise:
+        """That of the counts: given their sum, as if every cell had noise of its own."""
+        return ClosingNoise(scale=self.scale, shape=(len(self.prior),) if shape == (-1,) else shape)

@@ -13,9 +13,8 @@ from dpbayes import _checks
 from dpbayes._checks import Floats
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism
 from dpbayes.privacy.atoms import randomised_response_renyi
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld, from_profile
 
 ROUND_UP = 1.0 + 1e-12
@@ -25,9 +24,8 @@ Below = Callable[[int], int]
 """A uniform whole number from 0 to just below its argument."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Mechanism):
     """One candidate, the better the lower its score: P[i] ∝ exp(−ε·s_i/R), with ε the ``sharpness``.
 
     R bounds how far one person can move the score of a candidate *against* that of any other one: the range of the
@@ -43,18 +41,9 @@ class Selection:
     0
     """
 
+    kind = "selection-1"
     sharpness: float
     unit: PrivacyUnit
-
-    def __post_init__(self) -> None:
-        _checks.positive("Selection", sharpness=self.sharpness)
-        object.__setattr__(self, "sharpness", float(self.sharpness))
-        _checks.unit("Selection", self.unit)
-
-    @property
-    def exact(self) -> bool:
-        """δ(ε) is the least that holds for every selection of this range."""
-        return True
 
     def renyi(self, order: float) -> float:
         """D_λ ≤ min(λε²/8, D_λ of randomised response), the latter at most ε
@@ -63,17 +52,15 @@ class Selection:
         Source: [CR21] for ε²/8-zCDP; [KOV] theorem 3.3; our proof, docs/explanation/proofs/selection.md.
         Adjacency: enters through the spread of the scores.
         """
-        _checks.order("Selection", order)
         return min(order * self.concentrated(order), randomised_response_renyi(order, self.sharpness))
 
-    def concentrated(self, omega: float) -> float:
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
         """ρ = ε²/8 at every ω.
 
         Symbols: ε sharpness, ω omega.
         Source: [CR21]; our proof, docs/explanation/proofs/selection.md.
         Adjacency: enters through the spread of the scores.
         """
-        _checks.order("Selection", omega)
         return self.sharpness**2 / 8.0 * ROUND_UP
 
     def delta(self, epsilon: float) -> float:
@@ -83,7 +70,6 @@ class Selection:
         Source: [DDR20]; our proof, docs/explanation/proofs/selection.md.
         Adjacency: enters through the spread of the scores.
         """
-        _checks.non_negative("Selection", epsilon=epsilon)
         return float(self.profile(np.array([epsilon], dtype=np.float64))[0])
 
     def profile(self, epsilons: Floats) -> Floats:
@@ -99,7 +85,6 @@ class Selection:
         Source: [DDR20]; our proof, docs/explanation/proofs/selection.md.
         Adjacency: enters through the spread of the scores.
         """
-        _checks.probability("Selection", delta=delta)
         root = math.sqrt(delta * -math.expm1(-self.sharpness)) / ROUND_UP
         found = self.sharpness + 2.0 * math.log1p(-root)
         return min(max(math.nextafter(found, math.inf), 0.0), self.sharpness)
@@ -124,18 +109,6 @@ class Selection:
             candidate = below(len(whole))
             if _accepted(numerator * (whole[candidate] - best), denominator * int(spread), below):
                 return candidate
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"mechanism": "selection-1", "sharpness": self.sharpness, "unit": self.unit.record()}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Selection:
-        """Read the JSON form back."""
-        return cls(
-            sharpness=record["sharpness"],  # type: ignore[arg-type]  # checked in __post_init__
-            unit=PrivacyUnit.from_record(record["unit"]),
-        )
 
 
 def numbers_below(rng: np.random.Generator | None) -> Below:

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 
 from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism
 from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld, from_statement
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class Stated(Mechanism):
     """Priced as the worst mechanism that satisfies (ε, δ): randomised response, betrayed with probability δ.
 
     ``what`` says in a few words what was released. It has no ``draw``: the release happened elsewhere.
@@ -25,6 +23,7 @@ class Stated:
     Source: [KOV] theorem 3.3.
     """
 
+    kind = "stated-1"
     epsilon_stated: float
     delta_stated: float
     unit: PrivacyUnit
@@ -41,27 +40,23 @@ class Stated:
 
     def renyi(self, order: float) -> float:
         """That of randomised response; infinite when δ > 0."""
-        _checks.order("Stated", order)
         return math.inf if self.delta_stated > 0 else randomised_response_renyi(order, self.epsilon_stated)
 
-    def concentrated(self, omega: float) -> float:
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
         """½ε²; infinite when δ > 0.
 
         Source: [BS16] proposition 1.4.
         """
-        _checks.order("Stated", omega)
         return math.inf if self.delta_stated > 0 else 0.5 * self.epsilon_stated**2
 
     def delta(self, epsilon: float) -> float:
         """δ + (1−δ)·δ_response(ε)."""
-        _checks.non_negative("Stated", epsilon=epsilon)
         response = randomised_response(self.epsilon_stated).delta(epsilon)
         rest = (1.0 - self.delta_stated) * response
         return math.nextafter(self.delta_stated + rest, 1.0) if rest > 0 else self.delta_stated
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ; infinite below the stated δ."""
-        _checks.probability("Stated", delta=delta)
         if delta < self.delta_stated:
             return math.inf
         if delta == self.delta_stated:
@@ -80,30 +75,9 @@ class Stated:
         """
         return replace(self, delta_stated=0.0), self.delta_stated
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {
-            "mechanism": "stated-1",
-            "epsilon": self.epsilon_stated,
-            "delta": self.delta_stated,
-            "unit": self.unit.record(),
-            "what": self.what,
-        }
 
-    @classmethod
-    def from_record(cls, record: Record) -> Stated:
-        """Read the JSON form back."""
-        return cls(
-            epsilon_stated=record["epsilon"],  # type: ignore[arg-type]
-            delta_stated=record["delta"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-            what=str(record["what"]),
-        )
-
-
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRDP:
+class StatedRDP(Mechanism):
     """A release known to be (λ, ε)-RDP at one order, which holds at every lower order too and says nothing above.
 
     Statements of different orders add up at the smallest of them. A ledger with the rule ``renyi`` charges the stated ε
@@ -121,6 +95,7 @@ class StatedRDP:
     (0.3, inf)
     """
 
+    kind = "stated-rdp-1"
     order: float
     epsilon_stated: float
     unit: PrivacyUnit
@@ -128,10 +103,7 @@ class StatedRDP:
 
     def __post_init__(self) -> None:
         _checks.order("StatedRDP", self.order)
-        _checks.positive("StatedRDP", order=self.order, epsilon=self.epsilon_stated)
-        _checks.unit("StatedRDP", self.unit)
-        object.__setattr__(self, "order", float(self.order))
-        object.__setattr__(self, "epsilon_stated", float(self.epsilon_stated))
+        Mechanism.__post_init__(self)
 
     @property
     def exact(self) -> bool:
@@ -140,7 +112,6 @@ class StatedRDP:
 
     def renyi(self, order: float) -> float:
         """ε up to the stated order, for divergences do not fall with the order; infinite above."""
-        _checks.order("StatedRDP", order)
         return self.epsilon_stated if order <= self.order else math.inf
 
     def concentrated(self, omega: float) -> float:
@@ -150,7 +121,6 @@ class StatedRDP:
         Source: [BDRS18] definition 1.
         Adjacency: that of the statement.
         """
-        _checks.order("StatedRDP", omega)
         return self.epsilon_stated if omega <= self.order else math.inf
 
     def _bound(self) -> RenyiBound:
@@ -158,36 +128,14 @@ class StatedRDP:
 
     def delta(self, epsilon: float) -> float:
         """δ by the best order up to the stated one."""
-        _checks.non_negative("StatedRDP", epsilon=epsilon)
         at_stated = renyi_to_delta(self.order, self.epsilon_stated, epsilon)
         return min(self._bound().delta(epsilon), at_stated)
 
     def epsilon(self, delta: float) -> float:
         """ε by the best order up to the stated one."""
-        _checks.probability("StatedRDP", delta=delta)
         at_stated = renyi_to_epsilon(self.order, self.epsilon_stated, delta)
         return min(self._bound().epsilon(delta), at_stated)
 
     def pld(self, interval: float) -> Pld:
         """A loss distribution that dominates every release with this statement."""
         return self._bound().pld(interval)
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {
-            "mechanism": "stated-rdp-1",
-            "order": self.order,
-            "epsilon": self.epsilon_stated,
-            "unit": self.unit.record(),
-            "what": self.what,
-        }
-
-    @classmethod
-    def from_record(cls, record: Record) -> StatedRDP:
-        """Read the JSON form back."""
-        return cls(
-            order=record["order"],  # type: ignore[arg-type]
-            epsilon_stated=record["epsilon"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-            what=str(record["what"]),
-        )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, cast
+from typing import Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +17,12 @@ from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Record, confirm
+from dpbayes.mechanisms.base import Mechanism, Record, confirm
 from dpbayes.mechanisms.records import from_record as mechanism_from_record
 from dpbayes.privacy import sampling as amplified
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.cost import Priced, but_for
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.solve import safe_root
 
@@ -39,9 +38,8 @@ CHUNK = 1 << 20
 """Rows whose coins are tossed together."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subsampled:
+class Subsampled(Mechanism):
     """A mechanism that counts a random sample of the rows, drawn anew and in secret for every release.
 
     ``poisson``: every row is in with probability ``rate``, for add-remove units. ``fixed``: the sample has the share
@@ -52,6 +50,7 @@ class Subsampled:
     Source: docs/explanation/proofs/sampling.md; [ZDW22].
     """
 
+    kind = "subsampled-1"
     mechanism: Priced
     rate: float
     sampling: Sampling
@@ -81,7 +80,7 @@ class Subsampled:
             )
 
     @property
-    def unit(self) -> PrivacyUnit:
+    def unit(self) -> PrivacyUnit:  # type: ignore[override]  # a field of all others
         """What one promise protects."""
         return self.mechanism.unit
 
@@ -96,7 +95,6 @@ class Subsampled:
 
     def renyi(self, order: float) -> float:
         """Rényi divergence of this order; at infinity, the pure ε."""
-        _checks.order("Subsampled", order)
         pure = amplified.sampled_pure(self.mechanism.renyi(math.inf), self.rate)
         if math.isinf(order):
             return pure
@@ -109,19 +107,16 @@ class Subsampled:
 
     def concentrated(self, omega: float) -> float:
         """Smallest known ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω; at infinity ½ε² of the pure ε."""
-        _checks.order("Subsampled", omega)
         pure = self.renyi(math.inf)
         by_pure = 0.5 * pure**2 if math.isfinite(pure) else math.inf
         return by_pure if math.isinf(omega) else min(by_pure, RenyiBound(self.renyi).concentrated(omega))
 
     def delta(self, epsilon: float) -> float:
         """Smallest δ for this ε."""
-        _checks.non_negative("Subsampled", epsilon=epsilon)
         return amplified.sampled_delta(self.mechanism.delta, epsilon, self.rate)
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ, rounded up."""
-        _checks.probability("Subsampled", delta=delta)
         if self.delta(0.0) <= delta:
             return 0.0
         target = math.log(delta)
@@ -165,23 +160,10 @@ class Subsampled:
         """One release from a fresh sample of the rows behind these counts."""
         return cast("Floats | Ints", self.mechanism.draw(self.sample(counts, rng), rng))  # type: ignore[attr-defined]
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {
-            "mechanism": "subsampled-1",
-            "of": self.mechanism.record(),
-            "rate": self.rate,
-            "sampling": self.sampling,
-        }
-
     @classmethod
-    def from_record(cls, record: Record) -> Subsampled:
+    def from_record(cls, record: Record) -> Self:
         """Read the JSON form back."""
-        return cls(
-            mechanism=mechanism_from_record(record["of"]),
-            rate=record["rate"],  # type: ignore[arg-type]  # checked in __post_init__
-            sampling=record["sampling"],  # type: ignore[arg-type]
-        )
+        return super(Subsampled, cls).from_record({**record, "of": mechanism_from_record(record["of"])})
 
 
 def subsampled(draw: Priced, rate: float, *, sampling: Sampling | None = None) -> Subsampled:

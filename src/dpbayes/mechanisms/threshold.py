@@ -14,9 +14,8 @@ from dpbayes import _checks
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 
 LARGEST = 2**50
@@ -26,9 +25,8 @@ ROUND_UP = 1.0 + 1e-12
 """Covers the rounding of an exponential whose argument is at most 745, the last before underflow."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
+class Threshold(Mechanism):
     """The categories whose count plus discrete Laplace noise is above ``threshold``; one that nobody has is never kept.
 
     A person has at most ``unit.max_rows`` rows, in as many categories. A category that only one person has betrays
@@ -42,16 +40,13 @@ class Threshold:
     (14, '6.08e-07')
     """
 
+    kind = "laplace-threshold-1"
     scale: float
     threshold: int
     unit: PrivacyUnit
 
     def __post_init__(self) -> None:
-        _checks.positive("Threshold", scale=self.scale)
-        object.__setattr__(self, "scale", float(self.scale))
-        _checks.unit("Threshold", self.unit)
-        _checks.positive_integer("Threshold", threshold=self.threshold)
-        object.__setattr__(self, "threshold", int(self.threshold))
+        Mechanism.__post_init__(self)
         if not self.unit.max_rows <= self.threshold <= LARGEST:
             raise InvalidArgument(
                 f"Threshold: expected a threshold of at least the {self.unit.max_rows} rows that one person can have "
@@ -77,14 +72,12 @@ class Threshold:
     def _noise(self) -> Laplace:
         return Laplace(scale=self.scale, unit=self.unit)
 
-    def renyi(self, order: float) -> float:
+    def renyi(self, order: float) -> float:  # noqa: ARG002
         """Infinite at every order: a category of one person is never kept without them."""
-        _checks.order("Threshold", order)
         return math.inf
 
-    def concentrated(self, omega: float) -> float:
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002
         """Infinite, as every Rényi divergence is."""
-        _checks.order("Threshold", omega)
         return math.inf
 
     def delta(self, epsilon: float) -> float:
@@ -94,13 +87,11 @@ class Threshold:
         Source: our proof, docs/explanation/proofs/discovery.md.
         Adjacency: enters through the noise; D is the same for both.
         """
-        _checks.non_negative("Threshold", epsilon=epsilon)
         least = self.least_delta
         return least + (1.0 - least) * self._noise.delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ; infinite below the least δ."""
-        _checks.probability("Threshold", delta=delta)
         least = self.least_delta
         if delta < least:
             return math.inf
@@ -143,24 +134,6 @@ class Threshold:
         table = _checks.counts("Threshold", counts)
         kept: NDArray[np.bool_] = (noise.laplace(table, self.scale, rng) > self.threshold) & (table > 0)
         return kept
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {
-            "mechanism": "laplace-threshold-1",
-            "scale": self.scale,
-            "threshold": self.threshold,
-            "unit": self.unit.record(),
-        }
-
-    @classmethod
-    def from_record(cls, record: Record) -> Threshold:
-        """Read the JSON form back."""
-        return cls(
-            scale=record["scale"],  # type: ignore[arg-type]  # checked in __post_init__
-            threshold=record["threshold"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-        )
 
 
 def threshold_for(*, epsilon: float, delta: float, unit: PrivacyUnit) -> Threshold:

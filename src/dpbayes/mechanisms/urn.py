@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,21 +16,19 @@ from dpbayes import _checks
 from dpbayes._checks import Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
 from dpbayes.privacy.bounds import largest_over_chord
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.pld import Pld
 
 _FEW = 2**12
 """Up to this many records the concentrated cost looks at many orders."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PseudoRecords:
+class PseudoRecords(Mechanism):
     """Counts of ``records`` draws from y ~ Dirichlet(r·c + α), y itself never computed: whole numbers throughout.
 
     ``weight`` is r and ``concentration`` α, one number or one per cell. ``least_count`` is a public lower bound on
@@ -48,6 +45,9 @@ class PseudoRecords:
     (2.3979, 1.5874)
     """
 
+    kind = "pseudo-records-1"
+    tables = ("pseudo-records",)
+    law_in_words = "records drawn one by one from y = Dirichlet(r·c + α), by Pólya's urn in whole numbers"
     weight: float
     concentration: float | tuple[float, ...]
     records: int
@@ -102,7 +102,6 @@ class PseudoRecords:
 
     def renyi(self, order: float) -> float:
         """Rényi divergence of this order; at infinity, the pure ε."""
-        _checks.order("PseudoRecords", order)
         if self.exact:
             return self.dominating_pair().renyi(order)
         return min(self._draw().renyi(order), randomised_response_renyi(order, self.pure))
@@ -116,7 +115,6 @@ class PseudoRecords:
         Source: docs/explanation/proofs/pseudo-records.md; ½ε² by [BS16] proposition 1.4.
         Adjacency: that of the divergence.
         """
-        _checks.order("PseudoRecords", omega)
         pure = self.pure
         found = min(0.5 * pure**2, self._draw().concentrated(omega))
         if not self.exact or self.records > _FEW:
@@ -131,14 +129,12 @@ class PseudoRecords:
 
     def delta(self, epsilon: float) -> float:
         """Smallest δ for this ε."""
-        _checks.non_negative("PseudoRecords", epsilon=epsilon)
         if self.exact:
             return self.dominating_pair().delta(epsilon)
         return 0.0 if epsilon >= self.pure else min(self._draw().delta(epsilon), self._response().delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ."""
-        _checks.probability("PseudoRecords", delta=delta)
         if self.exact:
             return self.dominating_pair().epsilon(delta)
         return min(self._draw().epsilon(delta), self._response().epsilon(delta))
@@ -155,48 +151,13 @@ class PseudoRecords:
         below = secrets.randbelow if rng is None else random.Random(int(rng.integers(2**63))).randrange  # noqa: S311
         return pseudo_records(self, counts, self.records, below=below)
 
-    def record(self) -> Record:
-        """JSON form."""
-        alpha = self.concentration
-        return {
-            "mechanism": "pseudo-records-1",
-            "weight": self.weight,
-            "concentration": list(alpha) if isinstance(alpha, tuple) else alpha,
-            "records": self.records,
-            "unit": self.unit.record(),
-            "least_count": self.least_count,
-        }
-
-    @classmethod
-    def from_record(cls, record: Record) -> PseudoRecords:
-        """Read the JSON form back."""
-        return cls(
-            weight=record["weight"],  # type: ignore[arg-type]  # checked in __post_init__
-            concentration=record["concentration"],  # type: ignore[arg-type]
-            records=record["records"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-            least_count=record["least_count"],  # type: ignore[arg-type]
-        )
-
-
-class Posterior(Protocol):
-    """What the urn must know of a mechanism."""
-
-    @property
-    def weight(self) -> float:
-        """The weight r of a record."""
-
-    @property
-    def concentration(self) -> float | tuple[float, ...]:
-        """The concentration α, one for all cells or one for each."""
-
-    @property
-    def least_count(self) -> int:
-        """A public lower bound on every count."""
-
 
 def pseudo_records(
-    mechanism: Posterior, counts: ArrayLike, records: int, *, below: Callable[[int], int] = secrets.randbelow
+    mechanism: Dirichlet | PseudoRecords,
+    counts: ArrayLike,
+    records: int,
+    *,
+    below: Callable[[int], int] = secrets.randbelow,
 ) -> Ints:
     """Counts of ``records`` draws from y ~ Dirichlet(r·c + α), without ever computing y
 

@@ -16,26 +16,17 @@ from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError
 from dpbayes.inference.ask import Answer, names_in
-from dpbayes.inference.measurement import (
-    ClosingNoise,
-    Exact,
-    GammaNoise,
-    GaussianNoise,
-    LaplaceNoise,
-    Measurement,
-    Noise,
-)
+from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import TableEstimate
 from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.weighted import Weighted
-from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.base import Mechanism, Noise
+from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release.format import Release, Table
 
 NOISY = ("gammas", "noisy-counts", "parameters")
@@ -240,18 +231,9 @@ def released(release: Release, table: Table, factor: Measurement | None = None) 
 
 def measured_noise(mechanism: object, shape: tuple[int, ...] = (-1,)) -> Noise:
     """The law of the noise that a mechanism adds to a table of this shape, or to its cells in a row."""
-    match mechanism:
-        case Dirichlet(weight=weight, concentration=alpha):
-            return GammaNoise(
-                weight=weight, concentration=np.reshape(alpha, shape) if isinstance(alpha, tuple) else alpha
-            )
-        case Gaussian(sigma=sigma):
-            return GaussianNoise(sigma=sigma)
-        case Laplace(scale=scale):
-            return LaplaceNoise(scale=scale)
-        case PosteriorLaplace(scale=scale, prior=prior):
-            return ClosingNoise(scale=scale, shape=(len(prior),) if shape == (-1,) else shape)
-    raise ReleaseError(f"Posterior: tables drawn by {type(mechanism).__name__} have no estimate.")
+    if not isinstance(mechanism, Mechanism):
+        raise ReleaseError(f"Posterior: tables drawn by {type(mechanism).__name__} have no estimate.")
+    return mechanism.noise(shape)
 
 
 def _shaped(numbers: Iterable[float], names: tuple[str, ...], schema: Schema) -> Floats:

@@ -11,7 +11,8 @@ import numpy as np
 
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import InvalidArgument
-from dpbayes.inference.measurement import GammaNoise, Noise
+from dpbayes.mechanisms.base import Noise
+from dpbayes.mechanisms.dirichlet import GammaNoise
 from dpbayes.release.cautions import cautions
 from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.release.posterior import NOISY, Posterior, measured_noise, released

@@ -12,18 +12,17 @@ from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.hellinger import candidates, envelope, sensitivity
 from dpbayes.mechanisms.hellinger.distance import beta_total_variation, kl
 from dpbayes.mechanisms.hellinger.sampler import UNDERFLOW, Cell, KlCell, Sampler, score_sampler
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.privacy.pld import Pld
 
 SCORES = ("hellinger", "kl", "total-variation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PosteriorExponential:
+class PosteriorExponential(Mechanism):
     """Releases Dir(α + k) with probability ∝ exp(−ε·score/(2Δ)), Δ the global sensitivity of the score.
 
     Scores: `hellinger`; `kl`, which is KL(released ‖ true); `total-variation` for two cells. It is ε-DP by the
@@ -39,6 +38,10 @@ class PosteriorExponential:
     1.0
     """
 
+    kind = "posterior-exponential-1"
+    tables = ("parameters",)
+    closed = True
+    law_in_words = "α + k, k drawn from all tables of the public size by the exponential mechanism"
     prior: tuple[float, ...]
     total: int
     sharpness: float
@@ -66,28 +69,12 @@ class PosteriorExponential:
                 f"only, got {len(self.prior)}. Use hellinger, which bounds it on both sides."
             )
 
-    def _ranged(self) -> Selection:
+    def _loss(self) -> Selection:
         return Selection(sharpness=self.sharpness, unit=self.unit)
-
-    def renyi(self, order: float) -> float:
-        """That of a selection whose loss ranges over the sharpness."""
-        return self._ranged().renyi(order)
 
     def concentrated(self, omega: float) -> float:
         """That of a selection whose loss ranges over the sharpness."""
-        return self._ranged().concentrated(omega)
-
-    def delta(self, epsilon: float) -> float:
-        """Smallest δ for this ε."""
-        return self._ranged().delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """Smallest ε for this δ."""
-        return self._ranged().epsilon(delta)
-
-    def pld(self, interval: float) -> Pld:
-        """Privacy loss distribution on multiples of ``interval``."""
-        return self._ranged().pld(interval)
+        return self._loss().concentrated(omega)
 
     @property
     def sensitivity(self) -> float:
@@ -140,28 +127,6 @@ class PosteriorExponential:
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """One release: the parameters α + k of a posterior."""
         return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {
-            "mechanism": "posterior-exponential-1",
-            "prior": list(self.prior),
-            "total": self.total,
-            "sharpness": self.sharpness,
-            "score": self.score,
-            "unit": self.unit.record(),
-        }
-
-    @classmethod
-    def from_record(cls, record: Record) -> PosteriorExponential:
-        """Read the JSON form back."""
-        return cls(
-            prior=tuple(record["prior"]),  # type: ignore[arg-type]  # checked in __post_init__
-            total=record["total"],  # type: ignore[arg-type]
-            sharpness=record["sharpness"],  # type: ignore[arg-type]
-            score=record["score"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-        )
 
 
 def kl_sensitivity(prior: tuple[float, ...], total: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,7 @@ from dpbayes._checks import Floats, Ints
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism, Record
 from dpbayes.mechanisms.hellinger import candidates, envelope
 from dpbayes.mechanisms.hellinger.certificate import Certificate
 from dpbayes.mechanisms.hellinger.promise import NoPromise, Promise, Proved, SmoothTail, enumerated
@@ -22,15 +23,12 @@ from dpbayes.mechanisms.hellinger.sampler import Sampler, score_sampler
 from dpbayes.mechanisms.hellinger.sensitivity import smooth_sensitivity
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import Stated
-from dpbayes.privacy.curves import on_arrays
-from dpbayes.privacy.pld import Pld
 
 CALIBRATIONS = ("published", "proved", "certified", "none")
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hellinger:
+class Hellinger(Mechanism):
     """Releases the posterior Dir(α + k) with probability ∝ exp(−ε·H/(2S)), H its distance from Dir(α + counts).
 
     ``sharpness`` is the ε of the weights and ``smoothing`` the γ of the smooth sensitivity S: 0 calibrates to the
@@ -52,6 +50,13 @@ class Hellinger:
     100.0
     """
 
+    kind = "hellinger-1"
+    tables = ("parameters",)
+    closed = True
+    law_in_words = (
+        "α + k, k drawn from all tables of the public size with P[k] ∝ exp(−a·H), H the Hellinger distance between the "
+        "posteriors of k and of the counts; a is larger where a record moves that distance less"
+    )
     prior: tuple[float, ...]
     total: int
     sharpness: float
@@ -145,25 +150,12 @@ class Hellinger:
     def _stated(self, epsilon: float, delta: float = 0.0) -> Stated:
         return Stated(epsilon_stated=epsilon, delta_stated=delta, unit=self.unit, what="posterior")
 
-    def renyi(self, order: float) -> float:
-        """Rényi divergence of this order between any two neighbours; at infinity, the pure ε."""
-        return self.promise.renyi(order)
+    def _loss(self) -> Promise:
+        return self.promise
 
     def concentrated(self, omega: float) -> float:
-        """Smallest ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
+        """Smallest promised ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
         return self.promise.concentrated(omega)
-
-    def delta(self, epsilon: float) -> float:
-        """Smallest promised δ for this ε."""
-        return self.promise.delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """Smallest promised ε for this δ."""
-        return self.promise.epsilon(delta)
-
-    def pld(self, interval: float) -> Pld:
-        """Privacy loss distribution on multiples of ``interval``."""
-        return self.promise.pld(interval)
 
     def but_for(self) -> tuple[Stated | Hellinger, float]:
         """The pure release that remains of a stated promise, and the chance δ that everything is lost instead.
@@ -211,34 +203,18 @@ class Hellinger:
         return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
 
     def record(self) -> Record:
-        """JSON form."""
-        return {
-            "mechanism": "hellinger-1",
-            "prior": list(self.prior),
-            "total": self.total,
-            "sharpness": self.sharpness,
-            "smoothing": self.smoothing if math.isfinite(self.smoothing) else None,
-            "calibration": self.calibration,
-            "unit": self.unit.record(),
-            "delta_published": self.delta_published,
-            "certificate": None if self.certificate is None else self.certificate.record(),
-        }
+        """JSON form, in which an infinite smoothing is null."""
+        return {**Mechanism.record(self), "smoothing": self.smoothing if math.isfinite(self.smoothing) else None}
 
     @classmethod
-    def from_record(cls, record: Record) -> Hellinger:
+    def from_record(cls, record: Record) -> Self:
         """Read the JSON form back."""
-        certificate = record["certificate"]
-        smoothing = record["smoothing"]
-        return cls(
-            prior=tuple(record["prior"]),  # type: ignore[arg-type]  # checked in __post_init__
-            total=record["total"],  # type: ignore[arg-type]
-            sharpness=record["sharpness"],  # type: ignore[arg-type]
-            smoothing=math.inf if smoothing is None else smoothing,  # type: ignore[arg-type]
-            calibration=record["calibration"],  # type: ignore[arg-type]
-            unit=PrivacyUnit.from_record(record["unit"]),
-            delta_published=record["delta_published"],  # type: ignore[arg-type]
-            certificate=None if certificate is None else Certificate.from_record(certificate),
-        )
+        smoothing, certificate = record["smoothing"], record["certificate"]
+        read = {
+            "smoothing": math.inf if smoothing is None else smoothing,
+            "certificate": None if certificate is None else Certificate.from_record(certificate),
+        }
+        return super(Hellinger, cls).from_record({**record, **read})
 
 
 def published_smoothing(epsilon: float, delta: float, log_candidates: float) -> float:
