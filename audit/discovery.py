@@ -16,7 +16,7 @@ from audit.result import Effort, Row, from_betrayals, from_evidence
 from dpbayes import Attribute, Curator, Edges, NaiveBayes, PrivacyUnit, PureDP, Quantiles, Release, Schema
 from dpbayes.design.temperature import choose_temperature
 from dpbayes.jobs.edges import selection_for
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 
 AREA = "discovery"
 

@@ -14,10 +14,10 @@ import numpy as np
 from audit.bounds import Claim, distinguish
 from audit.result import Attack, Effort, Row, from_betrayals, from_evidence
 from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger.certificate import certify
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger.certificate import certify
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.records import KINDS
 from dpbayes.mechanisms.subsampled import subsampled
 

@@ -22,11 +22,11 @@ from dpbayes.curator import Curator
 from dpbayes.design.plan import Plan
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.hellinger import mechanism as hellinger
+from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.ledger.account import Account
 from dpbayes.mechanisms import lazy, noise
 from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.hellinger import mechanism as hellinger
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords

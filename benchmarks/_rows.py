@@ -288,7 +288,7 @@ def noise(folder: Path) -> Actions:
 def certificate(folder: Path) -> Actions:
     del folder
     from benchmarks.hellinger import published
-    from dpbayes.mechanisms.hellinger.certificate import certify
+    from dpbayes.hellinger.certificate import certify
 
     wanted = published(10_000, 2)
     return {"dpbayes": lambda: certify(wanted.prior, 10_000, sharpness=0.8, smoothing=wanted.smoothing, delta=1e-8)}

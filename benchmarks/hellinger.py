@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from dpbayes import Adjacency, PrivacyUnit
-from dpbayes.mechanisms.hellinger import calibration, candidates
-from dpbayes.mechanisms.hellinger.certificate import certify
-from dpbayes.mechanisms.hellinger.laws import Laws
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
+from dpbayes.hellinger import calibration, candidates
+from dpbayes.hellinger.certificate import certify
+from dpbayes.hellinger.distance import Laws
+from dpbayes.hellinger.mechanism import Hellinger
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 DRAWS = 1000

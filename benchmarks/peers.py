@@ -179,7 +179,7 @@ def synthetic(rows: int = 20_000, nodes: int = 12, levels: int = 5) -> dict[str,
 
     def ours() -> dict[str, float]:
         from dpbayes import BayesNet, Curator
-        from dpbayes.tables.coded import CodedTable
+        from dpbayes.tables.engine import CodedTable
 
         attributes = tuple(
             Attribute(name=name, categories=(*map(str, range(levels - 1)), "other"), missing="other") for name in names

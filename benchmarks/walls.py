@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks import _rows
 from dpbayes import ApproxDP, Attribute, Cost, Laplace, Ledger, Marginal, Schema
 from dpbayes.domain.codec import digest
-from dpbayes.ledger import tables as ledger_tables
-from dpbayes.ledger.entry import Entry
+from dpbayes.ledger import store as ledger_tables
+from dpbayes.ledger.account import Entry
 from dpbayes.ledger.ledger import _written
 from dpbayes.tables.packing import pack
 from dpbayes.tables.sources import open_table

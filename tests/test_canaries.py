@@ -41,10 +41,10 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.errors import DpbayesError
-from dpbayes.mechanisms.hellinger.sampler import Cell
+from dpbayes.hellinger.sampler import Cell
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.sklearn import PrivateCategoricalNB, forget
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 from dpbayes.tables.sources import open_table
 
 UNIT = PrivacyUnit(adjacency="add-remove")

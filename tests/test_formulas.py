@@ -11,13 +11,12 @@ import pytest
 
 import dpbayes as dp
 from dpbayes.design.temperature import CANDIDATES, choose_temperature
+from dpbayes.hellinger.candidates import cell_divergences, log_number
+from dpbayes.hellinger.exponential import kl_sensitivity, total_variation_sensitivity
+from dpbayes.hellinger.sensitivity import range_excess, step_divergence
 from dpbayes.inference.intervals import Spread
 from dpbayes.jobs.edges import Quantiles
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.hellinger.candidates import cell_divergences, log_number
-from dpbayes.mechanisms.hellinger.exponential import kl_sensitivity, total_variation_sensitivity
-from dpbayes.mechanisms.hellinger.pure import range_excess
-from dpbayes.mechanisms.hellinger.sensitivity import step_divergence
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import betrayal
 from dpbayes.privacy.atoms import AtomicLoss
@@ -151,7 +150,7 @@ def test_the_sensitivity_of_total_variation_is_the_largest_step() -> None:
 
 
 def test_the_score_moves_no_further_than_the_excess_allows() -> None:
-    from dpbayes.mechanisms.hellinger.sensitivity import local_sensitivity
+    from dpbayes.hellinger.sensitivity import local_sensitivity
 
     prior, total, smoothing = (1.0, 1.0), 12, 0.5
     tables = [(k, total - k) for k in range(total + 1)]

@@ -26,7 +26,7 @@ from dpbayes import Attribute, Curator, Dirichlet, Ledger, PrivacyUnit, PureDP, 
 from dpbayes.curator import STEPS
 from dpbayes.errors import DpbayesError
 from dpbayes.tables.duckdb import DuckDBEngine
-from dpbayes.tables.scratch import private_folder
+from dpbayes.tables.sources import private_folder
 
 SECRET = "SECRET-4711"
 COUNTS = {"left": 123_457, "right": 76_543, SECRET: 11_117}

@@ -26,7 +26,7 @@ from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.sklearn import ONE_ROW, STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 
 from .models.examples import weather, weather_schema
 

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger.accuracy import expected
-from dpbayes.mechanisms.hellinger.certificate import certify
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger.accuracy import expected
+from dpbayes.hellinger.certificate import certify
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from experiments import style
 from experiments.hellinger.contenders import UNIT, described, distances, paper_laplace, readings, split
 from experiments.lab import Claim, verdict

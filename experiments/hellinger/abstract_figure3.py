@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger.accuracy import expected
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger.accuracy import expected
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, verdict

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes.mechanisms.hellinger import calibration
+from dpbayes.hellinger import calibration
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, verdict

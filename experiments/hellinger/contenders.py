@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbayes import Adjacency, ApproxDP, Gaussian, Hellinger, Laplace, PrivacyUnit, PureDP, calibrate
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger.distance import hellinger
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger.distance import hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
 from experiments.estimates import noise_aware as estimated
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger.candidates import listed
-from dpbayes.mechanisms.hellinger.distance import hellinger
-from dpbayes.mechanisms.hellinger.sensitivity import global_sensitivity, local_sensitivity, two_cell_sensitivities
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger.candidates import listed
+from dpbayes.hellinger.distance import hellinger
+from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, two_cell_sensitivities
 from experiments import style
 from experiments.hellinger.contenders import UNIT
 from experiments.lab import Claim, verdict

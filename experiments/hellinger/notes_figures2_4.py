@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger.accuracy import expected
-from dpbayes.mechanisms.hellinger.candidates import listed
-from dpbayes.mechanisms.hellinger.distance import hellinger
-from dpbayes.mechanisms.hellinger.mechanism import published_smoothing
-from dpbayes.mechanisms.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger.accuracy import expected
+from dpbayes.hellinger.candidates import listed
+from dpbayes.hellinger.distance import hellinger
+from dpbayes.hellinger.mechanism import published_smoothing
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, Verdict, verdict

@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger.accuracy import distance_probabilities, step_probabilities
-from dpbayes.mechanisms.hellinger.candidates import listed
-from dpbayes.mechanisms.hellinger.certificate import affordable, certify
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger.accuracy import distance_probabilities, step_probabilities
+from dpbayes.hellinger.candidates import listed
+from dpbayes.hellinger.certificate import affordable, certify
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, Verdict, verdict

@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 from dpbayes import RDP, BayesNet
 from dpbayes.models.network import Network
 from dpbayes.privacy.bounds import algorithm_1
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 from experiments import style
 from experiments.lab import RESULTS, Claim, Experiment, Verdict, verdict
 from experiments.rdp import noise

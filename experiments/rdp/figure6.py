@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from dpbayes import RDP, BayesNet, Curator, Fit
 from dpbayes.errors import MeaninglessBudget
 from dpbayes.models.network import Network
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 from experiments import style
 from experiments.estimates import clip_and_smooth
 from experiments.lab import Claim, Experiment, verdict

@@ -25,7 +25,7 @@ from dpbayes.errors import MeaninglessBudget
 from dpbayes.mechanisms.tuning import gaussian_noise
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.sklearn import PrivateCategoricalNB
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 from experiments import style
 from experiments.estimates import clip_and_smooth
 from experiments.lab import Claim, Verdict, verdict

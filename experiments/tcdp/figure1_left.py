@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.mechanisms.hellinger.distance import renyi
+from dpbayes.hellinger.distance import renyi
 from dpbayes.papers import tcdp
 from experiments import style
 from experiments.lab import Claim, verdict

@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import TCDP, ZCDP, Adjacency, ConcentrationCurve, PrivacyUnit, calibrate
-from dpbayes.mechanisms.hellinger.distance import kl
+from dpbayes.hellinger.distance import kl
 from dpbayes.mechanisms.tuning import gaussian_noise
 from experiments import style
 from experiments.estimates import clip_and_smooth, noise_aware

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpbayes.domain.prior import Prior
     from dpbayes.domain.schema import Schema
     from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
+    from dpbayes.hellinger.mechanism import Hellinger
     from dpbayes.jobs.categories import Categories
     from dpbayes.jobs.edges import Edges, Quantiles
     from dpbayes.jobs.model import Fit
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
     from dpbayes.mechanisms.dirichlet import Dirichlet
     from dpbayes.mechanisms.gaussian import Gaussian
-    from dpbayes.mechanisms.hellinger.mechanism import Hellinger
     from dpbayes.mechanisms.laplace import Laplace
     from dpbayes.mechanisms.stated import Stated
     from dpbayes.mechanisms.subsampled import subsampled
@@ -63,7 +63,7 @@ _HOME = {
     "Family": "privacy.calibrate",
     "Fit": "jobs.model",
     "Gaussian": "mechanisms.gaussian",
-    "Hellinger": "mechanisms.hellinger.mechanism",
+    "Hellinger": "hellinger.mechanism",
     "Histogram": "models.histogram",
     "Laplace": "mechanisms.laplace",
     "Latent": "models.latent",

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from dpbayes import Adjacency, Cost, Gaussian, Laplace, PrivacyUnit, Schema
 from dpbayes.cli.main import application
 from dpbayes.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
+from dpbayes.hellinger.calibration import with_certificate
+from dpbayes.hellinger.certificate import Certificate
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.mechanisms.hellinger.calibration import with_certificate
-from dpbayes.mechanisms.hellinger.certificate import Certificate
 
 UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
 

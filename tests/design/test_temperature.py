@@ -14,7 +14,7 @@ from dpbayes.design.temperature import CANDIDATES, FOUND, GRAINS, SURE, choose_t
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.sklearn import ONE_ROW, PrivateCategoricalNB
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from scipy.special import betainc, gammaln
 
 from dpbayes import PrivacyUnit
 from dpbayes.errors import InvalidArgument
+from dpbayes.hellinger import calibration, candidates
+from dpbayes.hellinger.distance import Laws, Rows
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement, everywhere, importance
 from dpbayes.inference.normaliser import Normaliser
 from dpbayes.inference.released import Reading, reading
-from dpbayes.mechanisms.hellinger import calibration, candidates
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.laws import Laws, Rows
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 

@@ -7,10 +7,10 @@ import pytest
 
 from dpbayes import PrivacyUnit
 from dpbayes.errors import InvalidArgument
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.weighted import Weighted
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 

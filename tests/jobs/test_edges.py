@@ -27,7 +27,7 @@ from dpbayes import (
 from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.jobs.base import job_from_record, planned
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 from dpbayes.tables.sources import open_table
 
 UNITS = [

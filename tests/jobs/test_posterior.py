@@ -11,9 +11,9 @@ import pytest
 from dpbayes import ApproxDP, Attribute, DirichletPosterior, Laplace, PrivacyUnit, PureDP, Schema
 from dpbayes.design.plan import Plan
 from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.hellinger import calibration, candidates
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.expected import chance_of_noise, error
-from dpbayes.mechanisms.hellinger import calibration, candidates
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 

@@ -30,7 +30,7 @@ from dpbayes.domain.codec import digest
 from dpbayes.errors import BudgetExceeded, InvalidArgument, ReleaseError, TableError, TargetUnreachable, Unfinished
 from dpbayes.jobs.base import plan_from_record
 from dpbayes.ledger.kept import Slot
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 NAMES = [f"a{number}" for number in range(12)]

@@ -21,7 +21,7 @@ from itertools import count
 from dpbayes import Cost, Laplace
 from dpbayes.errors import LedgerError
 from dpbayes.ledger.connection import Connection
-from dpbayes.ledger.export import lines, read
+from dpbayes.ledger.history import lines, read
 from dpbayes.ledger.ledger import Ledger
 
 STRIDE = 512

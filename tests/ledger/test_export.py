@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
 from dpbayes.errors import LedgerError
-from dpbayes.ledger.entry import canonical
-from dpbayes.ledger.export import read
+from dpbayes.ledger.account import canonical
+from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger
 
 

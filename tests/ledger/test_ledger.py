@@ -30,8 +30,8 @@ from dpbayes import (
     Stated,
 )
 from dpbayes.errors import BudgetExceeded, InvalidArgument, LedgerError, ReleaseError, UnitMismatch
-from dpbayes.ledger.entry import Entry
-from dpbayes.ledger.export import read
+from dpbayes.ledger.account import Entry
+from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger, Receipt
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee

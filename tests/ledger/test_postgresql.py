@@ -12,7 +12,7 @@ import pytest
 from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.errors import BudgetExceeded, LedgerError
 from dpbayes.ledger import store
-from dpbayes.ledger.export import read
+from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger
 
 RACERS = 16

@@ -13,8 +13,7 @@ import pytest
 from dpbayes import ZCDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.domain.codec import canonical, digest
 from dpbayes.errors import BudgetExceeded, LedgerError
-from dpbayes.ledger.account import Account
-from dpbayes.ledger.entry import Entry
+from dpbayes.ledger.account import Account, Entry
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.ledger.pricing import coefficients
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise

@@ -11,8 +11,8 @@ import pytest
 
 from dpbayes import Adjacency, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.ledger.entry import Entry, digest
-from dpbayes.ledger.export import read
+from dpbayes.ledger.account import Entry, digest
+from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.ledger.pricing import _decimals
 from dpbayes.privacy.adaptive import AdaptiveDP

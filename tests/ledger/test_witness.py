@@ -11,8 +11,8 @@ import pytest
 
 from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
 from dpbayes.errors import InvalidArgument, LedgerError
+from dpbayes.ledger.connection import Witness
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.ledger.witness import Witness
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
 from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.events import Event
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.records import KINDS, from_record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import StatedRDP

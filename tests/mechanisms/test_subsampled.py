@@ -17,7 +17,7 @@ from scipy.stats import binom, chi2, hypergeom
 import dpbayes as dp
 from dpbayes import ApproxDP, Cost, Dirichlet, Gaussian, Laplace, Ledger, PrivacyUnit, Stated
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.hellinger import calibration
+from dpbayes.hellinger import calibration
 from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.subsampled import Subsampled, subsampled
 from dpbayes.mechanisms.threshold import Threshold

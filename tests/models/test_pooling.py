@@ -11,7 +11,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.models.base import NoisyTable
 from dpbayes.models.pooling import STRENGTHS, expected_score, pooled
 from dpbayes.privacy.cost import Cost
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 
 COMMON = np.array([0.6, 0.3, 0.1])
 

@@ -75,7 +75,7 @@ def test_a_figure_that_is_not_there_is_refused() -> None:
 
 
 def test_outside_of_a_checkout_one_sentence_says_where_the_figures_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(papers.reproduction, "checkout", lambda: None)
+    monkeypatch.setattr(papers.result, "checkout", lambda: None)
     with pytest.raises(DpbayesError, match="belongs to a checkout"):
         papers.table("rdp", 1)
 

@@ -25,7 +25,7 @@ from dpbayes.errors import DpbayesError, ReleaseError
 from dpbayes.inference import GaussianNoise, Measurement, Posterior
 from dpbayes.jobs.base import plan_from_record, plan_record
 from dpbayes.jobs.request import Request
-from dpbayes.ledger.export import read as read_export
+from dpbayes.ledger.history import read as read_export
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.report.page import report_html

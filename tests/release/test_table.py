@@ -9,8 +9,8 @@ from dpbayes import Attribute, Curator, DirichletPosterior, Histogram, Posterior
 from dpbayes import Tables as Asked
 from dpbayes.cli.output import show_release
 from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.hellinger.posterior_laplace import ClosingNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
-from dpbayes.mechanisms.posterior_laplace import ClosingNoise
 from dpbayes.report.page import report_html
 
 SCHEMA = Schema(

@@ -22,9 +22,9 @@ import dpbayes.jobs.base
 import dpbayes.report.folder
 from dpbayes.curator import Curator
 from dpbayes.errors import TableError
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.store import Store
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.tables.duckdb import DuckDBEngine

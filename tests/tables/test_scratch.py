@@ -15,7 +15,7 @@ import pytest
 
 import dpbayes
 from dpbayes.errors import TableError
-from dpbayes.tables import scratch
+from dpbayes.tables import sources
 from dpbayes.tables.sources import open_table
 
 ROWS = 800_000
@@ -105,7 +105,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(rows
     killed.communicate()
     (left,) = (place / "temp").iterdir()
     assert next(spilled(left), None)
-    stranger = place / "temp" / f"{scratch.PREFIX}link"
+    stranger = place / "temp" / f"{sources.PREFIX}link"
     stranger.symlink_to(place / "here")
     (place / "here" / "precious").touch()
     alive = started(repr(str(rows)), times=1000)
@@ -124,18 +124,18 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else(rows
 
 
 def test_a_folder_swept_before_it_is_locked_is_made_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch.tempfile, "tempdir", str(place / "temp"))
-    make, made = scratch.tempfile.mkdtemp, []
+    monkeypatch.setattr(sources.tempfile, "tempdir", str(place / "temp"))
+    make, made = sources.tempfile.mkdtemp, []
 
     def slowly(**options: str) -> str:
         made.append(make(**options))
         if len(made) == 1:
-            scratch.sweep()  # by a process that starts now
+            sources.sweep()  # by a process that starts now
         return made[-1]
 
-    monkeypatch.setattr(scratch.tempfile, "mkdtemp", slowly)
-    path = scratch._made()
-    scratch.sweep()
+    monkeypatch.setattr(sources.tempfile, "mkdtemp", slowly)
+    path = sources._made()
+    sources.sweep()
     assert [str(path)] == made[1:] == [str(each) for each in (place / "temp").iterdir()]
 
 
@@ -160,7 +160,7 @@ def test_a_callers_connection_keeps_the_folder_that_the_caller_chose(tmp_path: P
             connection.execute("CREATE TABLE t AS SELECT 1 AS a")
             open_table((connection, "t"))
             first = spill_folder(connection)
-            assert Path(first).is_relative_to(scratch.private_folder())
+            assert Path(first).is_relative_to(sources.private_folder())
             open_table((connection, "t"))
             assert spill_folder(connection) == first
 

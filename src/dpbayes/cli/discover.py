@@ -13,7 +13,7 @@ from dpbayes.design.plan import Job
 from dpbayes.jobs.categories import Categories
 from dpbayes.jobs.edges import Edges, Quantiles, bought
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.tables.skeleton import section
+from dpbayes.tables.declaring import section
 
 Column = Annotated[str, typer.Option(help="The column to learn about.")]
 

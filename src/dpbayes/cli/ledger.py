@@ -235,7 +235,7 @@ def export(
 
     Example: dpbayes ledger export survey.ledger --out survey.jsonl
     """
-    from dpbayes.ledger.export import lines
+    from dpbayes.ledger.history import lines
 
     text = "".join(f"{line}\n" for account in _accounts(ledger, dataset) for line in lines(account))
     if out is None:
@@ -255,7 +255,7 @@ def _accounts(ledger: str, dataset: str | None) -> list[Account]:
 
 
 def _exported(path: str, dataset: str | None) -> list[Account]:
-    from dpbayes.ledger.export import read
+    from dpbayes.ledger.history import read
 
     try:
         lines = Path(path).read_text(encoding="ascii").splitlines()

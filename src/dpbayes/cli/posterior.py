@@ -16,10 +16,10 @@ from dpbayes.curator import Curator
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
+from dpbayes.hellinger.accuracy import crossover
+from dpbayes.hellinger.certificate import certify
 from dpbayes.jobs.posterior import Backing, DirichletPosterior, How, Score
 from dpbayes.jobs.vector import Vector
-from dpbayes.mechanisms.hellinger.accuracy import crossover
-from dpbayes.mechanisms.hellinger.certificate import certify
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release
 

@@ -80,9 +80,8 @@ def init(
 
     Example: dpbayes schema init survey.csv --categories sex=female,male --preset age=ages-10 --out first.toml
     """
-    from dpbayes.tables.declaring import closing, declared, from_codebooks
+    from dpbayes.tables.declaring import closing, declared, from_codebooks, skeleton
     from dpbayes.tables.declaring import from_public as public_lists
-    from dpbayes.tables.skeleton import skeleton
     from dpbayes.tables.sources import dataset_name, open_table
 
     columns = open_table(table).columns()

@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.hellinger import candidates
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.importance import EVERY, Release
 from dpbayes.mechanisms.gaussian import Gaussian, GaussianNoise
-from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 Scored = Hellinger | PosteriorExponential
 

@@ -9,16 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.hellinger import candidates
+from dpbayes.hellinger.sampler import Cell, ClosedSum, Line
+from dpbayes.hellinger.sensitivity import global_sensitivity, many_cells, step_divergence, two_cell_sensitivities
 from dpbayes.inference.normaliser import Normaliser
 from dpbayes.inference.product import DEPTH, DRAWS, Logs
-from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.sampler import Cell, ClosedSum, Line
-from dpbayes.mechanisms.hellinger.sensitivity import (
-    global_sensitivity,
-    many_cells,
-    step_divergence,
-    two_cell_sensitivities,
-)
 
 FROM_THE_PRIOR = 3 / 8
 """The part of the proposals that knows nothing of the release: it may be a table drawn at random."""

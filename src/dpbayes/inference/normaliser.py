@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from dpbayes._checks import Floats, Ints
+from dpbayes.hellinger import candidates
+from dpbayes.hellinger.distance import STIRLING_FROM, bregman
 from dpbayes.inference.product import DEPTH
-from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.distance import STIRLING_FROM, bregman
 
 _SPACING = 0.4
 """Of ln m in the ladder of powers."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.sampler import ClosedSum, Line
+from dpbayes.hellinger import candidates
+from dpbayes.hellinger.sampler import ClosedSum, Line
 
 Logs = Callable[[Ints], Floats]
 """The logarithm of a law of one count, up to a constant."""

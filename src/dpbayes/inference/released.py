@@ -19,15 +19,15 @@ from numpy.typing import ArrayLike
 from dpbayes import _checks
 from dpbayes._checks import Floats, Ints
 from dpbayes.errors import InvalidArgument
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import everywhere, importance
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
 from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import LaplaceNoise
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 _POINTS = 20_000
 """Different counts of all cells together that are kept apart when quantiles are sought: 16 to 300 of each."""

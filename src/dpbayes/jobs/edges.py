@@ -26,8 +26,8 @@ from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Release
+from dpbayes.tables.declaring import section
 from dpbayes.tables.engine import Engine, Kind, check_column
-from dpbayes.tables.skeleton import section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,17 +12,17 @@ from dpbayes.design.plan import Drawn, Plan
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.hellinger import calibration as calibrations
+from dpbayes.hellinger import candidates
+from dpbayes.hellinger.certificate import affordable
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.expected import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.jobs.mechanisms import Need, Wish, calibrated
 from dpbayes.mechanisms.gaussian import Gaussian
-from dpbayes.mechanisms.hellinger import calibration as calibrations
-from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.certificate import affordable
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table
 from dpbayes.tables.engine import Engine

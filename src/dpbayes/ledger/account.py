@@ -1,6 +1,8 @@
-"""What the entries of one data set say together: its budget, what is spent, and whether a charge fits.
+"""A data set's entries, and what they say together: its budget, what is spent, and whether a charge fits.
 
-Every reader of a ledger replays the entries, and so checks the whole chain.
+An entry is a canonical JSON text, chained to the one before it by SHA-256: its hash is the hash of its text, and the
+text names the hash of the entry before. So an export is nothing but these texts, one a line, and anyone can check the
+chain with a hash tool and price the charges again. Every reader replays the entries, and so checks the whole chain.
 """
 
 from __future__ import annotations
@@ -9,17 +11,121 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from dpbayes import _checks
 from dpbayes.domain.codec import Record, canonical, digest
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.ledger.entry import FORMAT, Entry, broken
 from dpbayes.mechanisms.records import KINDS, from_record
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
 from dpbayes.privacy.target import guarantee_from_record, priced
+
+FORMAT = 2
+"""Version of the texts and of the tables that hold them; a reader refuses any other."""
+
+LONGEST_TEXT = 1000
+
+GENESIS = "0" * 64
+"""What the first entry names as the hash before it."""
+
+FIELDS: dict[str, set[str]] = {
+    "budget": {"format", "budget", "unit", "schema"},
+    "charge": {"releases", "lock", "schema", "software"},
+    "schema": {"schema"},
+    "drawn": {"charge", "digest"},
+    "void": {"charge", "key"},
+}
+"""The kinds of entries, and what each says beyond data set, serial, previous, kind, time and about."""
+
+COMMON = {"dataset", "serial", "previous", "kind", "time", "about"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry: ``text`` is what is stored, hashed and exported, ``body`` what it says."""
+
+    text: str
+    hash: str
+    body: dict[str, object]
+
+    @property
+    def serial(self) -> int:
+        """Its place in the chain of its data set, from 0."""
+        return int(self.body["serial"])  # type: ignore[call-overload,no-any-return]  # checked when read
+
+    @property
+    def kind(self) -> str:
+        """``budget``, ``charge``, ``schema``, ``drawn`` or ``void``."""
+        return str(self.body["kind"])
+
+    @classmethod
+    def write(cls, *, dataset: str, after: Entry | None, kind: str, about: str, **details: object) -> Entry:
+        """The entry that follows ``after``, dated now."""
+        if not (dataset and _plain(dataset) and _plain(about)):
+            raise InvalidArgument(
+                f"Ledger: expected names and remarks as one line of text, up to {LONGEST_TEXT} characters."
+            )
+        body: dict[str, object] = {
+            "dataset": dataset,
+            "serial": 0 if after is None else after.serial + 1,
+            "previous": GENESIS if after is None else after.hash,
+            "kind": kind,
+            "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "about": about,
+            **details,
+        }
+        text = canonical(body)
+        return cls(text=text, hash=digest(text), body=json.loads(text))
+
+    @classmethod
+    def read(cls, text: str, *, dataset: str, after: Entry | None) -> Entry:
+        """Read a stored text back as the entry that follows ``after``; anything else is refused."""
+        serial = 0 if after is None else after.serial + 1
+        body = parsed(text)
+        if body is None:
+            raise broken(dataset, serial, "is not the text that dpbayes wrote")
+        kind = str(body.get("kind"))
+        if kind == "budget" and "schema" not in body:
+            raise too_old()
+        if kind not in FIELDS or set(body) != COMMON | FIELDS[kind]:
+            raise broken(dataset, serial, "is of no known form")
+        if body["previous"] != (GENESIS if after is None else after.hash):
+            raise broken(dataset, serial, "does not follow from the entry before it")
+        if (body["dataset"], body["serial"]) != (dataset, serial) or isinstance(body["serial"], bool):
+            raise broken(dataset, serial, "stands in the wrong place")
+        if not (_plain(body["time"]) and _plain(body["about"])):
+            raise broken(dataset, serial, "holds what is not plain text")
+        return cls(text=text, hash=digest(text), body=body)
+
+
+def too_old() -> LedgerError:
+    """The error for a ledger of 0.1.0, which was never published."""
+    return LedgerError("Ledger: written by dpbayes 0.1.0, which no later version reads. Open a new ledger.")
+
+
+def _plain(text: object) -> bool:
+    """Text that any database holds and any terminal shows."""
+    return isinstance(text, str) and len(text) <= LONGEST_TEXT and text.isprintable()
+
+
+def parsed(text: str) -> dict[str, object] | None:
+    """The JSON object that this text is the canonical form of, or ``None``."""
+    try:
+        body = json.loads(text)
+        return body if isinstance(body, dict) and canonical(body) == text else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def broken(dataset: str, serial: int, how: str) -> LedgerError:
+    """The error for an entry that cannot be trusted."""
+    return LedgerError(
+        f"Ledger: entry {serial} of data set {dataset!r} {how}: the ledger was altered or damaged. Restore the last "
+        "good copy, and check that it holds every release published since."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +201,7 @@ class Account:
         merged: Counter[str] = Counter()
         for charge in self.charges.values():
             if charge.state != "void":
-                for record, times in charge.releases:
-                    merged[record] += times
+                merged.update(charge.mechanisms)
         return Cost(unit=self.unit, entries=tuple((mechanism(record), k) for record, k in merged.items()))
 
     @property
@@ -154,9 +259,8 @@ class Account:
 
     def spending(self, serial: int) -> Spending:
         """Where a charge stood when it was made."""
-        then = self
-        if self.head.serial != serial:
-            then = replay(self.dataset, [entry.text for entry in self.entries[: serial + 1]])
+        texts = [entry.text for entry in self.entries[: serial + 1]]
+        then = self if self.head.serial == serial else replay(self.dataset, texts)
         return Spending(
             serial=serial, hash=then.head.hash, spent=then.spent, left=then.left(), budget=dict(then.budget.record())
         )
@@ -183,6 +287,7 @@ def mechanism(record: str) -> Priced:
 
 
 MOST_TIMES = 10**9
+"""How often one mechanism may be drawn in a charge."""
 
 
 def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> Account:
@@ -190,8 +295,10 @@ def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> 
 
     The first entry that is not in its place, or says what no ledger says, is named in the error.
     """
-    state = _State() if after is None else _State.of(after)
-    entries: list[Entry] = [] if after is None else list(after.entries)
+    state, entries = _State(), list[Entry]()
+    if after is not None:
+        state = _State(after.unit, after.budget, dict(after.charges), list(after.schemas))
+        entries = list(after.entries)
     for text in texts:
         entry = Entry.read(text, dataset=dataset, after=entries[-1] if entries else None)
         try:
@@ -229,10 +336,6 @@ class _State:
     budget: Limit | None = None
     charges: dict[int, Charge] = field(default_factory=dict)
     schemas: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, account: Account) -> _State:
-        return cls(account.unit, account.budget, dict(account.charges), schemas=list(account.schemas))
 
     def apply(self, entry: Entry) -> None:
         match entry.body:

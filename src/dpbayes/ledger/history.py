@@ -1,4 +1,7 @@
-"""What a ledger remembers of earlier releases: which tables, when, and which release replaced which. All public."""
+"""What a ledger remembers of earlier releases: which tables, when, which release replaced which; and its export.
+
+An export is the texts of the entries, one a line, so that anyone can check and price them again. All of it is public.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dpbayes.domain.codec import canonical
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import LedgerError, SchemaError
-from dpbayes.ledger.account import Account
-from dpbayes.ledger.entry import LONGEST_TEXT
+from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parsed, replay
 from dpbayes.privacy.target import guarantee_from_record
 
 ID_LENGTH = 16
@@ -146,3 +149,33 @@ def _tables(text: str) -> list[Marginal]:
     if found and ": " in text.split("; ", maxsplit=1)[0]:  # a title reads like the name of an attribute
         found[0] = Marginal.parse(text.split("; ", maxsplit=1)[0].rpartition(": ")[2] or "?")
     return found
+
+
+def lines(account: Account) -> list[str]:
+    """The entries of one data set, and a last line with the hash of the last entry: it shows when a file is cut."""
+    head = {"dataset": account.dataset, "kind": "head", "serial": account.head.serial, "hash": account.head.hash}
+    return [*(entry.text for entry in account.entries), canonical(head)]
+
+
+def read(texts: Iterable[str]) -> dict[str, Account]:
+    """The accounts of all data sets in an export, with every chain checked."""
+    chains: dict[str, list[str]] = {}
+    heads: dict[str, str] = {}
+    for number, line in enumerate(texts, start=1):
+        text = line.rstrip("\r\n")
+        body = parsed(text)
+        if body is None or not isinstance(body.get("dataset"), str):
+            raise LedgerError(f"Ledger: line {number} of the export is not an entry. Ask for the file again.")
+        dataset = str(body["dataset"])
+        if body.get("kind") == "head":
+            heads[dataset] = text
+        else:
+            chains.setdefault(dataset, []).append(text)
+    accounts = {dataset: replay(dataset, chain) for dataset, chain in chains.items()}
+    for dataset in sorted({*accounts, *heads}):
+        found = accounts.get(dataset)
+        if found is None or lines(found)[-1] != heads.get(dataset):
+            raise broken(dataset, 0 if found is None else found.head.serial + 1, "and perhaps later ones are missing")
+    if not accounts:
+        raise LedgerError("Ledger: the export is empty. Ask for the file again.")
+    return accounts

@@ -13,14 +13,12 @@ from dpbayes.domain.codec import canonical, digest
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
-from dpbayes.ledger import export, roles, tables
-from dpbayes.ledger.account import Account, Charge, Spending, mechanism, release
-from dpbayes.ledger.connection import Connection
-from dpbayes.ledger.entry import FORMAT, Entry
+from dpbayes.ledger import history, pricing, store
+from dpbayes.ledger.account import FORMAT, Account, Charge, Entry, Spending, mechanism, release
+from dpbayes.ledger.connection import Connection, Witness
 from dpbayes.ledger.kept import Kept
 from dpbayes.ledger.series import Series
 from dpbayes.ledger.store import Store
-from dpbayes.ledger.witness import Witness
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.cost import Cost
@@ -88,7 +86,7 @@ class Ledger:
     def lacks_roles(self) -> bool:
         """Whether it is in a database that does not tell analysts from the owner."""
         with self._store.reading() as connection:
-            return connection.server and not roles.exist(connection)
+            return connection.server and not pricing.exist(connection)
 
     def __repr__(self) -> str:
         return f"Ledger({self.name!r})"
@@ -127,11 +125,11 @@ class Ledger:
         with self._store.writing(create=True) as connection:
             if watcher is not None:
                 watcher.keep(connection)
-            if tables.exists(connection, dataset):
+            if store.exists(connection, dataset):
                 raise LedgerError(
                     f"Ledger: the data set {dataset!r} is already in it. Change its limit with `dpbayes ledger budget`."
                 )
-            tables.append(connection, first)
+            store.append(connection, first)
 
     def change_budget(
         self, dataset: str, budget: Limit, *, about: str, rule: Rule | None = None, slack: float | None = None
@@ -163,7 +161,7 @@ class Ledger:
     def datasets(self) -> list[str]:
         """The data sets of the ledger."""
         with self._store.reading() as connection:
-            return tables.datasets(connection)
+            return store.datasets(connection)
 
     def account(self, dataset: str) -> Account:
         """What the ledger says of a data set, with its whole chain checked."""
@@ -172,7 +170,7 @@ class Ledger:
 
     def _account(self, connection: Connection, dataset: str, *, lock: bool = False) -> Account:
         """Read the chain once: later readings compare it with what was read before, and replay only what is new."""
-        found = tables.account(connection, dataset, lock=lock, known=self._known.get(dataset))
+        found = store.account(connection, dataset, lock=lock, known=self._known.get(dataset))
         self._known[dataset] = found
         return found
 
@@ -214,7 +212,7 @@ class Ledger:
             self._check(account, cost, schema)
             if not account.affords(cost):
                 raise account.refusal(cost)
-            tables.weigh(
+            store.weigh(
                 connection, dataset, canonical([_written(mechanism, times) for mechanism, times in cost.entries])
             )
         return account
@@ -292,16 +290,16 @@ class Ledger:
         """
         with self._store.writing() as connection:
             self._account(connection, dataset, lock=True)
-            return tables.fingerprint_changed(connection, dataset, of, value)
+            return store.fingerprint_changed(connection, dataset, of, value)
 
     def export(self, dataset: str) -> list[str]:
-        """The entries as lines of JSON, all public; ``dpbayes.ledger.export.read`` checks and prices them."""
-        return export.lines(self.account(dataset))
+        """The entries as lines of JSON, all public; ``dpbayes.ledger.history.read`` checks and prices them."""
+        return history.lines(self.account(dataset))
 
 
 def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:
     entry = Entry.write(dataset=account.dataset, after=account.head, kind=kind, about=about, **details)
-    tables.append(connection, entry, account)
+    store.append(connection, entry, account)
     return entry
 
 

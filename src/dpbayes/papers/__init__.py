@@ -11,8 +11,7 @@ statement, and the errata, stand in one table:
 66
 """
 
-from dpbayes.papers.calls import run
-from dpbayes.papers.reproduction import Reproduction, figure, table
-from dpbayes.papers.result import Result, Statement, errata, statements
+from dpbayes.papers.checked import run
+from dpbayes.papers.result import Reproduction, Result, Statement, errata, figure, statements, table
 
 __all__ = ["Reproduction", "Result", "Statement", "errata", "figure", "run", "statements", "table"]

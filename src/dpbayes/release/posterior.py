@@ -15,6 +15,8 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.prior import Prior
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Answer, names_in
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import TableEstimate
@@ -24,8 +26,6 @@ from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.weighted import Weighted
 from dpbayes.mechanisms.base import Mechanism, Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release.format import Release, Table
 

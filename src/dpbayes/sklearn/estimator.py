@@ -29,10 +29,18 @@ from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
-from dpbayes.sklearn.declared import AssumedPublic, Declarations
-from dpbayes.sklearn.reading import checked, columns_of, equal_positions, labels_of, matrix, types
+from dpbayes.sklearn.declared import (
+    AssumedPublic,
+    Declarations,
+    checked,
+    columns_of,
+    equal_positions,
+    labels_of,
+    matrix,
+    types,
+)
 from dpbayes.sklearn.session import learned_before, remember
-from dpbayes.tables.coded import CodedTable
+from dpbayes.tables.engine import CodedTable
 
 CLASS = "class"
 

@@ -1,9 +1,9 @@
-"""From what people say about columns to their declarations: flags, answers, codebooks, known lists, public files."""
+"""From what people say about columns to a first schema file: flags, answers, codebooks, known lists, public files."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +12,8 @@ from dpbayes import _checks
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.codebook import read_codebook
 from dpbayes.domain.presets import preset
-from dpbayes.domain.schema import Schema
+from dpbayes.domain.schema import FORMAT, Schema
+from dpbayes.domain.toml import value_text
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.tables.engine import Column, Kind
@@ -137,3 +138,82 @@ def _number(name: str, text: str) -> float:
         return _checks.number("Schema", f"edges of {name!r}", text)
     except InvalidArgument as problem:
         raise SchemaError(str(problem)) from None
+
+
+_HEAD = """\
+# What is public about this table. Written from column names and types; no rows were read.
+# Fill in what everybody may know, and delete the columns that no release will use.
+# Do not copy categories from the private rows: declare them from a codebook, or buy them (discovery).
+
+format = {format}
+id = {id}
+
+# Whom one promise protects. replace-one: one person's records are replaced, the number of records is public.
+# add-remove: one person's records are added or deleted, the number of records is private.
+adjacency = {adjacency}
+
+# The most rows that one person has. Your promise, unless a person column lets the engine enforce it.
+max_rows = {max_rows}
+{person}
+
+# The number of records, if you want it used for planning (replace-one only).
+{records}
+
+# Each attribute declares categories (as text, in the order wanted), edges (bins [a, b); -inf and inf leave an end
+# open) or dates (days, cut by year, quarter or month with a period). unknown says where other values go: "other",
+# "drop" (counted in a last level, (dropped)), "refuse" or a level. missing says where NULL and NaN go: "other",
+# "category" (a level of their own), "drop" or a level. closed = "M" stands for both: no further levels, and whatever is
+# not declared counts as M. labels, codes (recodes) and source are optional.
+"""
+
+_EXAMPLE = {
+    Kind.TEXT: "categories = []",
+    Kind.BOOLEAN: 'categories = ["false", "true"]',
+    Kind.DATE: 'dates = []  # [2020-01-01, 2026-01-01]\n# period = "year"',
+    Kind.TIMESTAMP: 'dates = []  # [2020-01-01, 2026-01-01]\n# period = "year"',
+    Kind.INTEGER: "edges = []",
+    Kind.NUMBER: "edges = []",
+}
+
+
+def skeleton(
+    columns: Iterable[Column],
+    *,
+    id: str,  # noqa: A002 - the name of the field
+    declared: Mapping[str, Attribute] | None = None,
+    unit: PrivacyUnit | None = None,
+    records: int | None = None,
+) -> str:
+    """The text of a first schema file; what is not declared yet is left to be filled in.
+
+    >>> 'name = "sex"' in skeleton([Column("sex", Kind.TEXT)], id="survey")
+    True
+    """
+    person = None if unit is None else unit.person
+    head = _HEAD.format(
+        format=FORMAT,
+        id=value_text(id),
+        adjacency=value_text("replace-one" if unit is None else unit.adjacency.value),
+        max_rows=1 if unit is None else unit.max_rows,
+        person='# person = "person_id"' if person is None else f"person = {value_text(person)}",
+        records="# records = 1000" if records is None else f"records = {records}",
+    )
+    known = declared or {}
+    return head + "".join(_section(column, known.get(column.name)) for column in columns if column.name != person)
+
+
+def section(attribute: Attribute) -> str:
+    """One declared attribute as it stands in a schema file."""
+    lines = [f"{key} = {value_text(value)}" for key, value in attribute.table().items()]
+    return "\n[[attribute]]\n" + "\n".join(lines) + "\n"
+
+
+def _section(column: Column, attribute: Attribute | None) -> str:
+    if column.kind is Kind.UNSUPPORTED:
+        return f"\n# {value_text(column.name)} has a type that cannot be counted: cast it to text first.\n"
+    if attribute is not None:
+        return section(attribute)
+    return (
+        f"\n[[attribute]]  # {column.kind}\nname = {value_text(column.name)}\n{_EXAMPLE[column.kind]}\n"
+        'unknown = "other"\nmissing = "category"\n'
+    )

@@ -33,15 +33,14 @@ from dpbayes.domain.schema import Schema
 from dpbayes.domain.sparse import SparseCounts
 from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.errors import TableError
+from dpbayes.tables import sources
 from dpbayes.tables.dialects import DUCKDB
 from dpbayes.tables.encoding import identifier
 from dpbayes.tables.engine import Column, check_column, check_names, check_schema, needed
 from dpbayes.tables.mending import copies
 from dpbayes.tables.packing import add_rows, pack, unpack
-from dpbayes.tables.scratch import private_folder, room
 from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source, one_table, parquet_names
 
-_BATCH_ROWS = 2**17
 _KEPT_ROWS = "dpbayes_kept_rows"
 _SORTED_ROWS = 2**21
 
@@ -147,7 +146,7 @@ class DuckDBEngine:
             return f"read_csv([{', '.join(map(DUCKDB.literal, files))}], {options}, delim={DUCKDB.literal(delimiter)})"
 
         def copied() -> Relation:
-            folder = private_folder() / f"csv-{secrets.token_hex(8)}"
+            folder = sources.private_folder() / f"csv-{secrets.token_hex(8)}"
             weakref.finalize(engine, shutil.rmtree, folder, ignore_errors=True)
             relation = reading(copies(source.files, delimiter, len(names), folder))
             return lambda _: relation
@@ -170,8 +169,7 @@ class DuckDBEngine:
         check_schema(schema, self.columns(), [attribute.name for attribute in attributes])
         tables = pack(schema, marginals)
         counted = [np.zeros(table.size, dtype=np.int64) for table in tables]
-        read = self._batches_of_rows if schema.person is None else self._batches_of_people
-        with closing(read(schema, attributes)) as batches:
+        with closing(self._batches_of(schema, attributes)) as batches:
             for batch in batches:
                 codes = {axis.name: _codes(batch.column(number)) for number, axis in enumerate(attributes)}
                 for table, cells in zip(tables, counted, strict=True):
@@ -190,11 +188,10 @@ class DuckDBEngine:
         check_schema(schema, self.columns(), names)
         axes = [schema[name] for name in names]
         level_of = [np.array((0, *axis.level_of_code), dtype=np.int64) for axis in axes]  # codes count from one
-        read = self._batches_of_rows if schema.person is None else self._batches_of_people
         if self._mended is not None:  # what was handed out cannot be taken back
             texts = ", ".join(f"count({self._fields[name].expression})" for name in names)
             self._readable(lambda: self._fetched(f"SELECT {texts} FROM {self._relation(dict.fromkeys(names))}"))
-        with closing(read(schema, axes)) as batches:
+        with closing(self._batches_of(schema, axes)) as batches:
             for batch in batches:
                 yield {
                     name: table[_codes(batch.column(number))]
@@ -270,24 +267,24 @@ class DuckDBEngine:
             f"QUALIFY row_number() OVER (PARTITION BY p ORDER BY md5(concat_ws(',', p, {names}))) <= {unit.max_rows}"
         )
 
-    def _batches(self, query: str) -> Generator[pa.RecordBatch]:
-        """Batches of a running query; the next one is read while this one is counted."""
+    def _batches(self, query: str, at_once: int = 2**17) -> Generator[pa.RecordBatch]:
+        """Batches of rows of a running query; the next one is read while this one is counted."""
         with ExitStack() as at_the_end, _cancellable(self._connection) as start:
-            reader = start(lambda: self._connection.sql(query).to_arrow_reader(_BATCH_ROWS)).result()
+            reader = start(lambda: self._connection.sql(query).to_arrow_reader(at_once)).result()
             at_the_end.callback(reader.close)
             following = start(lambda: next(reader, None))
             while (batch := following.result()) is not None:
                 following = start(lambda: next(reader, None))
                 yield batch
 
-    def _batches_of_rows(self, schema: Schema, attributes: Sequence[Attribute]) -> Generator[pa.RecordBatch]:
-        return self._batches(self._codes_query(schema, attributes))
-
-    def _batches_of_people(self, schema: Schema, attributes: Sequence[Attribute]) -> Generator[pa.RecordBatch]:
-        """Some people at a time, since sorting by person holds their rows in memory.
+    def _batches_of(self, schema: Schema, attributes: Sequence[Attribute]) -> Generator[pa.RecordBatch]:
+        """The rows that count; with people, some of these at a time, since sorting by person holds rows in memory.
 
         Each part goes through a temporary table: a sort cannot stream, nor be cancelled if it did.
         """
+        if schema.person is None:
+            yield from self._batches(self._codes_query(schema, attributes))
+            return
         rows = f"SELECT count(*) FROM {self._relation({attribute.name: attribute for attribute in attributes})}"
         parts = 1 + self._fetched(rows)[0][0] // _SORTED_ROWS
         try:
@@ -328,7 +325,10 @@ def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     in_memory = path == ":memory:"
     # Connections to one file share their settings, so they must agree on the folder; others must not share it.
     name = secrets.token_hex(8) if in_memory else hashlib.sha256(os.fsencode(Path(path).resolve())).hexdigest()[:16]
-    settings = {"temp_directory": str(private_folder() / f"duckdb-{name}"), "max_temp_directory_size": f"{room()}B"}
+    settings = {
+        "temp_directory": str(sources.private_folder() / f"duckdb-{name}"),
+        "max_temp_directory_size": f"{sources.room()}B",
+    }
     with _own_words():
         try:
             connection = duckdb.connect(path, read_only=not in_memory, config=settings)
@@ -350,7 +350,7 @@ def _spill_privately(connection: duckdb.DuckDBPyConnection) -> None:
         paths = connection.execute("SELECT path FROM duckdb_databases() WHERE path IS NOT NULL").fetchall()
     if chosen not in {".tmp", *(f"{path}.tmp" for (path,) in paths)}:
         return
-    folder = private_folder() / f"duckdb-{secrets.token_hex(8)}"
+    folder = sources.private_folder() / f"duckdb-{secrets.token_hex(8)}"
     try:
         connection.execute(f"SET GLOBAL temp_directory = {DUCKDB.literal(str(folder))}")
     except duckdb.Error:

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from dpbayes import _checks
 from dpbayes._checks import Floats, non_negative, positive
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.hellinger import calibration
-from dpbayes.mechanisms.hellinger import distance as distances
-from dpbayes.mechanisms.hellinger.accuracy import expected, step_probabilities
-from dpbayes.mechanisms.hellinger.certificate import affordable
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.laws import Laws
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import calibration
+from dpbayes.hellinger import distance as distances
+from dpbayes.hellinger.accuracy import expected, step_probabilities
+from dpbayes.hellinger.certificate import affordable
+from dpbayes.hellinger.distance import Laws
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.papers.checked import equal, found, states
 from dpbayes.papers.hellinger.reading import Coverage, Naive, Posterior, covered, read
 from dpbayes.papers.hellinger.scores import UNIT, Prior, floats, laplace_scale, total

@@ -15,12 +15,12 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.hellinger import candidates
+from dpbayes.hellinger.distance import Laws
+from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.released import Reading, reading
-from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.exponential import PosteriorExponential
-from dpbayes.mechanisms.hellinger.laws import Laws
-from dpbayes.mechanisms.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
 
 __all__ = ["Coverage", "Naive", "Posterior"]
 

@@ -16,12 +16,12 @@ from dpbayes import _checks
 from dpbayes._checks import Floats, non_negative, probability
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.hellinger import candidates, distance
-from dpbayes.mechanisms.hellinger.laws import Rows, Sensitivities
-from dpbayes.mechanisms.hellinger.mechanism import published_smoothing
-from dpbayes.mechanisms.hellinger.promise import SmoothTail
-from dpbayes.mechanisms.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
-from dpbayes.mechanisms.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import candidates, distance
+from dpbayes.hellinger.distance import Rows, Sensitivities
+from dpbayes.hellinger.mechanism import published_smoothing
+from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.promise import SmoothTail
+from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
 from dpbayes.papers import tcdp
 from dpbayes.papers.checked import equal, found, states, up_to
 from dpbayes.papers.result import Result

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.hellinger import candidates
-from dpbayes.mechanisms.hellinger.mechanism import published_smoothing
+from dpbayes.hellinger import candidates
+from dpbayes.hellinger.mechanism import published_smoothing
 from dpbayes.papers.checked import found, prior, states
 from dpbayes.papers.hellinger.scores import floats, total
 from dpbayes.papers.result import Result

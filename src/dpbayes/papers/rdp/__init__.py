@@ -6,7 +6,6 @@
 """
 
 from dpbayes.papers import related as related
+from dpbayes.papers.rdp.classifiers import *
 from dpbayes.papers.rdp.definitions import *
-from dpbayes.papers.rdp.models import *
-from dpbayes.papers.rdp.privacy import *
-from dpbayes.papers.rdp.utility import *
+from dpbayes.papers.rdp.theorems import *

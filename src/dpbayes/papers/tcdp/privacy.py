@@ -24,8 +24,8 @@ from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import equal, found, same_size, states, vector
 from dpbayes.papers.rdp.definitions import definition_2_1, definition_2_2, dirichlet_mechanism, kl, pairs_of
 from dpbayes.papers.rdp.definitions import definition_2_3 as rdp_definition_2_3
-from dpbayes.papers.rdp.privacy import equation_11 as equation_3
-from dpbayes.papers.rdp.privacy import pair, records
+from dpbayes.papers.rdp.theorems import equation_11 as equation_3
+from dpbayes.papers.rdp.theorems import pair, records
 from dpbayes.papers.result import Result
 from dpbayes.privacy.bounds import trigamma
 from dpbayes.privacy.convert import tcdp_to_epsilon

@@ -15,7 +15,7 @@ from scipy.special import betainc, digamma, erfinv, gammaln, xlog1py, xlogy
 
 from dpbayes._checks import Floats, positive, probability
 from dpbayes.errors import InvalidArgument
-from dpbayes.mechanisms.hellinger import distance
+from dpbayes.hellinger import distance
 from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import counted, equal, found, same_size, states, vector
 from dpbayes.papers.rdp.definitions import dirichlet_mechanism, mean_error, parameters
