@@ -16,7 +16,7 @@ from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.naive_bayes import NaiveBayes
-from dpbayes.models.sampling import pick
+from dpbayes.models.network import pick
 from dpbayes.models.synthetic import columns_of, synthetic_table, write_table
 
 from .examples import REPLACE, fitted, weather

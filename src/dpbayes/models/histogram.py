@@ -14,8 +14,7 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument
 from dpbayes.models.base import BaseSpec, Built, Published, draw_of
-from dpbayes.models.network import Network
-from dpbayes.models.sampling import pick
+from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
 
 

@@ -18,9 +18,8 @@ from dpbayes.inference.raking import fitted
 from dpbayes.models.base import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
 from dpbayes.models.mixture import Statistics, can_tie
-from dpbayes.models.network import Network
+from dpbayes.models.network import Network, pick
 from dpbayes.models.regression import Regression, pairs_of
-from dpbayes.models.sampling import pick
 from dpbayes.release.format import Release
 
 CLASSES = 100

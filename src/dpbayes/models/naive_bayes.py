@@ -17,8 +17,7 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError, SchemaError
 from dpbayes.models.base import BaseSpec, Built, Published, by_cells, draw_of, spec_from_record
 from dpbayes.models.evidence import CLASS_ERROR, detectable, trust
-from dpbayes.models.network import Network
-from dpbayes.models.sampling import pick
+from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
 
 Estimate = Literal["posterior", "draw"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpbayes._checks import Floats, Ints
 from dpbayes.models.mixture import SMALL
-from dpbayes.models.sampling import pick
+from dpbayes.models.network import pick
 
 
 def pairs_of(weights: Floats, laws: Mapping[str, Floats], target: str) -> dict[str, Floats]:

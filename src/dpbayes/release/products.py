@@ -9,16 +9,25 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpbayes.domain.attribute import OTHER, Attribute
+from dpbayes.domain.display import listed
+from dpbayes.domain.labels import labels
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import InvalidArgument
+from dpbayes.inference.numbers import TableEstimate
 from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.dirichlet import GammaNoise
-from dpbayes.release.cautions import cautions
 from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.release.posterior import NOISY, Posterior, measured_noise, released
 
 FAR = 6.0
 """Gaussian noise strays this many standard deviations in fewer than one of 10⁸ cells."""
+
+MOST_OTHER = 0.05
+"""A larger share of values that no list holds is worth a look at the list."""
+
+EMPTY = 0.01
+"""A level looks empty if nobody may have it, and surely less than this part of an even share of the records."""
 
 
 def completed(release: Release) -> Release:
@@ -107,21 +116,21 @@ def _groups(
     shape = [len(each) for each in levels]
     rows = counts.values.reshape(int(np.prod(shape)), -1)
     doubt = posterior.joint.linear(given)[1].ravel()
-    listed = []
+    groups = []
     for index, row in enumerate(rows):
         records = float(max(row.sum(), 0.0))
         if isinstance(noise, GammaNoise):
             prior, weight = row.size * float(np.mean(noise.concentration)), noise.weight
         else:
             prior, weight = float(doubt[index]), 1.0
-        listed.append(
+        groups.append(
             Group(
                 levels=tuple(each[int(at)] for each, at in zip(levels, np.unravel_index(index, shape), strict=True)),
                 records=records,
                 prior_share=prior / (weight * records + prior) if weight * records + prior > 0 else 1.0,
             )
         )
-    return tuple(listed)
+    return tuple(groups)
 
 
 def _misfits(release: Release, table: Table, noise: Noise) -> tuple[str, ...]:
@@ -152,3 +161,34 @@ def _misfits(release: Release, table: Table, noise: Noise) -> tuple[str, ...]:
                 what = ", ".join(margin.of)
                 found.append(f"The published values do not fit the totals of {what} that the schema declares.")
     return tuple(found)
+
+
+def cautions(attribute: Attribute, found: TableEstimate) -> tuple[str, ...]:
+    """Sentences about one attribute, from its published shares alone: free, and the same for every reader.
+
+    Where noise hides whether a level is empty, the upper end of its interval is large, and nothing is said.
+    """
+    shares, levels, names = found.records, attribute.levels, labels(attribute)
+    said = []
+    if OTHER in levels[len(attribute.declared) :]:
+        at = levels.index(OTHER)
+        if shares.values[at] > MOST_OTHER and shares.lower[at] > 0:
+            what = "values that the schema does not list"
+            what += "" if attribute.splits_missing else ", or missing ones"
+            said.append(
+                f"{attribute.name}: {_percent(shares.values[at])} of the records ({_percent(shares.lower[at])} to "
+                f"{_percent(shares.upper[at])}) are {names[at]!r}: {what}. Compare the schema with the column."
+            )
+    most = EMPTY / len(levels)
+    empty = [at for at in range(len(attribute.declared)) if shares.lower[at] <= 0 and shares.upper[at] < most]
+    if empty:
+        upper, which = max(float(shares.upper[at]) for at in empty), listed([names[at] for at in empty])
+        said.append(
+            f"{attribute.name}: hardly any record, at most {_percent(upper)}, is {which}, "
+            "although the schema declares it. Check the spelling."
+        )
+    return tuple(said)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
