@@ -44,7 +44,10 @@ SECTIONS = {
         "reference",
         ("cli", "python", "papers", "schema", "release-format", "ledger", "symbols", "theorems"),
     ),
-    "Reproduction": ("reproduction", ("index", "audit", "benchmarks", "synthetic", "models", "estimates", "scale")),
+    "Reproduction": (
+        "reproduction",
+        ("index", "audit", "benchmarks", "synthetic", "models", "estimates", "posteriors", "scale"),
+    ),
 }
 
 
