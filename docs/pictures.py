@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dpbayes import ApproxDP, Cost, PrivacyUnit
 from dpbayes.mechanisms.tuning import ConcentrationCurve
-from dpbayes.report.canvas import Picture, line, text
-from dpbayes.report.pictures import Frame
+from dpbayes.plot.canvas import Picture, line, text
+from dpbayes.plot.pictures import Frame
 
 HOW_TO = Path(__file__).resolve().parent / "how-to"
 DELTA = 1e-6

@@ -212,7 +212,7 @@ def test_show_says_for_each_charge_its_own_price_and_the_total_and_what_fits(sur
     assert own[0] == own[1] == own[2] == pytest.approx(total[0])
     assert total[0] < total[1] < total[2] == pytest.approx(shown["spent"])
     words = " ".join(run("show", survey / "survey.ledger").split())
-    assert f"One more release of up to ε={math.floor(shown['left'] * 1000) / 1000:g} at δ=1e-06 fits." in words
+    assert f"One more release of up to ε={math.floor(shown['left'] * 1000) / 1000:g} at δ=1e-06 fits;" in words
     assert "Had all charges been planned together" in words
 
 

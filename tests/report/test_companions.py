@@ -25,12 +25,10 @@ from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.base import Published
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.synthetic import synthetic_table, write_table
-from dpbayes.report.cells import columns, defused
-from dpbayes.report.croissant import croissant_json
+from dpbayes.report.companions import croissant_json, facts, sheet_html, write_xlsx
 from dpbayes.report.folder import save
 from dpbayes.report.registry import Deployment, entry, entry_yaml
-from dpbayes.report.sheet import facts, sheet_html
-from dpbayes.report.xlsx import write_xlsx
+from dpbayes.report.tables import defused, file_columns
 
 OFFICE = Deployment(curator="Office of Statistics", curator_type="Government", region="Portugal", sector="Government")
 ABOUT = {
@@ -91,7 +89,7 @@ def test_the_metadata_of_csv_files_is_valid_by_the_rules_of_the_w3c(kind: str, t
 
 
 def test_the_metadata_describes_each_column_and_the_key() -> None:
-    from dpbayes.report.csvw import csvw
+    from dpbayes.report.companions import csvw
 
     found = csvw(published("conditional"))
     (table,) = found["tables"]
@@ -144,7 +142,7 @@ def test_a_workbook_has_the_numbers_of_the_csv_files(tmp_path: Path) -> None:
     assert book.sheetnames == ["About", "Table 1", "Table 2"]
     for number, table in enumerate(release.tables, start=1):
         head, *rows = list(book[f"Table {number}"].iter_rows(min_row=4, values_only=True))
-        found = columns(release, table)
+        found = file_columns(release, table)
         assert list(head) == [column.name for column in found]
         for at, column in enumerate(found):
             assert [row[at] for row in rows] == column.plain
@@ -163,8 +161,8 @@ def test_a_workbook_runs_nothing_and_is_the_same_twice(tmp_path: Path) -> None:
 def test_without_the_writer_a_workbook_is_refused_with_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['xlsxwriter'] = None\n"
-        "from dpbayes.errors import MissingExtra\nfrom dpbayes.report.xlsx import check\n"
-        "try: check()\nexcept MissingExtra as said: print(said)"
+        "from dpbayes.errors import MissingExtra\nfrom dpbayes.report.companions import check_xlsx\n"
+        "try: check_xlsx()\nexcept MissingExtra as said: print(said)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "dpbayes[xlsx]" in done.stdout

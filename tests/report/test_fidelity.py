@@ -9,7 +9,7 @@ from tests.models.examples import ADD, weather, weather_schema
 from dpbayes import ApproxDP, Curator, Synthetic
 from dpbayes.models.base import Published
 from dpbayes.models.fidelity import expected
-from dpbayes.report.fidelity import fidelity_html, write_fidelity
+from dpbayes.report.companions import fidelity_html, write_fidelity
 
 
 def released(epsilon: float, seed: int = 1):

@@ -18,8 +18,8 @@ from tests.releases import KINDS, LEVELS, REPLACE, a_release, charged, levels_of
 from dpbayes import ApproxDP, Attribute, Dirichlet, Gaussian, PrivacyUnit, Release, Schema
 from dpbayes.domain.markup import style, tag
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.plot.canvas import SHADES, WIDTH, Bar, Scale
 from dpbayes.release.products import completed
-from dpbayes.report.figures import SHADES, WIDTH, Bar, Scale
 from dpbayes.report.page import report_html
 
 VOID = {"meta"}

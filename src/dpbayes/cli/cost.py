@@ -84,8 +84,8 @@ def cost_command(
     }
     cost = _total(releases or [], given, times, records_file, unit)
     if curve is not None:
-        from dpbayes.report.canvas import stacked
-        from dpbayes.report.pictures import profile_picture, tradeoff_picture
+        from dpbayes.plot.canvas import stacked
+        from dpbayes.plot.pictures import profile_picture, tradeoff_picture
 
         stacked([profile_picture(cost), tradeoff_picture(cost)], "Privacy profile and trade-off curve").save(curve)
     epsilons = cost.epsilons(delta)

@@ -11,6 +11,7 @@ from dpbayes.curator import DryRun
 from dpbayes.design.forecast import of_the_limit, preview, remarks, sentences, warnings
 from dpbayes.ledger.history import already
 from dpbayes.privacy.risk import Risk
+from dpbayes.words import promise
 
 REFUSED = 1
 """Exit code when the release would be refused."""
@@ -61,7 +62,7 @@ def _print(trial: DryRun, said: list[str], used: str | None, found: tuple[str, .
     if not found:
         book = "No ledger was named" if trial.ledger is None else "The ledger affords it"
         tell_people(f"{book}{', and the folder is free' if trial.out is not None else ''}.")
-    for caution in warnings(plan):
-        tell_people(f"Caution: {caution}", "bold")
+    for each in warnings(plan):
+        tell_people(promise.caution(each), "bold")
     for each in found:
         tell(f"dpbayes: it would be refused. {each}", err=True)

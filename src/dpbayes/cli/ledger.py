@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.balance import balance, charges, print_balances, print_charges
-from dpbayes.cli.output import print_json, tell
+from dpbayes.cli.output import print_json, print_table, tell
+from dpbayes.domain.display import plural
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
+from dpbayes.ledger.history import timeline
 from dpbayes.privacy.cautions import cautions
-from dpbayes.privacy.guarantee import Limit, Rule
+from dpbayes.privacy.guarantee import Limit, Rule, rounded_up
+from dpbayes.words import budget as budgets
+from dpbayes.words import promise
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
@@ -36,6 +40,9 @@ NO_ROLES = (
     "the database made no roles for owner and analysts, so whoever may write this ledger may change its limits; "
     "create the ledger anew as a user with CREATEROLE if analysts shall charge it."
 )
+
+DELTA = 1e-6
+"""The δ at which ε is shown when the budget names none."""
 
 PAGE = 50
 """Entries that are shown unless more are asked for."""
@@ -79,11 +86,11 @@ def init(
     elif dataset is not None and adjacency is not None:
         name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
     opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about, witness=witness)
-    for caution in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
-        tell(f"Caution: {caution}", err=True)
+    for said in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
+        tell(promise.caution(said), err=True)
     if opened.lacks_roles:
-        tell(f"Caution: {NO_ROLES}", err=True)
-    print_balances([opened.account(name)], as_json)
+        tell(promise.caution(NO_ROLES), err=True)
+    _print_balances([opened.account(name)], as_json)
 
 
 @options.limit
@@ -103,7 +110,7 @@ def budget(
 
     opened = Ledger(ledger)
     opened.change_budget(dataset, limit, about=about, slack=slack)
-    print_balances([opened.account(dataset)], as_json)
+    _print_balances([opened.account(dataset)], as_json)
 
 
 def accept(
@@ -125,7 +132,7 @@ def accept(
             "Open a new data set for it."
         )
     opened.accept(declared.id, declared.digest, about=reason)
-    print_balances([opened.account(declared.id)], as_json)
+    _print_balances([opened.account(declared.id)], as_json)
 
 
 def charge(
@@ -177,12 +184,12 @@ def show(
     accounts = _accounts(ledger, dataset)
     first = {account.dataset: _first(account, everything, since) for account in accounts}
     if as_json:
-        listed = [(account, charges(account, first[account.dataset])) for account in accounts]
-        print_json([balance(account) | {"charges": shown} for account, shown in listed])
+        listed = [(account, _charges(account, first[account.dataset])) for account in accounts]
+        print_json([_balance(account) | {"charges": shown} for account, shown in listed])
         return
-    print_balances(accounts, as_json)
+    _print_balances(accounts, as_json)
     for account in accounts:
-        print_charges(account, first[account.dataset])
+        _print_charges(account, first[account.dataset])
 
 
 def _first(account: Account, everything: bool, since: str | None) -> int:
@@ -223,7 +230,7 @@ def verify(
             raise LedgerError(
                 f"Ledger: no entry has the hash {wanted}. An older copy may have been put back: find the newer one."
             )
-    print_balances(accounts, as_json)
+    _print_balances(accounts, as_json)
 
 
 def export(
@@ -265,3 +272,95 @@ def _exported(path: str, dataset: str | None) -> list[Account]:
     if dataset is not None and dataset not in accounts:
         raise LedgerError(f"Ledger: there is no data set {dataset!r} in the export. Check the name.")
     return [account for name, account in accounts.items() if dataset in (None, name)]
+
+
+def _balance(account: Account) -> dict[str, Any]:
+    """Limit, what is spent and left, and what that is in other notions."""
+    cost, delta = account.cost, account.budget.exception or DELTA
+    return {
+        "dataset": account.dataset,
+        "budget": account.budget.record(),
+        "unit": account.unit.record(),
+        "schemas": list(account.schemas),
+        "limit": account.limit,
+        "used": account.used,
+        "spent": account.spent,
+        "left": account.left(),
+        "releases": cost.releases,
+        "spent_also": {
+            "epsilon_pure": cost.renyi(math.inf),
+            "epsilon": cost.epsilon(delta),
+            "delta": delta,
+            "rho": cost.concentrated(math.inf),
+        },
+        "entries": len(account.entries),
+        "head": account.head.hash,
+    }
+
+
+def _charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
+    """Every charge from an entry on, with its own price and the running total, by the rule of the ledger."""
+    costs = account.costs
+    totals = dict(zip(costs, account.budget.running(costs.values()), strict=True))
+    listed = []
+    for serial, charge in account.charges.items():
+        if serial < first:
+            continue
+        line: dict[str, Any] = {key: charge.entry.body[key] for key in ("serial", "time", "about", "releases")}
+        own = total = None
+        if serial in costs:
+            own, total = account.price(costs[serial]), totals[serial]
+        listed.append(line | {"state": charge.state, "hash": charge.entry.hash, "own": own, "total": total})
+    return listed
+
+
+def _print_balances(accounts: list[Account], as_json: bool) -> None:
+    """The balances as JSON or as tables with sentences."""
+    if as_json:
+        print_json([_balance(account) for account in accounts])
+        return
+    for account in accounts:
+        shown = _balance(account)
+        also = shown.pop("spent_also")
+        print_table(
+            f"{account.dataset}: {account.budget}",
+            ("quantity", "value"),
+            [(key, shown[key]) for key in ("limit", "spent", "left", "releases", "entries", "head")],
+            notes=(
+                *budgets.balance(account),
+                f"Unit: {account.unit}. Every hash is right, and every mechanism was priced anew.",
+                "Spent in other notions: ε={epsilon:.6g} at δ={delta:g}, pure ε={epsilon_pure:.6g}, "
+                "zCDP ρ={rho:.6g}.".format(**also),
+            ),
+        )
+
+
+def _print_charges(account: Account, first: int = 0) -> None:
+    """What happened to the data set, entry by entry: limits, schemas, releases, and which replaced which."""
+    priced = {line["serial"]: line for line in _charges(account, first)}
+    earlier = [f"{plural(first, 'earlier entry')} not shown: --all or --since ENTRY shows them."] if first else []
+    print_table(
+        f"Timeline of {account.dataset}",
+        ("entry", "when", "what", "id", "own", "total", "state"),
+        [
+            (
+                event.serial,
+                event.time.replace("T", " ").removesuffix("Z"),
+                event.what,
+                event.id or "-",
+                *(_price(priced.get(event.serial, {}).get(key)) for key in ("own", "total")),
+                event.state or "-",
+            )
+            for event in timeline(account)
+            if event.serial >= first
+        ],
+        notes=(
+            *earlier,
+            f"Own: what the charge costs on its own, as {account.budget.quantity}. Total: what is spent with it.",
+            "A charge counts unless it is void: without a note it may have been drawn.",
+        ),
+    )
+
+
+def _price(number: float | None) -> str:
+    return "-" if number is None else rounded_up(number, 4)

@@ -27,6 +27,7 @@ from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
 from dpbayes.privacy.target import adaptive_limit, guarantee_of
 from dpbayes.release.format import Release
+from dpbayes.words import promise
 
 _READERS = "For readers of the release"
 
@@ -131,8 +132,8 @@ def released(
         curator.check(plan, more.get("out"))  # what is refused is refused in one sentence
         if curator.remembers and not quiet and more.get("out", ...) is None:
             raise InvalidArgument("release: expected --out, a new folder for the release, or --json to print it.")
-        for caution in (*cautions(plan), *curator.much(plan)):
-            tell(f"Caution: {caution}", err=True)
+        for said in (*cautions(plan), *curator.much(plan)):
+            tell(promise.caution(said), err=True)
     with working(quiet=quiet):
         return curator.release(plan, **more)
 

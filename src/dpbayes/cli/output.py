@@ -20,11 +20,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from dpbayes.domain.display import plural
-from dpbayes.privacy.guarantee import rounded_down, rounded_up
 from dpbayes.release.format import Release
-from dpbayes.report.tables import footnotes, lines
-from dpbayes.report.view import View
-from dpbayes.report.words import title
+from dpbayes.report.tables import lines
+from dpbayes.words import budget, promise
+from dpbayes.words.report import footnotes, title
+from dpbayes.words.view import View
 
 SHOWN_CELLS = 12
 """Cells of a table that a release shows on the terminal."""
@@ -126,23 +126,18 @@ def _cell(text: str) -> str:
 def show_release(made: Release, out: Path | None) -> None:
     """A release for people: its tables, its promise, and where it stands in the ledger."""
     for table in made.asked:
-        view = View(made, table)
+        view, name = View(made, table), title(table.marginal)
         columns, rows = lines(view, SHOWN_CELLS)
         hidden = math.prod(len(levels) for levels in view.kept) - len(rows)
         notes = [f"… and {plural(hidden, 'more cell')}."] if hidden else []
-        notes += [*footnotes(view), *(f"Caution: {note}" for note in table.notes)]
-        print_table(title(table), (title(table), *columns), rows, notes=notes)
+        notes += [*footnotes(view), *map(promise.caution, table.notes)]
+        print_table(name, (name, *columns), rows, notes=notes)
     for answer in made.answers:
         print_table(answer.name, (answer.name,), [(value,) for value in answer.values[:200]])
     tell_people(made.statement(), "bold")
     tell_people(f"Mechanism: {made.choice}")
     if made.spending is not None:
-        budget = made.spending.budget
-        limit = budget.get("epsilon", budget.get("rho", 0.0))
-        tell_people(
-            f"Ledger: {rounded_up(made.spending.spent, 4)} of {limit:g} spent; a release of up to "
-            f"{rounded_down(made.spending.left, 4)} still fits."
-        )
+        tell_people(f"Ledger: {budget.standing(made.spending)}")
     elif not made.lock:
         tell_people("No ledger remembers this release.")
     if out is not None:

@@ -84,7 +84,7 @@ def plan_command(
             error=error,
         )
     if chart is not None:
-        from dpbayes.report.pictures import errors_picture
+        from dpbayes.plot.pictures import errors_picture
 
         rows = [(p.label, p.mean, p.quantile) for p in found.predictions]
         title, axis = f"Predicted error at {target}", MEASURES[measure]

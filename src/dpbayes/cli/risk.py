@@ -14,10 +14,13 @@ from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, profile_of
+from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, percent, profile_of
 from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
+from dpbayes.words.promise import caution
+
+BAR_WIDTH = 40
 
 EXCEPTION = 10.0
 """Odds are stated with an exception of ten times δ: at δ itself no bound on them follows from (ε, δ)."""
@@ -67,7 +70,7 @@ def risk_command(
     beyond = EXCEPTION * (promise.exception or 1e-6 if promise else 1e-6)
     factor = odds(profile, min(beyond, 0.5))
     if chart is not None:
-        from dpbayes.report.risk import risk_picture
+        from dpbayes.plot.pictures import risk_picture
 
         risk_picture(profile, str(promise or priced)).save(chart)
     if as_json:
@@ -89,8 +92,6 @@ def risk_command(
 def _print(
     found: Risk, factor: float, exception: str, unit: PrivacyUnit, said: object, spoken: tuple[str, ...]
 ) -> None:
-    from dpbayes.report.risk import bars
-
     tell_people(f"What {said} means to one person", "bold")
     question = "one possible record of a person against another" if unit.replaces else "a person being in the data"
     tell_people(
@@ -99,12 +100,14 @@ def _print(
     part, *rest = found.sentences(taking_part=not unit.replaces)
     tell_people(part)
     tell_people("A guess about a person that is right this often without the release:")
-    for line in bars(found):
-        tell_people(f"  {line}")
+    for guess, right in found.guesses:
+        full, reach = round(BAR_WIDTH * guess), round(BAR_WIDTH * right)
+        bar = "█" * full + "▒" * (reach - full)
+        tell_people(f"  {percent(guess):>7} {bar:<{BAR_WIDTH}}  at most {percent(right)}")
     tell_people(rest[0] if rest else "")
     tell_people(
         "These bounds hold for every attacker, also for one who knows all other records. They are about one person's "
         "data; what holds for everybody can be learnt without them."
     )
-    for caution in spoken:
-        tell_people(f"Caution: {caution}", "bold")
+    for each in spoken:
+        tell_people(caution(each), "bold")

@@ -35,8 +35,8 @@ def show_command(
     read = Release.load(model).build()
     scored = None if public_test is None else _scores(read, public_test)
     if plot is not None:
-        from dpbayes.report import models as pictures
-        from dpbayes.report.canvas import stacked
+        from dpbayes.plot import pictures
+        from dpbayes.plot.canvas import stacked
 
         drawn = [pictures.network_picture(read.network, f"{read.kind} of {read.published.schema.id}")]
         drawn += [] if node is None else [pictures.table_picture(read.network, node, read.published.schema)]

@@ -105,11 +105,11 @@ def synth_command(
         tell(f"Wrote {sets} sets of {rows:,} records to {_numbered(out, 1, sets)} and so on. {found.statement()}")
         return
     if fidelity_page is not None:
-        from dpbayes.report.fidelity import write_fidelity
+        from dpbayes.report.companions import write_fidelity
 
         write_fidelity(found.releases[0], fidelity_page)
     if croissant is not None:
-        from dpbayes.report.croissant import croissant_json
+        from dpbayes.report.companions import croissant_json
 
         croissant.write_text(croissant_json(found.releases[0], out, records.schema, rows), encoding="utf-8")
     if not report and not as_json:

@@ -41,6 +41,18 @@ def listed(items: Iterable[object], most: int = MOST) -> str:
     return ", ".join(found[:most]) + more
 
 
+def listed_and(items: Iterable[str], most: int = 8) -> str:
+    """A list in a sentence.
+
+    >>> listed_and(["a", "b", "c"]), listed_and("abcdefghij", most=2)
+    ('a, b and c', 'a, b and 8 others')
+    """
+    found = list(items)
+    if len(found) > most:
+        found = [*found[:most], f"{len(found) - most} others"]
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}" if found else ""
+
+
 def plural(number: int, noun: str) -> str:
     """A number with its noun.
 

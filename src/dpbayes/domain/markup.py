@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""Whatever text gets into a page, browsers load nothing for it and run nothing."""
+
 
 class Html(str):
     """Text that is HTML already."""
@@ -31,6 +34,24 @@ def tag(name: str, *children: str, **attributes: object) -> Html:
 def style() -> str:
     """The style sheet of everything that the library draws."""
     return Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+
+
+def page(name: str, body: Html) -> str:
+    """A self-contained page in the style of everything drawn."""
+    head = tag(
+        "head",
+        Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html('<meta name="color-scheme" content="light dark">'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+        tag("title", name),
+        Html(f"<style>{style()}</style>"),
+    )
+    return f"<!doctype html>\n{tag('html', head, tag('body', tag('main', body)), lang='en')}\n"
+
+
+def picture_style() -> str:
+    """The part of it that pictures need, for pages that have a style of their own."""
+    return style()[style().index("\n.picture") :]
 
 
 def embedded(body: Html) -> str:

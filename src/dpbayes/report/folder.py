@@ -15,11 +15,10 @@ from dpbayes.domain.durable import cannot_write, check_folder
 from dpbayes.errors import InvalidArgument
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
-from dpbayes.report import csvw, registry, sheet, xlsx
-from dpbayes.report.appendix import numbered_files
-from dpbayes.report.cells import Numbers, write_numbers
-from dpbayes.report.page import report_html
+from dpbayes.report import companions, registry
+from dpbayes.report.page import numbered_files, report_html
 from dpbayes.report.registry import Deployment
+from dpbayes.report.tables import Numbers, write_numbers
 
 Companion = Literal["xlsx", "sheet", "registry"]
 Writer = Callable[[Path], object]
@@ -70,7 +69,9 @@ def _writers(release: Release, numbers: Numbers) -> dict[str, Writer]:
             release, table, path, "parquet" if path.suffix == ".parquet" else "csv"
         )
     if any(name.endswith(".csv") for name in writers):
-        writers[csvw.FILE] = lambda path: _text(path, json.dumps(csvw.csvw(release), indent=1, ensure_ascii=False))
+        writers[companions.CSVW_FILE] = lambda path: _text(
+            path, json.dumps(companions.csvw(release), indent=1, ensure_ascii=False)
+        )
     return writers
 
 
@@ -80,10 +81,10 @@ def _companions(release: Release, also: tuple[Companion, ...], deployment: Deplo
     for name in also:
         _checks.one_of("save", get_args(Companion), also=name)
     if "xlsx" in also:
-        xlsx.check()
-        found[xlsx.FILE] = lambda path: xlsx.write_xlsx(release, path)
+        companions.check_xlsx()
+        found[companions.XLSX_FILE] = lambda path: companions.write_xlsx(release, path)
     if "sheet" in also:
-        found[sheet.FILE] = lambda path: _text(path, sheet.sheet_html(release))
+        found[companions.SHEET_FILE] = lambda path: _text(path, companions.sheet_html(release))
     if "registry" in also:
         if deployment is None:
             raise InvalidArgument(

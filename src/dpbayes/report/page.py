@@ -1,20 +1,29 @@
 """The report: one HTML page without scripts that needs nothing but itself.
 
-Results come first, for readers who decide; the promise follows in short, and an appendix has the rest.
+Results come first, for readers who decide; the promise follows in short. An appendix has the rest: what the promise
+means, what is spent, how the release was made, and how to check it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Sequence
 
-from dpbayes.domain.display import plural
-from dpbayes.domain.markup import Html, embedded, joined, style, tag
-from dpbayes.release.format import Release
-from dpbayes.report import appendix, tables, words
-from dpbayes.report.view import View
+from dpbayes.domain.display import listed_and, plural
+from dpbayes.domain.marginal import Marginal
+from dpbayes.domain.markup import Html, embedded, joined, page, table, tag
+from dpbayes.errors import DpbayesError
+from dpbayes.plot.canvas import gauge
+from dpbayes.privacy.target import guarantee_from_record
+from dpbayes.release.format import Release, Table
+from dpbayes.report import tables
+from dpbayes.words import budget, promise
+from dpbayes.words import report as words
+from dpbayes.words.view import View
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Whatever text gets into a page, browsers load nothing for it and run nothing."""
+MOST_RECORDS = 20
+"""Mechanisms that are printed; release.json has all of them."""
 
 MOST_CELLS = 3000
 """Tables are shown in full until the page has this many cells; the contents name the rest."""
@@ -26,19 +35,6 @@ def report_html(release: Release) -> str:
     """A page for readers of a release: a summary, the tables, the promise, and how to check it all."""
     kind = "not private" if release.seeded else "private release"
     return page(f"{title(release)}: {kind}", joined(_parts(release)))
-
-
-def page(name: str, body: Html) -> str:
-    """A self-contained page in the style of the report."""
-    head = tag(
-        "head",
-        Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Html('<meta name="color-scheme" content="light dark">'),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
-        tag("title", name),
-        Html(f"<style>{style()}</style>"),
-    )
-    return f"<!doctype html>\n{tag('html', head, tag('body', tag('main', body)), lang='en')}\n"
 
 
 def about(release: Release) -> dict[str, str]:
@@ -56,10 +52,10 @@ def _parts(release: Release) -> Iterator[Html]:
     shown = _shown(views)
     yield _header(release)
     if release.seeded:
-        yield tag("p", words.NOT_PRIVATE, class_="danger", role="alert")
+        yield tag("p", promise.NOT_PRIVATE, class_="danger", role="alert")
     yield tag("p", words.summary(release, views[:shown]), class_="summary")
     yield _contents(release, shown)
-    numbers = appendix.file_names(release)
+    numbers = file_names(release)
     for number, source in enumerate(release.asked[:shown], start=1):
         yield tables.section(number, release, source, file=numbers[number - 1])
     for number in range(1, len(release.answers) + 1):
@@ -68,7 +64,7 @@ def _parts(release: Release) -> Iterator[Html]:
         listed = tag("ul", *(tag("li", point) for point in points))
         yield tag("section", tag("h2", "How to read the numbers"), listed, id="reading")
     yield _promise(release)
-    yield appendix.appendix(release)
+    yield appendix(release)
 
 
 def _shown(views: list[View]) -> int:
@@ -103,12 +99,12 @@ def _date(created: str) -> str:
 
 def _contents(release: Release, shown: int) -> Html:
     entries = [
-        tag("li", tag("a", f"Table {number}. {words.title(source)}", href=f"#table-{number}", dir="auto"))
+        tag("li", tag("a", f"Table {number}. {words.title(source.marginal)}", href=f"#table-{number}", dir="auto"))
         for number, source in enumerate(release.asked[:shown], start=1)
     ]
-    names = appendix.file_names(release)[shown:]
+    names = file_names(release)[shown:]
     for number, (source, name) in enumerate(zip(release.asked[shown:], names, strict=True), start=shown + 1):
-        entries.append(tag("li", f"Table {number}. {words.title(source)}: in the file {name}"))
+        entries.append(tag("li", f"Table {number}. {words.title(source.marginal)}: in the file {name}"))
     for number, answer in enumerate(release.answers, start=1):
         entries.append(tag("li", tag("a", f"{answer.name[:1].upper()}{answer.name[1:]}", href=f"#answer-{number}")))
     others = [("#reading", "How to read the numbers")] if words.reading(release) else []
@@ -124,8 +120,8 @@ def fragment(release: Release) -> str:
     left = len(release.asked) - len(few)
     more = [tag("p", f"{plural(left, 'more table')}.")] if left else []
     answers = [_answer(release, number) for number in range(1, len(release.answers) + 1)]
-    promise = words.NOT_PRIVATE if release.seeded else release.statement()
-    head = [tag("p", tag("strong", repr(release))), tag("p", promise)]
+    promised = promise.NOT_PRIVATE if release.seeded else release.statement()
+    head = [tag("p", tag("strong", repr(release))), tag("p", promised)]
     return embedded(joined([*head, *shown, *more, *answers]))
 
 
@@ -134,7 +130,7 @@ def _answer(release: Release, number: int) -> Html:
     answer = release.answers[number - 1]
     values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in answer.values]
     heading = tag("h2", f"{answer.name[:1].upper()}{answer.name[1:]}", dir="auto")
-    body = tag("p", appendix.listed(values))
+    body = tag("p", listed(values))
     return tag("section", heading, body, id=f"answer-{number}")
 
 
@@ -143,3 +139,148 @@ def _promise(release: Release) -> Html:
         return tag("section", tag("h2", "No promise"), tag("p", release.statement()), id="promise")
     heading = tag("h2", f"The promise: {release.promise}")
     return tag("section", heading, tag("p", release.statement()), id="promise")
+
+
+def appendix(release: Release) -> Html:
+    """Everything that a careful reader needs, and a busy one does not."""
+    parts = [tag("h2", "Appendix")]
+    if not release.seeded:
+        parts += [tag("h3", "What the promise means"), _points(promise.meaning(release)[1:])]
+        parts += [tag("h3", "What it does not mean"), _points(promise.limits(release))]
+    parts += [tag("h3", "What is spent"), *_spent(release)]
+    parts += [tag("h3", "How it was made"), *_method(release)]
+    parts += [tag("h3", "Check it yourself"), *_check(release)]
+    return tag("section", *parts, id="appendix", class_="appendix")
+
+
+def _points(points: Sequence[str]) -> Html:
+    return tag("ul", *(tag("li", point) for point in points))
+
+
+def _spent(release: Release) -> list[Html]:
+    if release.spending is None:
+        reason = "It was not charged to a ledger" + (", because it is not private." if release.seeded else ".")
+        warning = "" if release.seeded else " So nobody counts what this and other releases reveal together."
+        return [tag("p", reason + warning, class_=None if release.seeded else "warning")]
+    spent = release.spending
+    try:
+        limit, sentence = guarantee_from_record(spent.budget), f"With this release, {budget.standing(spent)}"
+    except DpbayesError:
+        return [tag("p", "The record of the budget cannot be read.", class_="warning")]
+    return [
+        tag("p", f"The budget of this data set is {limit}. {sentence}"),
+        gauge(spent.spent / limit.size, sentence),
+        tag("p", f"Entry {spent.serial} of the ledger, ", tag("code", spent.hash), class_="faint"),
+    ]
+
+
+def _method(release: Release) -> list[Html]:
+    unit = release.unit
+    moved = unit.sensitivity
+    records = f"{release.records:,}, public" if release.records is not None else "private, not published"
+    change = "one person's rows are replaced" if unit.replaces else "one person's rows are added or removed"
+    facts = [
+        ("guarantee", f"{release.promise}"),
+        ("adjacency", f"{unit.adjacency}: {change}"),
+        ("rows of one person", f"at most {unit.max_rows}"),
+        ("how far counts move", f"ℓ₁ = {moved.l1:g}, ℓ₂² = {moved.l2_squared:g}, ℓ∞ = {moved.linf:g}"),
+        ("number of records", records),
+        ("tables priced together", str(sum(each.kind != "derived" for each in release.tables))),
+        ("choice of the mechanism", release.choice),
+    ]
+    facts += _mechanisms(release)
+    used = {name for each in release.asked for name in each.marginal.names}
+    facts += [
+        (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}{_source(axis.source)}")
+        for axis in release.schema.attributes
+        if axis.name in used
+    ]
+    return [table("The release and its public parameters", ("what", "value"), facts, class_="facts")]
+
+
+def _source(source: str) -> str:
+    """Where a list of levels comes from."""
+    return f". Source: {source.rstrip('.')}." if source else ""
+
+
+def _mechanisms(release: Release) -> list[tuple[str, str]]:
+    """The parameters of each mechanism with the tables that it drew, and then the laws, each once."""
+    facts, laws = [], {}
+    for place, paid in enumerate(release.paid[:MOST_RECORDS]):
+        record = paid.mechanism.record()
+        name = str(record.get("mechanism"))
+        drew = [(number, each) for number, each in enumerate(release.tables, start=1) if each.by == place]
+        helping = [words.title(each.marginal) for _, each in drew if not each.asked]
+        which = _numbers([number for number, each in drew if each.asked])
+        if helping:
+            which = f"{which}{', and ' if which else ''}measured besides: {'; '.join(helping)}"
+        if drew:
+            laws[name] = promise.law(drew[0][1], record)
+        named = {key: value for key, value in record.items() if key not in ("mechanism", "unit")}
+        said = ", ".join(
+            f"{promise.PARAMETERS.get(key, key)} {promise.parameter(value)}" for key, value in named.items()
+        )
+        facts.append((which or "mechanism", f"{name}: {said}"))
+    if len(release.paid) > MOST_RECORDS:
+        facts.append(("more mechanisms", f"{len(release.paid) - MOST_RECORDS}, in release.json"))
+    return facts + [(f"law of {name}", law) for name, law in laws.items()]
+
+
+def _numbers(numbers: list[int]) -> str:
+    """Numbers of tables, with runs joined: ``Tables 1–4 and 6``."""
+    if not numbers:
+        return ""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    said = listed_and([f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs])
+    return f"Table{'s' if len(numbers) > 1 else ''} {said}"
+
+
+def listed(levels: Sequence[str], most: int = 40) -> str:
+    """The first ones, and where the others are."""
+    return ", ".join(levels[:most]) + (f", and {len(levels) - most} more in release.json" if len(levels) > most else "")
+
+
+def _check(release: Release) -> list[Html]:
+    records = [{"times": paid.times, **paid.mechanism.record()} for paid in release.paid[:MOST_RECORDS]]
+    return [
+        tag(
+            "p",
+            "The file release.json has all the numbers. With it, everyone can price the mechanisms again, see that "
+            "the promise holds, and recompute the estimates from the released values: ",
+            tag("code", "dpbayes verify release.json"),
+            ". These are the mechanisms, as the ledger keeps them; ",
+            tag("code", "dpbayes cost --from FILE"),
+            " prices such a list in every notion of privacy:",
+        ),
+        tag("pre", tag("code", "[" + ",\n ".join(json.dumps(record) for record in records) + "]")),
+    ]
+
+
+def file_stem(marginal: Marginal) -> str:
+    """A file name for a table, of letters and digits.
+
+    >>> file_stem(Marginal.parse("income|sex,age group"))
+    'income-by-sex-age-group'
+    """
+    said = "-by-".join("-".join(side) for side in (marginal.of, marginal.given) if side)
+    return re.sub(r"\W+", "-", said).strip("-")[:40] or "table"
+
+
+def file_names(release: Release) -> list[str]:
+    """The file of numbers of each table that was asked for, without its ending."""
+    return [f"{number}-{file_stem(each.marginal)}" for number, each in enumerate(release.asked, start=1)]
+
+
+def numbered_files(release: Release, numbers: str) -> dict[str, Table]:
+    """The files of numbers, and the table in each; a long table that only helped has one too, to keep its values."""
+    found = {
+        f"{name}.{'parquet' if table.long else numbers}": table
+        for name, table in zip(file_names(release), release.asked, strict=True)
+    }
+    besides = (table for table in release.tables if not table.asked and table.long)
+    return found | {f"{at}-measured-{file_stem(table.marginal)}.parquet": table for at, table in enumerate(besides, 1)}

@@ -12,11 +12,12 @@ from typing import Literal, get_args
 
 from dpbayes import _checks
 from dpbayes.domain.codec import Record
+from dpbayes.domain.display import listed_and
 from dpbayes.errors import InvalidArgument
 from dpbayes.release.format import Release
-from dpbayes.report import statements as say
-from dpbayes.report import words
 from dpbayes.report.page import about, title
+from dpbayes.words import promise as say
+from dpbayes.words import report as words
 
 FILE = "registry-entry.yaml"
 
@@ -50,7 +51,7 @@ def entry(release: Release, deployment: Deployment) -> Record:
     if release.seeded:
         raise InvalidArgument("registry: a seeded release is not private, so there is nothing to register.")
     said, spent = about(release), release.spending
-    tables = words.listed_and([words.title(table) for table in release.asked], most=20)
+    tables = listed_and([words.title(table.marginal) for table in release.asked], most=20)
     basic: Record = {
         "name": title(release),
         "data_curators": [{"data_curator_name": deployment.curator, "data_curator_type": deployment.curator_type}],

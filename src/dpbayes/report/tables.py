@@ -1,61 +1,63 @@
-"""One section per table: bars for one attribute, a shaded cross table for more, and footnotes."""
+"""Tables as readers meet them: sections of the report, lines of a terminal, and files of numbers.
+
+In the report one attribute has bars, and more have a shaded cross table. A file for people has readable labels, digits
+that the noise supports, and no cell that a program would run; Parquet keeps the levels of the schema and every digit.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from dpbayes.domain.attribute import OTHER
 from dpbayes.domain.display import plural
+from dpbayes.domain.labels import labels
 from dpbayes.domain.markup import Html, tag
-from dpbayes.release.format import Product, Release, Table
+from dpbayes.plot.canvas import Bar, Scale, bar_chart, shade
+from dpbayes.plot.pictures import densities
+from dpbayes.release import numbers
+from dpbayes.release.format import WHOLE, Product, Release, Table
 from dpbayes.release.table import TableView
-from dpbayes.report import words
-from dpbayes.report.figures import Bar, Scale, bar_chart, shade
-from dpbayes.report.rounding import spread_text, step_of, text_of
-from dpbayes.report.view import View
+from dpbayes.words import report as words
+from dpbayes.words.promise import caution
+from dpbayes.words.view import View, for_files, spread_text, step_of, text_of
 
-SWALLOWED = "†"
-IMPOSSIBLE = "–"
+Numbers = Literal["csv", "parquet"]
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What a text starts with that spreadsheets take for a formula."""
+
+DESCRIPTIONS = {
+    "released": "What was drawn and published; everything else is computed from it.",
+    "released_parameter": "A parameter of the posterior as it was released, with the noise in it: no estimate.",
+    "draw": "One draw of the shares from the posterior.",
+    "counts": "Estimated number of records.",
+    "empirical": "Estimated share of these records; in a conditional table, within the group.",
+    "population": "Estimated share of the population that these records come from; in a conditional table, within the "
+    "group.",
+}
 
 
 def section(number: int, release: Release, source: Table, *, file: str | None = None) -> Html:
     """Everything that a reader of the report sees of one table."""
     view = View(release, source)
-    parts = [tag("h2", f"Table {number}. {words.title(source)}", dir="auto")]
-    parts += [tag("p", note, class_="warning") for note in source.notes]
+    parts = [tag("h2", f"Table {number}. {words.title(source.marginal)}", dir="auto")]
+    parts += [tag("p", caution(note), class_="warning") for note in source.notes]
     if view.shares is None and not len(source.values):
-        parts.append(tag("p", caption(view), class_="note"))
+        parts.append(tag("p", words.caption(view), class_="note"))
         return tag("section", *parts, id=f"table-{number}", class_="table")
     parts.append(_list(view) if view.column_axis is None else _cross(view, view.column_axis))
     if source.kind == "parameters" and source.products:
-        from dpbayes.report.pictures import densities  # which needs the captions of this module
-
         parts.append(densities(TableView(release, source)).figure)
-    notes = [*footnotes(view), *_left_out(view, file)]
+    notes = [*words.footnotes(view), *_left_out(view, file)]
     if notes:
         parts.append(tag("p", " ".join(notes), class_="note"))
     parts += [tag("p", sentence, class_="warning", role="note") for sentence in words.minorities(view)]
     return tag("section", *parts, id=f"table-{number}", class_="table")
-
-
-def caption(view: View) -> str:
-    """What the numbers of a table are."""
-    if view.shares is None and view.source.kind == "derived":
-        return "This table follows from the others and carries no estimate yet."
-    if view.shares is None:
-        return words.VALUES[view.source.kind].capitalize() + ". This table carries no estimate."
-    if view.drawn_only:
-        return "One draw from the posterior, in percent. The files of numbers have estimates with intervals too."
-    if view.source.kind == "pseudo-records":
-        return "Percent of the pseudo-records."
-    if view.source.kind == "shares":
-        return "Percent, from one draw of the distribution over the whole domain."
-    within = words.listed_and(view.source.marginal.given)
-    of = f"Percent of the records of each {within}" if within else "Percent of all records"
-    return f"{of}, with {100 * view.level:g} % intervals."
 
 
 def _step(view: View, product: Product, cells: list[int], scale: float = 1.0) -> float:
@@ -72,14 +74,14 @@ def _number(view: View, product: Product, cell: int, step: float, scale: float =
     """A number and its uncertainty; one that noise swallows is said to be below the end of its interval."""
     value = scale * float(product.values[cell])
     if view.impossible[cell]:
-        return IMPOSSIBLE, ""
+        return words.IMPOSSIBLE, ""
     if product.lower is None or product.upper is None:
         return text_of(value, step), ""
     lower, upper = scale * float(product.lower[cell]), scale * float(product.upper[cell])
     if view.swallowed[cell]:
         if view.given:
-            return SWALLOWED, ""
-        return f"< {text_of(math.ceil(upper / step - 1e-9) * step, step)}{SWALLOWED}", ""
+            return words.SWALLOWED, ""
+        return f"< {text_of(math.ceil(upper / step - 1e-9) * step, step)}{words.SWALLOWED}", ""
     top = 100.0 if scale > 1 else math.inf
     return text_of(value, step), spread_text(value, lower, upper, step, top)
 
@@ -112,7 +114,7 @@ def _list(view: View) -> Html:
     if view.shares is None:
         drawn = view.size
         bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{drawn[cell]:,.6g}",)) for cell in cells]
-        return tag("div", bar_chart(caption(view), view.source.marginal.names, ("value",), bars, Scale(0.25, 4)))
+        return tag("div", bar_chart(words.caption(view), view.source.marginal.names, ("value",), bars, Scale(0.25, 4)))
     bars, columns = [], ["%", "±"] if view.halves.size else ["%"]
     step = _step(view, view.shares, cells, 100.0)
     counts = view.counts
@@ -139,8 +141,8 @@ def _list(view: View) -> Html:
                 texts=texts,
             )
         )
-    chart = bar_chart(caption(view), view.source.marginal.names, columns, bars, Scale.over(bars))
-    return tag("div", chart, class_="scroll", tabindex=0, role="region", aria_label=words.title(view.source))
+    chart = bar_chart(words.caption(view), view.source.marginal.names, columns, bars, Scale.over(bars))
+    return tag("div", chart, class_="scroll", tabindex=0, role="region", aria_label=words.title(view.source.marginal))
 
 
 def _cross(view: View, across: int) -> Html:
@@ -156,8 +158,8 @@ def _cross(view: View, across: int) -> Html:
         top.append(tag("th", "records, about", scope="col", rowspan=2))
     head = tag("thead", tag("tr", *top), tag("tr", *(tag("th", label, scope="col", dir="auto") for label in columns)))
     bodies = _bodies(view, down, len(columns) + 1 + totals, totals)
-    table = tag("table", tag("caption", caption(view)), head, *bodies, class_="cross")
-    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=words.title(view.source))
+    table = tag("table", tag("caption", words.caption(view)), head, *bodies, class_="cross")
+    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=words.title(view.source.marginal))
 
 
 def _bodies(view: View, down: list[int], width: int, totals: bool) -> list[Html]:
@@ -199,37 +201,7 @@ def _total(view: View, line: list[int]) -> str:
         return ""
     half = float(np.sqrt(np.square(np.subtract(counts.upper, counts.lower)[line] / 2).sum()))
     total = float(counts.values[line].sum())
-    return SWALLOWED if total <= half else text_of(total, max(step_of(half), 1.0))
-
-
-def footnotes(view: View) -> list[str]:
-    """What intervals of a released posterior promise, signs that the table uses, and undeclared levels left out."""
-    said, shown = [], view.shown
-    if view.source.kind == "parameters" and view.source.products:
-        said.append(TableView(view.release, view.source).reading.promise(view.level))
-    if view.swallowed[shown].any():
-        said.append(
-            f"{SWALLOWED} Too few to say: "
-            + (
-                "noise leaves half of all shares open, or more."
-                if view.given
-                else "noise alone could explain this number. The true one is probably below the figure shown."
-            )
-        )
-    if view.impossible[shown].any():
-        said.append(f"{IMPOSSIBLE} None: what is public rules it out.")
-    folded = [
-        f"{axis.name} “{words_of[level]}”"
-        for axis, words_of, levels in zip(view.axes, view.labels, view.folded, strict=True)
-        for level in levels
-    ]
-    if folded:
-        said.append(f"Not shown, since none or too few to say: {words.listed_and(folded)}.")
-    for axis, words_of in zip(view.axes, view.labels, strict=True):
-        rest = axis.level_of_code[-1]
-        if axis.levels == axis.declared and axis.levels[rest] != OTHER:
-            said.append(f"{axis.name} is closed: whatever is not declared counts as “{words_of[rest]}”.")
-    return said
+    return words.SWALLOWED if total <= half else text_of(total, max(step_of(half), 1.0))
 
 
 def _left_out(view: View, file: str | None) -> list[str]:
@@ -242,3 +214,84 @@ def _left_out(view: View, file: str | None) -> list[str]:
         share = f", together {text_of(100.0 * float(view.shares.values[view.shown].sum()), 0.1)} %"
     where = f"the file {file}" if file else "the file of numbers"
     return [f"Shown are {what}{share}. {plural(cells - shown, 'cell')} of {cells:,} are left out; see {where}."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileColumn:
+    """One column of a file of numbers."""
+
+    name: str
+    kind: Literal["text", "integer", "number"]
+    cells: np.ndarray
+    """Numbers, or places in ``words``."""
+    description: str
+    words: tuple[str, ...] = ()
+    """What the levels of a column of texts are called."""
+
+    @property
+    def plain(self) -> list[Any]:
+        """The cells as Python has them."""
+        listed = self.cells.tolist()
+        return [self.words[at] for at in listed] if self.kind == "text" else listed
+
+
+def file_columns(release: Release, table: Table) -> list[FileColumn]:
+    """The columns of a table for people, one row per cell: labels, what was released, and estimates with intervals."""
+    axes = release.axes(table)
+    shape = tuple(len(axis.levels) for axis in axes)
+    positions = np.unravel_index(np.arange(math.prod(shape)), shape)
+    found = []
+    for axis, position in zip(axes, positions, strict=True):
+        words = tuple(defused(word) for word in labels(axis))
+        role = "Which group: a level of" if axis.name in table.marginal.given else "A level of"
+        said = f"{role} {axis.name}."
+        found.append(FileColumn(name=defused(axis.name), kind="text", cells=position, description=said, words=words))
+    taken = [axis.name for axis in axes]
+    level = f"{100 * release.level:g} % interval"
+
+    def add(name: str, cells: np.ndarray, description: str, *, whole: bool = False) -> None:
+        free = numbers.free_name(name, taken)
+        taken.append(free)
+        typed = cells.astype(np.int64 if whole else np.float64)
+        found.append(FileColumn(name=free, kind="integer" if whole else "number", cells=typed, description=description))
+
+    if table.kind != "derived":
+        add(table.drawn_as, table.values, DESCRIPTIONS[table.drawn_as], whole=table.kind in WHOLE)
+    for name, product in table.products.items():
+        values, lower, upper = for_files(product.values, product.lower, product.upper)
+        said = " ".join(filter(None, (DESCRIPTIONS.get(name, name), product.note)))
+        add(name, values, said)
+        if lower is not None and upper is not None:
+            add(f"{name}_lower", lower, f"Lower end of the {level} of {name}.")
+            add(f"{name}_upper", upper, f"Upper end of the {level} of {name}.")
+    return found
+
+
+def defused(text: str) -> str:
+    """A text that spreadsheets show and do not run: one that starts like a formula gets an apostrophe first.
+
+    >>> defused("=1+1"), defused("65 and over")
+    ("'=1+1", '65 and over')
+    """
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def write_numbers(release: Release, table: Table, path: Path, kind: Numbers) -> None:
+    """One file of numbers: CSV for people, Parquet for programs."""
+    import pyarrow
+
+    if kind == "parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(TableView(release, table).to_arrow(), path)
+        return
+    from pyarrow import csv
+
+    found = file_columns(release, table)
+    parts = [
+        numbers.texts([numbers.harmless(word) for word in each.words], each.cells)
+        if each.words
+        else numbers.column(each.cells)
+        for each in found
+    ]
+    csv.write_csv(pyarrow.table(parts, names=[numbers.harmless(each.name) for each in found]), path)

@@ -10,11 +10,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dpbayes.domain.attribute import Attribute
+from dpbayes.domain.markup import picture_style
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import DpbayesError
@@ -33,9 +34,10 @@ def studio(start: str | Path, *, session: Session | None, hosts: tuple[str, ...]
     """The studio of a folder; without a session it is for readers, and shows releases only."""
     desk = Desk(folder=Folder(start), session=session)
     routes = pages.READERS if session is None else pages.PRIVATE
+    drawn = Route("/static/pictures.css", lambda _: Response(picture_style(), media_type="text/css"))
     static = Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
     made = Starlette(
-        routes=[*routes, static],
+        routes=[*routes, drawn, static],
         middleware=[Middleware(Guard, session=session, hosts=hosts), Middleware(_Quiet)],
         exception_handlers={DpbayesError: _told, HTTPException: _missing},
     )

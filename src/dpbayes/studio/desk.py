@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,13 +14,20 @@ from markupsafe import Markup
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from dpbayes.domain.display import listed, plural
+from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import DpbayesError
 from dpbayes.ledger.account import Account
-from dpbayes.studio import phrases
+from dpbayes.plot.canvas import gauge
+from dpbayes.privacy.risk import percent
 from dpbayes.studio.drafts import Draft, Drafts
 from dpbayes.studio.folder import Folder
 from dpbayes.studio.safety import Session
 from dpbayes.studio.work import Work
+from dpbayes.words import budget
+from dpbayes.words.promise import caution, whom
+from dpbayes.words.report import title
+from dpbayes.words.view import plus
 
 STEPS = (
     ("table", "Table and people"),
@@ -30,6 +38,20 @@ STEPS = (
     ("review", "Review and release"),
 )
 """The way from a table to a publication."""
+
+
+SAID = {
+    "budget": budget,
+    "caution": caution,
+    "gauge": gauge,
+    "listed": listed,
+    "percent": percent,
+    "plural": plural,
+    "plus": plus,
+    "table_title": title,
+    "whom": whom,
+}
+"""What templates say and draw; they have no words of their own for it."""
 
 
 @dataclass
@@ -95,6 +117,20 @@ def draft_of(request: HttpRequest) -> Draft:
     return desk_of(request).drafts.load(request.path_params["name"])
 
 
+def command(*words: str) -> str:
+    """A command line that a shell reads as meant.
+
+    >>> command("dpbayes", "release", "my table.csv", "--marginal", "income|sex")
+    "dpbayes release 'my table.csv' --marginal 'income|sex'"
+    """
+    return " ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    """A word in double quotes where that reads better, as in a question with single ones."""
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\\\!') else shlex.quote(word)
+
+
 def to(path: str) -> Response:
     """Go on to another page, with GET."""
     return RedirectResponse(path, status_code=303)
@@ -109,8 +145,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"thousands": lambda number: f"{number:,}", "html": Markup}
-    made.globals |= {"steps": STEPS, "phrases": phrases}
+    made.filters |= {"drawn": Markup, "marginal": Marginal.parse, "number": "{:g}".format, "thousands": "{:,}".format}
+    made.globals |= {"steps": STEPS, **SAID}
     return made
 
 
@@ -149,4 +185,4 @@ def _strip(desk: Desk, draft: Draft | None) -> dict[str, Any] | None:
         account, trouble = desk.account(draft), ""
     except DpbayesError as problem:
         account, trouble = None, str(problem)
-    return {"unit": phrases.unit(draft.unit()), "account": account, "trouble": trouble}
+    return {"unit": whom(draft.unit()), "account": account, "trouble": trouble}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dpbayes.errors import DpbayesError
 from dpbayes.jobs.request import Request
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
-from dpbayes.studio import phrases
-from dpbayes.studio.desk import Desk
+from dpbayes.studio.desk import Desk, command
 from dpbayes.studio.drafts import Draft
 
 FIRST = ApproxDP(epsilon=1.0, delta=1e-6)
@@ -62,8 +61,8 @@ def commands(draft: Draft, *, out: str = "", dry: bool = False) -> tuple[str, ..
     words += ["--request", file_name(draft)]
     words += ["--ledger", draft.ledger] if draft.ledger else ["--no-ledger"]
     words += ["--out", out] if out else []
-    first = [] if draft.ledger or not dry else [phrases.command(*_opening(draft))]
-    return (*first, phrases.command(*words, *(["--dry-run"] if dry else [])))
+    first = [] if draft.ledger or not dry else [command(*_opening(draft))]
+    return (*first, command(*words, *(["--dry-run"] if dry else [])))
 
 
 def _opening(draft: Draft) -> list[str]:

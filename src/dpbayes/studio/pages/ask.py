@@ -16,11 +16,12 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
+from dpbayes.plot.pictures import pairs_picture
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
 from dpbayes.studio import forecasts, requests
 from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
-from dpbayes.studio.drawing import overview
+from dpbayes.words.report import title
 
 MOST_IN_TRIANGLE = 14
 """With more attributes, one row of the triangle is shown at a time, and all of it as a small map."""
@@ -74,6 +75,7 @@ def show(
         trouble="",
         typed=form_of(http) if problem and http.method == "POST" else None,
         commands=requests.commands(draft, dry=True) if asked.tables else (),
+        forms=forms,
         **_triangle(schema, asked, outlook.expected if outlook else [], focus),
     )
 
@@ -107,7 +109,7 @@ def _triangle(schema: Schema, asked: Request, expected: list[forecasts.Expected]
         return {"rows": rows, "focus": "", "row": [], "map": None}
     at = names.index(focus) if focus in names else 0
     row = [cell(max(at, other), min(at, other)) for other in range(len(names))]
-    return {"rows": [], "focus": names[at], "row": row, "map": overview(names, chosen, at)}
+    return {"rows": [], "focus": names[at], "row": row, "map": pairs_picture(names, chosen, at).svg}
 
 
 def save(http: HttpRequest) -> Response:
@@ -154,6 +156,7 @@ def live(http: HttpRequest) -> Response:
         asked=asked,
         outlook=outlook,
         trouble=trouble,
+        forms=forms,
     )
 
 
@@ -244,6 +247,14 @@ def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
     where = desk.folder.ledger(name)
     Ledger(where).open(schema, limit, about=form.text("limit-about"))
     return desk.drafts.save(replace(draft, ledger=name))
+
+
+def forms(marginal: Marginal) -> list[tuple[str, str]]:
+    """The three forms of a table of two attributes."""
+    one, other = sorted(marginal.names)
+    ordered = (one, other) if set(marginal.of) != {one, other} else marginal.of
+    found = [Marginal(tuple(ordered)), Marginal((one,), (other,)), Marginal((other,), (one,))]
+    return [(str(each), title(each)) for each in found]
 
 
 ROUTES = [

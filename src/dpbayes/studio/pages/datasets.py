@@ -14,8 +14,8 @@ from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.ledger.account import Account
 from dpbayes.release.format import Release
-from dpbayes.studio import phrases
-from dpbayes.studio.desk import Desk, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.desk import Desk, command, desk_of, draft_of, form_of, page, to
+from dpbayes.words.budget import costs
 
 
 @dataclass
@@ -91,7 +91,7 @@ def _timeline(account: Account | None, releases: dict[str, Release]) -> list[dic
                 "when": str(charge.entry.body["time"])[:10],
                 "about": str(charge.entry.body["about"]),
                 "state": charge.state,
-                "price": f"{account.budget.letter} = {phrases.up(account.price(charge.cost))}"
+                "price": costs(account.price(charge.cost), account.budget)
                 if counted and account is not None
                 else "taken back",
                 "folder": by_lock.get(charge.lock, ""),
@@ -130,7 +130,7 @@ def show(request: Request) -> Response:
         drafts=desk.drafts.all(),
         tables=tables[:200],
         start=desk.folder.start,
-        commands=(phrases.command("dpbayes", *words),) if words else (),
+        commands=(command("dpbayes", *words),) if words else (),
     )
 
 

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
+from dpbayes.domain.display import plural
 from dpbayes.domain.presets import PRESETS, preset
 from dpbayes.errors import DpbayesError, InvalidArgument
-from dpbayes.studio import phrases
-from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Declared, Draft
 from dpbayes.tables import declaring
 from dpbayes.tables.engine import Column, Kind
@@ -45,12 +45,12 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         presets=list(PRESETS),
         account=_account(request, draft),
         commands=(
-            phrases.command("dpbayes", "schema", "check", draft.schema, draft.table),
-            phrases.command("dpbayes", "schema", "show", draft.schema),
+            command("dpbayes", "schema", "check", draft.schema, draft.table),
+            command("dpbayes", "schema", "show", draft.schema),
         )
         if draft.schema
         else (),
-        bought=phrases.command(
+        bought=command(
             *("dpbayes", "discover", "categories", draft.table, "--column", draft.columns[0].name),
             *("--schema", draft.schema, "--epsilon", "0.2", "--delta", "1e-8", "--ledger", draft.ledger, "--dry-run"),
         )
@@ -76,7 +76,7 @@ def save(request: Request) -> Response:
         if form.text("action") == "fill":
             return to(f"/d/{draft.name}/declare")
         if faults := draft.faults():
-            raise InvalidArgument(f"Schema: {phrases.many(len(faults), 'column')} cannot be used yet; see below.")
+            raise InvalidArgument(f"Schema: {plural(len(faults), 'column')} cannot be used yet; see below.")
         if not draft.used:
             raise InvalidArgument("Schema: no column is used. Choose one or more, and list what they can hold.")
         before = desk.drafts.schema(draft) if draft.schema else None

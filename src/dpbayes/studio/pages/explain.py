@@ -14,11 +14,10 @@ from starlette.routing import Route
 
 from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.inference.ask import Answer
+from dpbayes.plot.pictures import interval_picture
 from dpbayes.release.format import Release
 from dpbayes.release.posterior import NOISY, Posterior
-from dpbayes.studio import phrases
-from dpbayes.studio.desk import Desk, desk_of, page
-from dpbayes.studio.drawing import whisker
+from dpbayes.studio.desk import Desk, command, desk_of, page
 
 SIGNS = {"minus": "-", "plus": "+", "over": "/"}
 LONGEST = 2_000
@@ -101,7 +100,7 @@ def show(http: HttpRequest) -> Response:
         answer=None if answer is None else _shown(answer),
         conditions=_conditions(published),
         query=query,
-        commands=(phrases.command("dpbayes", "estimate", *folders, *(["--ask", question] if question else [])),)
+        commands=(command("dpbayes", "estimate", *folders, *(["--ask", question] if question else [])),)
         if folders
         else (),
     )
@@ -162,16 +161,13 @@ def _shown(answer: Answer) -> dict[str, Any]:
     def said(value: float) -> str:
         return f"{factor * value:,.{digits}f}"
 
-    low, high = min(answer.lower, 0.0), max(answer.upper, 0.0)
-    spread = high - low or 1.0
-    ends = {"least": low - 0.03 * spread, "most": high + 0.08 * spread}
     return {
         "estimate": said(answer.estimate),
         "lower": said(answer.lower),
         "upper": said(answer.upper),
         "sign": sign,
         "level": f"{100 * answer.level:g}",
-        "drawing": whisker(answer.lower, answer.upper, answer.estimate, **ends),
+        "drawing": interval_picture(answer.lower, answer.upper, answer.estimate, answer.question).svg,
         "zero": "-" in bare and answer.lower <= 0.0 <= answer.upper,
     }
 

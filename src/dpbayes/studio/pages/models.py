@@ -20,9 +20,8 @@ from dpbayes.models.base import Published as Tables
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import synthetic_table
-from dpbayes.studio import phrases
-from dpbayes.studio.desk import page
-from dpbayes.studio.drawing import network
+from dpbayes.plot.pictures import network_picture
+from dpbayes.studio.desk import command, page
 from dpbayes.studio.pages.explain import Published, chosen
 from dpbayes.studio.safety import attachment
 
@@ -61,11 +60,9 @@ def _context(published: Published, query: QueryParams) -> dict[str, Any]:
     model = build(published, query)
     shown = model.network
     tables = [(node, above, shown.tables[node].size) for node, above in shown.parents.items()]
-    found: dict[str, Any] = {
-        "model": model,
-        "drawn": network(shown.parents) if len(shown.parents) <= MOST_NODES else None,
-        "tables": tables,
-    }
+    small = len(shown.parents) <= MOST_NODES
+    drawn = network_picture(shown, f"{model.kind} of {published.id}").svg if small else None
+    found: dict[str, Any] = {"model": model, "drawn": drawn, "tables": tables}
     if isinstance(model, NaiveBayesModel):
         schema = model.published.schema
         found["inputs"] = [(name, schema[name].levels) for name in model.features]
@@ -154,15 +151,15 @@ def _targets(published: Published) -> list[str]:
 
 def _commands(published: Published, query: QueryParams) -> tuple[str, ...]:
     if published.releases[0].kind == "model" and not query.get("kind"):
-        return (phrases.command("dpbayes", "show", published.folders[0]),)
+        return (command("dpbayes", "show", published.folders[0]),)
     if query.get("kind") == "naive-bayes":
         target = query.get("target", "") or next(iter(_targets(published)), "ATTRIBUTE")
-        return (phrases.command("dpbayes", "build", "naive-bayes", *published.folders, "--target", target),)
+        return (command("dpbayes", "build", "naive-bayes", *published.folders, "--target", target),)
     spec = specification(published, query)
     graph = json.dumps({"nodes": spec.nodes, "edges": spec.edges}, ensure_ascii=False)  # type: ignore[attr-defined]
     return (
-        phrases.command("printf", "%s", graph) + " > edges.json",
-        phrases.command("dpbayes", "build", "bayes-net", *published.folders, "--graph", "edges.json"),
+        command("printf", "%s", graph) + " > edges.json",
+        command("dpbayes", "build", "bayes-net", *published.folders, "--graph", "edges.json"),
     )
 
 

@@ -10,8 +10,7 @@ from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.release.format import Release
 from dpbayes.release.verify import Verification, verify
 from dpbayes.report.page import report_html
-from dpbayes.studio import phrases
-from dpbayes.studio.desk import Desk, desk_of, page
+from dpbayes.studio.desk import Desk, command, desk_of, page
 from dpbayes.studio.pages.preview import framed
 from dpbayes.studio.safety import attachment
 
@@ -40,7 +39,7 @@ def show(http: HttpRequest) -> Response:
         checked=checked,
         ledger=ledger,
         replaced=_replaced(desk, release),
-        commands=(phrases.command(*words),),
+        commands=(command(*words),),
     )
 
 

@@ -19,8 +19,8 @@ from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.release.words import ABOUT, statement
-from dpbayes.studio import forecasts, phrases, requests
-from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
+from dpbayes.studio import forecasts, requests
+from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
 from dpbayes.studio.work import Say
 
@@ -70,9 +70,7 @@ def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
     schema = desk.drafts.schema(draft)
     where = desk.folder.table(draft.table)
     if schema.digest not in account.schemas and account.schemas:
-        accept = phrases.command(
-            "dpbayes", "ledger", "accept", draft.ledger, "--schema", draft.schema, "--reason", "WHY"
-        )
+        accept = command("dpbayes", "ledger", "accept", draft.ledger, "--schema", draft.schema, "--reason", "WHY")
         raise InvalidArgument(
             "Ledger: releases of this data set use another schema. Use that one, or let the data owner accept this "
             f"one: {accept}"
@@ -173,12 +171,8 @@ def released(http: HttpRequest) -> Response:
 
 def _finishing(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
     if status["state"] == "done":
-        return (phrases.command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
-    return (
-        (phrases.command("dpbayes", "finish", draft.ledger),)
-        if status["state"] in ("unfinished", "interrupted")
-        else ()
-    )
+        return (command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
+    return (command("dpbayes", "finish", draft.ledger),) if status["state"] in ("unfinished", "interrupted") else ()
 
 
 def finish(http: HttpRequest) -> Response:

@@ -12,8 +12,7 @@ from starlette.routing import Route
 from dpbayes import _checks
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import DpbayesError, InvalidArgument
-from dpbayes.studio import phrases
-from dpbayes.studio.desk import Desk, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.desk import Desk, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft, first
 from dpbayes.tables.engine import Column
 from dpbayes.tables.sources import dataset_name, open_table
@@ -54,7 +53,7 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         problem=problem,
         columns=found,
         tables=desk.folder.tables()[:200],
-        commands=(phrases.command("dpbayes", "schema", *words),) if found else (),
+        commands=(command("dpbayes", "schema", *words),) if found else (),
     )
 
 

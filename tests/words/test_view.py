@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpbayes.report.rounding import FOR_READERS, LOPSIDED, for_files, outward, spread_text, step_of, text_of
+from dpbayes.words.view import FOR_READERS, LOPSIDED, for_files, outward, spread_text, step_of, text_of
 
 HALVES = st.floats(1e-5, 1e6)
 

@@ -14,9 +14,8 @@ from dpbayes import ApproxDP, BayesNet, Cost, Curator, Fit, Gaussian, Laplace
 from dpbayes.design.ranking import Ranking, ranking
 from dpbayes.errors import InvalidArgument
 from dpbayes.models.metrics import Scores
-from dpbayes.report.canvas import FORMATS, Picture, stacked
-from dpbayes.report.models import calibration_picture
-from dpbayes.report.pictures import errors_picture
+from dpbayes.plot.canvas import FORMATS, Picture, stacked
+from dpbayes.plot.pictures import calibration_picture, errors_picture
 
 COST = Cost.of(Gaussian(sigma=9, unit=REPLACE), 2) + Cost.of(Laplace(scale=40, unit=REPLACE))
 

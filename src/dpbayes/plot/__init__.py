@@ -1,0 +1,1 @@
+"""Every picture once, for reports, the studio, notebooks and files."""
