@@ -24,7 +24,7 @@ from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.cost import Priced, but_for
 from dpbayes.privacy.pld import Pld
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.solve import least_epsilon
 
 Sampling = Literal["poisson", "fixed"]
 
@@ -119,18 +119,12 @@ class Subsampled(Mechanism):
         """Smallest ε for this δ, rounded up."""
         if self.delta(0.0) <= delta:
             return 0.0
-        target = math.log(delta)
-
-        def gap(epsilon: float) -> float:
-            value = self.delta(epsilon)
-            return (math.log(value) if value > 0 else -math.inf) - target
-
         high = max(amplified.sampled_pure(self.mechanism.epsilon(delta), self.rate), 1e-9)
-        while gap(high) > 0:
+        while self.delta(high) > delta:
             high *= 2.0
             if high > 1e6:
                 return math.inf
-        return min(safe_root(gap, safe=high, unsafe=0.0, tolerance=1e-13 * max(1.0, -target)), self.renyi(math.inf))
+        return min(least_epsilon(self.delta, delta, safe=high), self.renyi(math.inf))
 
     def pld(self, interval: float) -> Pld:
         """Privacy loss distribution on multiples of ``interval``."""

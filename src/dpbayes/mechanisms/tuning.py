@@ -20,10 +20,11 @@ from dpbayes.mechanisms.rounding import LARGEST_CONCENTRATION
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
 from dpbayes.privacy.bounds import algorithm_1
-from dpbayes.privacy.calibrate import TOLERANCE, Family, calibrate, calibrate_all
+from dpbayes.privacy.calibrate import Family, calibrate, calibrate_all
 from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee
+from dpbayes.privacy.solve import TOLERANCE
 
 Purpose = Literal["draw", "estimate"]
 Accounting = Literal["exact", "published"]

@@ -9,10 +9,10 @@ import numpy as np
 
 from dpbayes._checks import Floats
 from dpbayes.privacy.pld import Pld, from_atoms, largest_convex_below
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.solve import ERROR, least_epsilon
 
-ROUND_UP = 1.0 + 1e-10
-"""Covers the rounding of sums over the atoms."""
+ROUND_UP = 1.0 + 100.0 * ERROR
+"""Covers the rounding of sums over up to a million atoms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +50,7 @@ class AtomicLoss:
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 with δ(ε) ≤ delta, rounded up."""
-        if self.delta(0.0) <= delta:
-            return 0.0
-        target = math.log(delta)
-
-        def gap(epsilon: float) -> float:
-            value = self.delta(epsilon)
-            return (math.log(value) if value > 0 else -math.inf) - target
-
-        return safe_root(gap, safe=float(self.losses.max()), unsafe=0.0, tolerance=1e-13 * max(1.0, -target))
+        return least_epsilon(self.delta, delta, safe=float(self.losses.max()))
 
     def renyi(self, order: float) -> float:
         """D_λ = ln(1 + Σ P·[e^{(λ−1)L} − 1 − (λ−1)(1 − e^{−L})])/(λ−1), rounded up

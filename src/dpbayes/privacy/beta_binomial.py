@@ -12,18 +12,13 @@ from dpbayes._checks import Floats
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.loggamma import loss_at_mode_up
 from dpbayes.privacy.pld import TAIL, Pld, from_profile
+from dpbayes.privacy.solve import ERROR, ROUND_UP
 
 MOST_ATOMS = 2**20
 """The most records for which all m + 1 losses are listed."""
 
-ROUND_UP = 1e-12
-"""Covers the rounding of sums of logarithms, so that a stated loss is never too small."""
-
-TINIEST = 1e-300
-"""Probabilities that would underflow are taken to be this: too much, never too little."""
-
-_FEW = 2**12
-_BLOCK = 1024
+BLOCK = 1024
+"""Numbers are summed by blocks of so many, and only up to four of them where Stirling's series is as good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +90,14 @@ def pure_loss(weight: float, concentration: float, records: int) -> float:
     >>> round(pure_loss(1.0, 10.0, 100), 6)  # ln(1 + m/α) when r = 1
     2.397895
     """
-    if records <= _FEW or weight > records:
-        return float(_sums(weight, concentration, min(records, MOST_ATOMS))[-1]) * (1.0 + ROUND_UP) + max(
+    if records <= 4 * BLOCK or weight > records:
+        return float(_sums(weight, concentration, min(records, MOST_ATOMS))[-1]) * ROUND_UP + max(
             (records - MOST_ATOMS) * math.log1p(weight / (concentration + MOST_ATOMS)), 0.0
         )
     # lnΓ(x+r) − lnΓ(x) = r·ln(x+r) − (the loss at the mode)
     rise = weight * math.log1p(records / (concentration + weight))
     total = rise + loss_at_mode_up(concentration, weight) - loss_at_mode_up(concentration + records, weight)
-    return total * (1.0 + 10.0 * ROUND_UP)
+    return total * (1.0 + 10.0 * ERROR)
 
 
 @lru_cache(maxsize=8)
@@ -113,14 +108,15 @@ def _law(weight: float, gains: float, loses: float, records: int) -> AtomicLoss:
     below = (k+1)(b+m−k−1) and excess = m(a−1) − k(a+b−2) − (b−1), where a = α + r, b = β.
     """
     up, down = _sums(weight, gains, records), _sums(weight, loses, records)[::-1]
-    losses = up - down + ROUND_UP * (up + down)
+    losses = up - down + ERROR * (up + down)
     a, b, m = gains + weight, loses, records
     k = np.arange(m, dtype=np.float64)
     steps = np.log1p((m * (a - 1.0) - k * (a + b - 2.0) - (b - 1.0)) / ((k + 1.0) * (b + (m - 1.0 - k))))
     middle = round(m * a / (a + b))
     logs = np.concatenate([-_running(steps[:middle][::-1])[::-1], [0.0], _running(steps[middle:])])
     probabilities = np.exp(logs - logs.max())
-    return AtomicLoss(losses, np.maximum(probabilities / probabilities.sum(), TINIEST))
+    # what would underflow is too much, never too little
+    return AtomicLoss(losses, np.maximum(probabilities / probabilities.sum(), 1e-300))
 
 
 def _sums(weight: float, concentration: float, records: int) -> Floats:
@@ -130,10 +126,10 @@ def _sums(weight: float, concentration: float, records: int) -> Floats:
 
 def _running(values: Floats) -> Floats:
     """Running sums, by blocks: errors grow with the length of a block, not of the whole."""
-    if values.size <= _BLOCK:
+    if values.size <= BLOCK:
         return np.cumsum(values)
-    whole = -(-values.size // _BLOCK)
-    blocks = np.zeros((whole, _BLOCK))
+    whole = -(-values.size // BLOCK)
+    blocks = np.zeros((whole, BLOCK))
     blocks.ravel()[: values.size] = values
     inside = np.cumsum(blocks, axis=1)
     before = np.concatenate([[0.0], np.cumsum(inside[:-1, -1])])

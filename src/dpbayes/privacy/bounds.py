@@ -16,9 +16,6 @@ from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon
 from dpbayes.privacy.pld import TAIL, Pld, from_profile
 from dpbayes.privacy.solve import safe_root
 
-STEPS = 400
-"""Orders between which D_λ/λ is bounded."""
-
 
 @dataclass(frozen=True)
 class RenyiBound:
@@ -59,7 +56,7 @@ class RenyiBound:
         """
         if math.isinf(omega):
             return math.inf
-        orders: list[float] = (1.0 + np.geomspace(1e-6, omega - 1.0, STEPS)).tolist()
+        orders: list[float] = (1.0 + np.geomspace(1e-6, omega - 1.0, 400)).tolist()
         above = [self.renyi(order) for order in orders]
         return max(value / below for value, below in zip(above, [1.0, *orders[:-1]], strict=True))
 

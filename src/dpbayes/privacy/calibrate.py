@@ -11,13 +11,7 @@ from dpbayes import _checks
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.solve import safe_root
-
-TOLERANCE = 1e-10
-"""How near to the target, relative to min(1, target), a calibration lands."""
-
-ROUGHLY = 1e-3
-"""How near a search comes that only serves to begin another."""
+from dpbayes.privacy.solve import TOLERANCE, safe_root
 
 FARTHEST = 80.0
 """The search spans e^±80 around its start."""
@@ -137,8 +131,8 @@ def _search(
     cheap, reach = target.sketch if target.exception else None, _reach(cost, start, towards_safety)
     # the sketch is no bound: other releases may exceed it and still leave room under the target
     if cheap is not None and cheap.gap(cost(start * math.exp(towards_safety * reach))) <= 0:
-        start = _search(cost, cheap, name, larger_is_safer=larger_is_safer, start=start, tolerance=ROUGHLY)
-        stride = 0.03
+        start = _search(cost, cheap, name, larger_is_safer=larger_is_safer, start=start, tolerance=1e-3)
+        stride = 0.03  # such a start is near
         reach = _reach(cost, start, towards_safety)
     origin = math.log(start)
 

@@ -6,13 +6,7 @@ import math
 from collections.abc import Callable
 
 from dpbayes import _checks
-from dpbayes.privacy.solve import least
-
-ROUND_UP = 1.0 + 1e-12
-"""Covers the rounding of a few functions of one number, where the arguments are rounded up themselves."""
-
-ULPS = 8.0 * 2.0**-53
-"""Covers the rounding of the few operations of a conversion, as a share of its largest terms."""
+from dpbayes.privacy.solve import ROUND_UP, ULPS, least
 
 
 def renyi_to_epsilon(order: float, renyi: float, delta: float) -> float:

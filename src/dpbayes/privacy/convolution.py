@@ -20,12 +20,6 @@ CUT = 1e-15
 """Probability that may be moved to an infinite loss when two laws are composed: Fourier transforms leave noise just
 below it in every tail."""
 
-LONG = 2**17
-"""Number of multiples from which a repeated law is cut: finding the bounds takes longer below it."""
-
-CHERNOFF_ORDERS = 20
-"""Bounds on the tails of a repeated law are taken at so many orders on each side."""
-
 
 def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     """All parts together, each repeated; the two smallest first, so that work stays near-linear."""
@@ -37,7 +31,7 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
         raise InvalidArgument("compose: expected losses on multiples of one interval.")
     heap: list[tuple[int, int, tuple[Masses, ...]]] = []
     for serial, (pld, times) in enumerate(listed):
-        tail = TAIL if times * pld.size > LONG else 0.0
+        tail = TAIL if times * pld.size > 2**17 else 0.0  # finding the bounds of shorter laws takes longer
         made = tuple(repeated(each, times, tail) for each in pld.directions) if times > 1 else pld.directions
         heapq.heappush(heap, (made[0][1].size, serial, made))
     serial = len(heap)
@@ -93,12 +87,12 @@ def repeated(one: Masses, times: int, tail: float = 0.0) -> Masses:
     return low * times + first, found, tail + infinite
 
 
-def _bounds(masses: Floats, times: int, tail: float) -> tuple[int, int]:
-    """Multiples between which all but ``tail`` of the sum lies, half of it on each side."""
+def _bounds(masses: Floats, times: int, tail: float, orders: int = 20) -> tuple[int, int]:
+    """Multiples between which all but ``tail`` of the sum lies, half of it on each side, by Chernoff at some orders."""
     first, last = 0, (masses.size - 1) * times
     at = np.flatnonzero(masses > 0)
     logs = np.log(masses[at])
-    for order in (np.arange(1, CHERNOFF_ORDERS + 1) / masses.size).tolist():
+    for order in (np.arange(1, orders + 1) / masses.size).tolist():
         for sign in (1.0, -1.0):
             terms = logs + sign * order * at
             top = float(terms.max())

@@ -21,17 +21,12 @@ from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.convert import renyi_to_epsilon
 from dpbayes.privacy.pld import ROUNDING, Pld, epsilon_of
 from dpbayes.privacy.pld import read as pld_read
+from dpbayes.privacy.solve import ROUND_UP
 
 NESTED = ("event", "events")
 SAMPLED = re.compile("Sampled|Subsampled")
-_ROUNDED = 1.0 + 1e-12
-"""dp-accounting rounds its divergences to nearest; they are raised by this."""
-
-_EPSILONS, _DELTAS, _LESS = (0.0, 0.1, 1.0, 10.0), (1e-2, 1e-6, 1e-10), 1.0 - 1e-6
-"""Where what was read is compared with the accountant's public answers, and by how little it may be below them."""
-
-_NEAR_ONE = 1.01
-"""Up to this order dp-accounting converts no divergence, and is asked at order 2 only."""
+DELTAS = (1e-2, 1e-6, 1e-10)
+"""Where what was read is compared with the accountant's public answers."""
 
 
 def leaves(event: Any, times: int = 1) -> Iterator[tuple[str, int]]:
@@ -63,11 +58,16 @@ def _divergence(event: Any, order: float) -> float:
 
     accountant = rdp_privacy_accountant.RdpAccountant([order], _relation())
     accountant.compose(event)
-    value = float(accountant._rdp[0]) * _ROUNDED  # the oldest version that is admitted has no public name for it
-    if order <= _NEAR_ONE:
+    # the oldest version that is admitted has no public name for it; it is rounded to nearest
+    value = float(accountant._rdp[0]) * ROUND_UP
+    if order <= 1.01:  # no divergence is converted there, and it is asked at order 2 only
         return value
-    known = all(renyi_to_epsilon(order, value, delta) >= _LESS * accountant.get_epsilon(delta) for delta in _DELTAS)
+    known = all(_covers(renyi_to_epsilon(order, value, delta), accountant.get_epsilon(delta)) for delta in DELTAS)
     return value if known else math.inf
+
+
+def _covers(read: float, public: float) -> bool:
+    return read >= (1.0 - 1e-6) * public
 
 
 @lru_cache(maxsize=64)
@@ -85,10 +85,9 @@ def _distribution(event: Any, interval: float) -> Pld:
     accountant.compose(event)
     read = pld_read(accountant._pld, interval)  # it has no public name either
     made = Pld(interval, tuple((low, masses, infinity + ROUNDING) for low, masses, infinity in read.directions))
-    whole = accountant.get_delta(0.0) < 1.0 and all(
-        made.delta(epsilon) >= _LESS * accountant.get_delta(epsilon) for epsilon in _EPSILONS
-    )
-    if not whole or not all(epsilon_of(made, delta) >= _LESS * accountant.get_epsilon(delta) for delta in _DELTAS):
+    known = [(made.delta(epsilon), accountant.get_delta(epsilon)) for epsilon in (0.0, 0.1, 1.0, 10.0)]
+    known += [(epsilon_of(made, delta), accountant.get_epsilon(delta)) for delta in DELTAS]
+    if not accountant.get_delta(0.0) < 1.0 or not all(_covers(*each) for each in known):
         raise ValueError
     return made
 

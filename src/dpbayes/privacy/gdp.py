@@ -15,9 +15,6 @@ from dpbayes.privacy.solve import safe_root
 ROUND_UP = 1.0 + 1e-9
 """Covers the rounding of the profile, which is right to 1e-11 of itself."""
 
-SMALLEST = 5e-324
-"""Below every probability that a float can hold."""
-
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
@@ -46,7 +43,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         value = 0.5 * (math.erfc(x) - scale * erfcx(y))
     else:
         value = 0.5 * scale * (erfcx(x) - erfcx(y))
-    return min(max(value * ROUND_UP, SMALLEST), 1.0)
+    return min(max(value * ROUND_UP, math.ulp(0.0)), 1.0)
 
 
 @lru_cache(maxsize=4096)

@@ -17,19 +17,16 @@ import numpy as np
 from dpbayes._checks import Floats
 from dpbayes.privacy.pld import TAIL, Masses, span, split
 
-DEEPEST = 800.0
-"""The density is followed down to exp(−800) of its height; what lies beyond underflows."""
-
 _CORNER = np.array([-32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 _GEOMETRIC = 2.0 ** np.arange(-1, 7)
-_FEW_PANELS = 2000
 
 
 @cache
 def _levels() -> Floats:
-    """Depths below the mode at which panels end: Gaussian steps near the top, equal steps below."""
+    """Depths below the mode at which panels end: Gaussian steps near the top, equal steps down to exp(−800)."""
+    deepest = 800.0  # what lies beyond underflows
     near = 0.5 * np.arange(0.0, 8.0, 1.3) ** 2
-    return np.concatenate([near, np.arange(near[-1] + 10.0, DEEPEST, 10.0), [DEEPEST]])
+    return np.concatenate([near, np.arange(near[-1] + 10.0, deepest, 10.0), [deepest]])
 
 
 @cache
@@ -69,7 +66,7 @@ class LossLaw(ABC):
         inner = np.concatenate([-left, right, self.corner + _CORNER, (breaks - self.at_mode) / self.weight])
         lowest, highest = -left[-1], right[-1]
         edges = np.unique(np.clip(inner, lowest, highest))
-        points, weights = _gauss_legendre(16 if edges.size < _FEW_PANELS else 6)
+        points, weights = _gauss_legendre(16 if edges.size < 2000 else 6)
         half = 0.5 * np.diff(edges)[:, None]
         y = (edges[:-1, None] + half) + half * points
         masses = half * weights * np.exp(-self.depth(y))

@@ -12,9 +12,9 @@ from dpbayes._checks import Floats
 from dpbayes.privacy.loggamma import jensen_gap, loss_at_mode_down, loss_at_mode_up
 from dpbayes.privacy.losslaw import LogGammaLaw, LogitLaw, LossLaw
 from dpbayes.privacy.pld import TAIL, Pld, from_masses, from_profile
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.solve import ERROR, least_epsilon
 
-ROUND_UP = 1.0 + 2e-12
+ROUND_UP = 1.0 + 2.0 * ERROR
 """Covers the error of jensen_gap, so that a stated divergence is never too small."""
 
 
@@ -109,18 +109,12 @@ class GammaPair:
         """The smallest ε with δ(ε) ≤ delta, rounded up."""
         if self.delta(0.0) <= delta:
             return 0.0
-        target = math.log(delta)
-
-        def gap(epsilon: float) -> float:
-            value = self.delta(epsilon)
-            return (math.log(value) if value > 0 else -math.inf) - target
-
         high = max(self.laws()[0].at_mode, self.weight)
-        while gap(high) > 0:
+        while self.delta(high) > delta:
             high *= 2.0
             if not math.isfinite(high):
                 return math.inf
-        return safe_root(gap, safe=high, unsafe=0.0, tolerance=1e-13 * max(1.0, -target))
+        return least_epsilon(self.delta, delta, safe=high)
 
     def pld(self, interval: float) -> Pld:
         """The loss on multiples of ``interval``.

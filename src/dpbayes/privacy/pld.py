@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpbayes._checks import Floats
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.solve import ERROR, ULPS, least_epsilon
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -26,14 +26,8 @@ TAIL = 1e-20
 ROUNDING = 5e-16
 """Moved to an infinite loss in every release: Fourier transforms that compose it may lose up to a fifth of this."""
 
-LOSS_ERROR = 2.0**-50
-"""Share by which a loss may be wrong after the few operations that make it; losses are raised by it."""
-
 SAFETY = 4e-10
 """Added to a composed δ, as a share of it."""
-
-MASS_ERROR = 1e-12
-"""The masses of one release are right to this share; composed, they are sums of products, and errors add up."""
 
 Masses = tuple[int, Floats, float]
 """Lowest multiple of the interval, probabilities of it and the following multiples, mass at infinity."""
@@ -81,8 +75,8 @@ def from_masses(interval: float, removed: Masses, added: Masses | None = None) -
 
 
 def raised(losses: Floats) -> Floats:
-    """The losses, each at least what it would be without rounding."""
-    return losses + LOSS_ERROR * np.abs(losses)
+    """The losses, each at least what it would be without the rounding of the few operations that make it."""
+    return losses + ULPS * np.abs(losses)
 
 
 def split(losses: Floats, probabilities: Floats, interval: float, first: int, last: int) -> Masses:
@@ -182,8 +176,11 @@ def from_statement(epsilon: float, delta: float, interval: float) -> Pld:
 
 
 def delta_of(pld: Pld, epsilon: float, releases: int = 1) -> float:
-    """δ(ε) of so many composed releases, rounded up (docs/explanation/proofs/numerics.md)."""
-    return min(pld.delta(epsilon) * (1.0 + SAFETY + MASS_ERROR * releases), 1.0)
+    """δ(ε) of so many composed releases, rounded up: composed masses are sums of products, and their errors add up.
+
+    Source: docs/explanation/proofs/numerics.md.
+    """
+    return min(pld.delta(epsilon) * (1.0 + SAFETY + ERROR * releases), 1.0)
 
 
 def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
@@ -195,13 +192,8 @@ def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
         high *= 2.0
         if high > 1e6:
             return math.inf
-    target = math.log(delta)
-
-    def gap(epsilon: float) -> float:
-        value = delta_of(pld, epsilon, releases)
-        return (math.log(value) if value > 0 else -math.inf) - target
-
-    return safe_root(gap, safe=high, unsafe=0.5 * high if high > 1.0 else 0.0, tolerance=1e-13 * max(1.0, -target))
+    below = 0.5 * high if high > 1.0 else 0.0
+    return least_epsilon(lambda epsilon: delta_of(pld, epsilon, releases), delta, safe=high, unsafe=below)
 
 
 # dp-accounting has no public way to ask for what is in its distributions: these three read and write their fields.

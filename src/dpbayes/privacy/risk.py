@@ -12,17 +12,13 @@ from dataclasses import dataclass
 
 from dpbayes import _checks
 from dpbayes.errors import InvalidArgument
-from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_delta
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.privacy.solve import least
+from dpbayes.privacy.solve import ROUND_UP, least
 
 Profile = Callable[[float], float]
 """δ(ε) for ε ≥ 0: at least that of every pair of neighbours."""
-
-STEPS = 60
-"""Golden-section steps; each shrinks the search by 0.618, so the last bracket is below 10⁻¹¹ of the first."""
 
 LARGEST = 60.0
 """Beyond this ε a profile is not asked: e^−60 is far below every probability of interest."""
@@ -76,7 +72,8 @@ def success(profile: Profile, blind: float) -> float:
         return 1.0 - decay * (1.0 - min(profile(-epsilon), 1.0)) + decay * blind
 
     # convex in e^ε, hence it falls and then rises; every ε gives a valid bound
-    found, _ = least(bound, -LARGEST, LARGEST, steps=STEPS)
+    # each step shrinks the search by 0.618: the last bracket is below 10⁻¹¹ of the first
+    found, _ = least(bound, -LARGEST, LARGEST, steps=60)
     return min(min(found, bound(0.0)) * ROUND_UP, 1.0)
 
 

@@ -16,11 +16,9 @@ from dpbayes._checks import Floats
 from dpbayes.errors import InvalidArgument
 from dpbayes.privacy.atoms import AtomicLoss, renyi_weights
 from dpbayes.privacy.pld import Masses, Pld, from_masses, span, split
+from dpbayes.privacy.solve import ROUND_UP
 
 Curve = Callable[[float], float]
-
-ROUND_UP = 1.0 + 1e-12
-"""Covers the rounding of a few functions of one number."""
 
 LAST_ORDER = 128
 """Divergences are summed up to this order; beyond, convexity alone speaks."""

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpbayes.privacy.cost import MOST_RELEASES, Cost, Priced, but_for
 from dpbayes.privacy.gdp import Corners, pure_mu
 from dpbayes.privacy.pld import ROUNDING
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.solve import TOLERANCE, safe_root
 
 if TYPE_CHECKING:
     from dpbayes.privacy.adaptive import AdaptiveDP
 
 GAIN = 0.98
 """A charge is composed only if that may save 2 % of its price: for Gaussian noise it saves nothing."""
-
-TOLERANCE = 1e-10
-"""The share of the price to which δ₀ is balanced."""
 
 REMEMBERED = 2**17
 """Prices that a process keeps. With less room than a history takes, each charge would be priced anew at every look, and

@@ -6,6 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+ERROR = 1e-12
+"""The share to which functions of a number, and sums of some thousands, are right: what is stated is raised by it."""
+
+ROUND_UP = 1.0 + ERROR
+
+ULPS = 8.0 * 2.0**-53
+"""Covers the rounding of a few operations, as a share of their largest terms."""
+
+TOLERANCE = 1e-10
+"""How near to what is wanted a search for parameters lands, relative to min(1, wanted)."""
+
 
 def rounded_towards_infinity(exact: Fraction) -> float:
     """The smallest float that is not below this number.
@@ -40,6 +51,17 @@ def exact_parts(parts: Sequence[float], number: float) -> list[float]:
         if rest := low - (number - high):
             kept.append(rest)
     return [*kept, number]
+
+
+def least_epsilon(profile: Callable[[float], float], delta: float, *, safe: float, unsafe: float = 0.0) -> float:
+    """The smallest ε with δ(ε) ≤ delta, rounded up, below one that is known to be large enough."""
+    target = math.log(delta)
+
+    def gap(epsilon: float) -> float:
+        value = profile(epsilon)
+        return (math.log(value) if value > 0 else -math.inf) - target
+
+    return safe_root(gap, safe=safe, unsafe=unsafe, tolerance=1e-13 * max(1.0, -target))
 
 
 def safe_root(
