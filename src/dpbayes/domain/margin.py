@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def _check_agreement(schema: Schema, margin: Margin, totals: np.ndarray) -> None
     for other in schema.margins[: schema.margins.index(margin)]:
         shared = [name for name in margin.of if name in other.of]
         theirs = np.reshape(other.totals, [len(schema[name].levels) for name in other.of])
-        if not np.array_equal(_summed(totals, margin.of, shared), _summed(theirs, other.of, shared)):
+        if not np.array_equal(summed(totals, margin.of, shared), summed(theirs, other.of, shared)):
             about = f"the totals of {', '.join(shared)}" if shared else "the number of records"
             raise SchemaError(
                 f"Schema: the margins of {', '.join(other.of)} and of {', '.join(margin.of)} contradict each other "
@@ -76,8 +77,8 @@ def _check_agreement(schema: Schema, margin: Margin, totals: np.ndarray) -> None
             )
 
 
-def _summed(totals: np.ndarray, names: tuple[str, ...], kept: list[str]) -> np.ndarray:
-    """Totals of some of the attributes, in the order of ``kept``."""
+def summed(array: np.ndarray, names: Sequence[str], kept: Sequence[str]) -> np.ndarray:
+    """An array with named axes summed out to some of them, in the order of ``kept``."""
     left = [name for name in names if name in kept]
-    summed = totals.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in kept))
-    return np.asarray(summed).transpose([left.index(name) for name in kept])
+    total = array.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in kept))
+    return np.asarray(total).transpose([left.index(name) for name in kept])

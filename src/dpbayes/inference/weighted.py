@@ -10,6 +10,7 @@ import numpy as np
 
 from dpbayes import _checks
 from dpbayes._checks import Floats
+from dpbayes.domain.margin import summed
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.ask import DRAWS, NEARLY, Answer, Asked, Levels, Target
 from dpbayes.inference.numbers import Estimate, TableEstimate
@@ -110,9 +111,7 @@ class Weighted:
         """Tables of these attributes in this order; the first axis numbers the draws."""
         if len(set(names)) < len(names):
             raise InvalidArgument(f"{OWNER}: an axis is named twice. Name each axis once.")
-        kept = self.ordered(names)
-        summed = tables.sum(axis=tuple(at for at, name in enumerate(self.sizes, start=1) if name not in kept))
-        return np.asarray(np.transpose(summed, [0, *(1 + kept.index(name) for name in names)]))
+        return summed(tables, ("", *self.sizes), ("", *names))
 
     def _within(self, asked: Axes, given: Sequence[str], level: float, target: Target) -> Estimate:
         """Shares within groups; those of an empty group are even."""

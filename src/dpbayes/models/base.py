@@ -21,6 +21,7 @@ from dpbayes.base import doors
 from dpbayes.base.doors import Chart
 from dpbayes.domain import display
 from dpbayes.domain.codec import READERS, Record, WithKind
+from dpbayes.domain.margin import summed
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import ReleaseError
@@ -66,13 +67,8 @@ class NoisyTable:
 
     def seen_as(self, marginal: Marginal) -> NoisyTable:
         """The same numbers with the axes of another marginal; axes that it lacks are summed over, with their noise."""
-        names = self.marginal.names
-        lacking = tuple(place for place, name in enumerate(names) if name not in marginal.names)
-        left = [name for name in names if name in marginal.names]
-        order = [left.index(name) for name in marginal.names]
-        values, counts, variance = (
-            part.sum(axis=lacking).transpose(order) for part in (self.values, self.counts, self.variance)
-        )
+        parts = (self.values, self.counts, self.variance)
+        values, counts, variance = (summed(part, self.marginal.names, marginal.names) for part in parts)
         return replace(self, marginal=marginal, values=values, counts=counts, variance=variance)
 
 

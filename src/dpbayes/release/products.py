@@ -12,6 +12,7 @@ import numpy as np
 from dpbayes.domain.attribute import OTHER, Attribute
 from dpbayes.domain.display import listed
 from dpbayes.domain.labels import labels
+from dpbayes.domain.margin import summed
 from dpbayes.domain.marginal import Marginal
 from dpbayes.errors import InvalidArgument
 from dpbayes.inference.numbers import TableEstimate
@@ -153,10 +154,7 @@ def _misfits(release: Release, table: Table, noise: Noise) -> tuple[str, ...]:
         found.append("The published values do not fit the combinations that the schema declares impossible.")
     for margin in schema.margins:
         if set(margin.of) <= set(names):
-            others = tuple(axis for axis, name in enumerate(names) if name not in margin.of)
-            left = [name for name in names if name in margin.of]
-            turn = [left.index(name) for name in margin.of]
-            seen, spread = (part.sum(axis=others).transpose(turn).ravel() for part in (counts, variance))
+            seen, spread = (summed(part, names, margin.of).ravel() for part in (counts, variance))
             if (np.abs(seen - np.asarray(margin.totals, dtype=np.float64)) > FAR * np.sqrt(spread)).any():
                 what = ", ".join(margin.of)
                 found.append(f"The published values do not fit the totals of {what} that the schema declares.")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpbayes._checks import Ints
 from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.counts import Counts
+from dpbayes.domain.margin import summed
 from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import SchemaError
@@ -112,11 +113,7 @@ def _marginal_counts(
     axes = marginal.axes(schema)
     containing = [number for number, table in enumerate(tables) if set(table.names) >= set(marginal.names)]
     chosen = min(containing, key=lambda number: tables[number].size)
-    names = tables[chosen].names
-    array = counted[chosen].reshape(tables[chosen].shape)
-    array = array.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in marginal.names))
-    left = [name for name in names if name in marginal.names]
-    array = array.transpose([left.index(name) for name in marginal.names])
+    array = summed(counted[chosen].reshape(tables[chosen].shape), tables[chosen].names, marginal.names)
     for position, axis in enumerate(axes):
         array = _to_levels(array, position, axis)
     return Counts(marginal, axes, array)
