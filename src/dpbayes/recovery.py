@@ -146,28 +146,26 @@ def _isolated(name: str, act: Callable[[], Item]) -> Item:
         return Item(state="unfinished", name=name, says=f"An unexpected {type(problem).__name__}, a fault of dpbayes.")
 
 
+@dataclass
 class _Work:
     """The charges of a ledger, and what is asked for."""
 
-    def __init__(
-        self,
-        book: Ledger,
-        identity: str,
-        table: object,
-        out: str | Path | None,
-        forgo: bool,
-        only: str | None,
-        progress: Callable[[str], None] | None,
-    ) -> None:
-        self._book, self._identity = book, identity
-        self._table, self._out, self._forgo, self._only, self._progress = table, out, forgo, only, progress
-        accounts = [book.account(name) for name in book.datasets()]
+    book: Ledger
+    identity: str
+    table: object
+    out: str | Path | None
+    forgo: bool
+    only: str | None
+    progress: Callable[[str], None] | None
+
+    def __post_init__(self) -> None:
+        accounts = [self.book.account(name) for name in self.book.datasets()]
         self._charges = {each.lock: (account, each) for account in accounts for each in account.charges.values()}
         self._seen: set[str] = set()
 
     def on_draft(self, slot: Slot) -> Item:
         """Finish a release, if it is ours and can be."""
-        if slot.ledger not in ("", self._identity):
+        if slot.ledger not in ("", self.identity):
             return Item(state="of another ledger", name=slot.name, says=FOREIGN)
         lock = digest(slot.key)
         known = self._charges.get(lock)
@@ -180,11 +178,11 @@ class _Work:
         if item.state == "void":
             slot.done()
             return item
-        if self._only is not None and not slot.name.startswith(self._only):
+        if self.only is not None and not slot.name.startswith(self.only):
             return replace(item, state="not asked for")
-        receipt = self._book.receipt_of(*known, key=slot.key)
-        if self._forgo and not slot.reads:
-            self._book.void(receipt, about="given up before a row was read")
+        receipt = self.book.receipt_of(*known, key=slot.key)
+        if self.forgo and not slot.reads:
+            self.book.void(receipt, about="given up before a row was read")
             slot.done()
             return replace(item, state="given up")
         try:
@@ -200,7 +198,7 @@ class _Work:
         """The charge may be in a newer copy of the ledger, so nothing is removed."""
         if not slot.held:
             return Item(state="under way", name=slot.name)
-        if slot.ledger != self._identity:
+        if slot.ledger != self.identity:
             return Item(state="of another ledger", name=slot.name, says=FOREIGN)
         if slot.reads or slot.kept() is not None:
             return Item(state="without its charge", name=slot.name, says=OLDER)
@@ -209,14 +207,14 @@ class _Work:
 
     def on_draw(self, draw: Draw) -> Item:
         """A draw without a draft is complete; if the ledger has no note of it, it gets one."""
-        if draw.ledger not in ("", self._identity):
+        if draw.ledger not in ("", self.identity):
             return Item(state="of another ledger", name=draw.name, says=FOREIGN)
         text = draw.text()
         lock = str(json.loads(text).get("lock"))
         known = self._charges.get(lock)
         self._seen.add(lock)
         if known is None:
-            ours = draw.ledger == self._identity
+            ours = draw.ledger == self.identity
             return Item(
                 state="without its charge" if ours else "of another ledger",
                 name=draw.name,
@@ -226,7 +224,7 @@ class _Work:
         if item.state == "void":
             return replace(item, state="without its charge", says="It was drawn, and yet its charge was taken back.")
         if item.state == "charged":
-            self._book.confirm(self._book.receipt_of(*known), digest=Release.from_json(text).digest())
+            self.book.confirm(self.book.receipt_of(*known), digest=Release.from_json(text).digest())
             return replace(item, state="noted")
         return item
 
@@ -238,14 +236,14 @@ class _Work:
         draft = slot.draft
         plan = replace(plan_from_record(draft.get("plan")), lock=digest(slot.key))
         goes = draft.get("goes")
-        if self._out is not None:
-            goes = destination(self._out, (goes or {}).get("numbers", "csv"))
+        if self.out is not None:
+            goes = destination(self.out, (goes or {}).get("numbers", "csv"))
         source = draft.get("table")
-        if self._table is not None and (source in (None, address(self._table)) or self._only is not None):
-            source = self._table  # never in place of another table: that of another release
+        if self.table is not None and (source in (None, address(self.table)) or self.only is not None):
+            source = self.table  # never in place of another table: that of another release
         if source is None and slot.kept() is None:
             raise Unfinished("Curator: a release of a table in memory was interrupted. Hand in the table to finish it.")
-        curator = Curator(source if source is not None else {}, plan.schema, ledger=self._book, progress=self._progress)
+        curator = Curator(source if source is not None else {}, plan.schema, ledger=self.book, progress=self.progress)
         return curator.under(receipt, plan, slot, goes)
 
 
