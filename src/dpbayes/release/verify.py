@@ -21,7 +21,7 @@ from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table
 from dpbayes.release.posterior import prior_of
 from dpbayes.release.products import completed
-from dpbayes.release.signature import SUFFIX
+from dpbayes.release.signature import SUFFIX, signed
 from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
@@ -299,8 +299,6 @@ def _files(release: Release, folder: Path) -> str:
 
 
 def _signature(release: Release, folder: str | Path | None, key: str | Path) -> str:
-    from dpbayes.release.signature import signed
-
     if folder is None:
         raise _Failed("a signature is beside the release: verify its folder")
     found = signed(folder, key)
