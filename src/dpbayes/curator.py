@@ -125,7 +125,8 @@ class Curator:
         asked = as_job(job)
         if (suiting := getattr(asked, "suiting", None)) is not None:
             asked = suiting(self._engine)
-        plan = planned(asked, self.schema, target, ledger=self._ledger)
+        account = None if self._ledger is None else self._ledger.account(self.schema.id)
+        plan = planned(asked, self.schema, target, account=account)
         plan.job.check(self._engine, plan)
         return replace(plan, publication=said)
 

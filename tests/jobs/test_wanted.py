@@ -153,11 +153,11 @@ def test_wants_that_cannot_be_met_as_asked_are_refused_in_a_sentence() -> None:
 
 def test_the_least_guarantee_of_a_cost_is_rounded_up() -> None:
     cost = Cost.of(Gaussian(sigma=10.0, unit=schema().unit))
-    found = least(cost, ApproxDP(epsilon=3.0, delta=1e-6), lambda each: each)
+    found = least(ApproxDP(epsilon=3.0, delta=1e-6), lambda each: each.gap(cost) <= 0)
     assert found is not None
     assert 0 <= found.size - cost.epsilon(1e-6) < 1e-3
     assert found.gap(cost) <= 0
-    assert least(cost, ApproxDP(epsilon=0.01, delta=1e-6), lambda each: each) is None
+    assert least(ApproxDP(epsilon=0.01, delta=1e-6), lambda each: each.gap(cost) <= 0) is None
 
 
 def test_signs_and_units_are_read_as_people_write_them() -> None:

@@ -11,7 +11,7 @@ from dpbayes.jobs.request import Request
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.guarantee import ApproxDP
 from dpbayes.release.format import Release
-from dpbayes.studio import forecasts
+from dpbayes.studio import outlook
 
 THREE = {**ASKED, "cell": ["2-2", "4-0", "3-1"], "keep": "income|sex,age", "form": ["income|sex"]}
 
@@ -114,8 +114,8 @@ def test_solving_for_an_accuracy_ends_within_what_is_left_or_says_that_it_cannot
     draft = desk.drafts.load(name)
     schema, account, asked = desk.drafts.schema(draft), desk.account(draft), requests_of(visitor, name)
     tried = []
-    plan = forecasts.planned
-    monkeypatch.setattr(forecasts, "planned", lambda *given: tried.append(given) or plan(*given))
+    plan = outlook.outlook_of
+    monkeypatch.setattr(outlook, "outlook_of", lambda *given: tried.append(given) or plan(*given))
     answer = visitor.post(f"/d/{name}/ask", {**ASKED, "action": "solve", "within": repr(within)})
     assert len(tried) <= 16
     if answer.status_code == 303:
@@ -124,4 +124,6 @@ def test_solving_for_an_accuracy_ends_within_what_is_left_or_says_that_it_cannot
         assert found.guarantee().epsilon <= account.left()
     else:
         assert "would take more than ε = 2, all that still fits the budget" in text_of(answer)
-        assert plan(forecasts.with_epsilon(asked, account.left()), schema, account).worst > within
+        assert (
+            plan(asked.with_changes(target=asked.guarantee().of_size(account.left())), schema, account).worst > within
+        )

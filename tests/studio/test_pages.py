@@ -267,21 +267,23 @@ def test_an_accuracy_is_solved_for(visitor, tmp_path):
     for within in (10.0, 40.0):
         visitor.post(f"/d/{name}/ask", {**ASKED, "action": "solve", "within": str(within)})
         asked = Request.load(tmp_path / f"{name}.request.toml")
-        from dpbayes.studio import forecasts
+        from dpbayes.studio.outlook import outlook_of
 
         desk = visitor.desk
         draft = desk.drafts.load(name)
-        worst = forecasts.planned(asked, desk.drafts.schema(draft), desk.account(draft)).worst
+        worst = outlook_of(asked, desk.drafts.schema(draft), desk.account(draft)).worst
         assert 0.9 * within <= worst <= within
 
 
 def test_a_smaller_budget_makes_every_table_worse(visitor):
     name = ready(visitor)
     desk, draft = visitor.desk, visitor.desk.drafts.load(name)
-    from dpbayes.studio import forecasts, requests
+    from dpbayes.studio import requests
+    from dpbayes.studio.outlook import outlook_of
 
     asked, schema, account = requests.load(desk, draft), desk.drafts.schema(draft), desk.account(draft)
-    found = [forecasts.planned(forecasts.with_epsilon(asked, e), schema, account).expected for e in (0.25, 1.0, 2.0)]
+    targets = [asked.guarantee().of_size(e) for e in (0.25, 1.0, 2.0)]
+    found = [outlook_of(asked.with_changes(target=each), schema, account).expected for each in targets]
     for place in range(2):
         assert found[0][place].table.records > found[1][place].table.records > found[2][place].table.records
 
@@ -473,11 +475,11 @@ def test_a_sampled_profile_is_never_below_the_exact_one():
     import numpy as np
 
     from dpbayes import Cost, Gaussian, Laplace, PrivacyUnit
-    from dpbayes.studio.risk import sampled
+    from dpbayes.studio.outlook import chords
 
     unit = PrivacyUnit(adjacency="add-remove")
     for cost in (Cost.of(Gaussian(sigma=2, unit=unit), 2), Cost.of(Laplace(scale=1.5, unit=unit), 3)):
-        quick = sampled(cost.delta)
+        quick = chords(cost.delta)
         for epsilon in np.linspace(0.0, 14.0, 57):
             assert cost.delta(float(epsilon)) - 1e-15 <= quick(float(epsilon)) <= 1.0
         assert quick(0.0) == cost.delta(0.0)

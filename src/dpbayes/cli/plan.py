@@ -124,7 +124,8 @@ def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path
     book = None if ledger is None else Ledger(ledger)
     if book is None and target is None:
         target = loosest(PureDP(epsilon=1.0))
-    made = replace(planned(request.job(schema), schema, target, ledger=book), publication=request.about)
+    account = None if book is None else book.account(schema.id)
+    made = replace(planned(request.job(schema), schema, target, account=account), publication=request.about)
     dry_run.show(DryRun(made, book, out), as_json=as_json)
 
 

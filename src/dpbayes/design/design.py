@@ -289,7 +289,7 @@ def least_target(
         shares, whole = _shares(kind, schema, marginals, wanted)
         noise = [_sized(kind, whole, share, schema) for share in shares.values()]
         cost = Cost.total(noise)
-        target = least(cost, cap, price)
+        target = least(cap, lambda each, cost=cost: price(each).gap(cost) <= 0)  # type: ignore[misc]  # the cost of this turn
         if target is not None:
             found.append((_used(price(target), cost)[0], target.size, target))
     return min(found, key=lambda each: each[:2])[2] if found else None

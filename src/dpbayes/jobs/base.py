@@ -31,7 +31,7 @@ from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.packing import pack
 
 if TYPE_CHECKING:
-    from dpbayes.ledger.ledger import Ledger
+    from dpbayes.ledger.account import Account
 
 HELPERS = ("base", "mechanisms", "request", "wanted")
 """Modules of this package that are no jobs."""
@@ -70,18 +70,18 @@ def job_from_record(record: Record) -> Job:
     return cast(Job, made.from_record({key: value for key, value in record.items() if key != "kind"}))
 
 
-def planned(job: Job, schema: Schema, target: Guarantee | None, *, ledger: Ledger | None = None) -> Plan:
-    """A job calibrated to a target as its ledger prices it. Looks at public things only.
+def planned(job: Job, schema: Schema, target: Guarantee | None, *, account: Account | None = None) -> Plan:
+    """A job calibrated to a target, as the account of the data set prices it. Looks at public things only.
 
     Where the job wants accuracies, the target is the most that is allowed, by default what is left in the ledger.
     """
 
     def priced(asked: Guarantee) -> Guarantee:
-        return asked if ledger is None else ledger.priced(schema.id, asked)
+        return asked if account is None else account.priced(asked)
 
     wants = bool(getattr(job, "want", ()))
-    if target is None and wants and ledger is not None:
-        target = ledger.account(schema.id).rest()
+    if target is None and wants and account is not None:
+        target = account.rest()
     if target is None:
         most = ", or a ledger, since accuracies need a limit" if wants else ""
         raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")

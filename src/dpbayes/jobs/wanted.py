@@ -13,16 +13,12 @@ from dpbayes.domain.marginal import Marginal
 from dpbayes.domain.schema import Schema
 from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.inference.intervals import reach
-from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
 
 OWNER = "want"
 
 LOOSEST = 1e5
 """The largest ε or ρ that is looked for."""
-
-STEPS = 60
-"""Of the bisection for the least guarantee, in its logarithm."""
 
 DIGITS = 4
 """A least guarantee is rounded up to this many digits."""
@@ -107,22 +103,22 @@ def loosest(cap: Guarantee) -> Guarantee:
     return cap.of_size(LOOSEST)
 
 
-def least(cost: Cost, cap: Guarantee, price: Callable[[Guarantee], Guarantee]) -> Guarantee | None:
-    """The smallest guarantee of the cap's notion that a cost meets, rounded up; None if it is above the cap.
+def least(
+    cap: Guarantee, enough: Callable[[Guarantee], bool], *, lowest: float = 1e-9, tolerance: float = 1e-9
+) -> Guarantee | None:
+    """The smallest guarantee of the cap's notion that is ``enough``, rounded up; None if it is above the cap.
 
-    ``price`` is the rule by which a ledger judges it.
+    What is looked at lies above ``lowest``; the logarithm of the size is found up to a ``tolerance``.
     """
-    low, high = math.log(1e-9), math.log(cap.size)
-    if price(cap).gap(cost) > 0:
+    if not enough(cap):
         return None
-    for _ in range(STEPS):
+    low, high = math.log(lowest), math.log(cap.size)
+    while high - low >= tolerance:
         middle = (low + high) / 2
-        if price(cap.of_size(math.exp(middle))).gap(cost) > 0:
-            low = middle
-        else:
+        if enough(cap.of_size(math.exp(middle))):
             high = middle
-        if high - low < 1e-9:
-            break
+        else:
+            low = middle
     return cap.of_size(min(float(rounded_up(math.exp(high), DIGITS)), cap.size))
 
 

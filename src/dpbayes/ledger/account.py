@@ -190,6 +190,9 @@ class Account:
     schemas: tuple[str, ...] = ()
     """Digests of the schemas that may be charged; none yet, if the data set was opened without one."""
 
+    def __hash__(self) -> int:
+        return hash(self.head.hash)
+
     @property
     def head(self) -> Entry:
         """The last entry."""

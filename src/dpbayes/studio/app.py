@@ -22,9 +22,10 @@ from dpbayes.errors import DpbayesError
 from dpbayes.jobs.request import Request
 from dpbayes.privacy.guarantee import ApproxDP
 from dpbayes.report.page import report_html
-from dpbayes.studio import forecasts, pages, risk, simulate
+from dpbayes.studio import pages
 from dpbayes.studio.desk import Desk, page
 from dpbayes.studio.folder import Folder
+from dpbayes.studio.outlook import alternatives, outlook_of, rehearsal, risk_of
 from dpbayes.studio.safety import Guard, Session
 
 HIDDEN = "Studio: an unexpected {}, a fault of dpbayes. Its text stays hidden, since it may quote private values."
@@ -77,7 +78,7 @@ def warm() -> None:
     schema = Schema(id="warm", unit=unit, records=1000, attributes=columns)
     asked = Request(tables=("x", "y|x"), target=ApproxDP(epsilon=1.0, delta=1e-6))
     with suppress(Exception):  # whatever it is, the page that needs it will say so
-        outlook = forecasts.planned(asked, schema, None)
-        risk.alternatives(asked, outlook)
-        risk.risk(outlook.plan)
-        report_html(simulate.simulated(schema, asked, None))
+        outlook = outlook_of(asked, schema, None)
+        alternatives(asked, outlook)
+        risk_of(outlook.plan)
+        report_html(rehearsal(schema, asked, None))

@@ -18,9 +18,10 @@ from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.plot.pictures import pairs_picture
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
-from dpbayes.studio import forecasts, requests
+from dpbayes.studio import requests
 from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
+from dpbayes.studio.outlook import Expected, Outlook, cheapest, outlook_of
 from dpbayes.words.report import title
 
 MOST_IN_TRIANGLE = 14
@@ -80,19 +81,19 @@ def show(
     )
 
 
-def _forecast(schema: Schema, account: Account | None, asked: Request) -> tuple[forecasts.Outlook | None, str]:
+def _forecast(schema: Schema, account: Account | None, asked: Request) -> tuple[Outlook | None, str]:
     """What to expect of the tables that were chosen, or why that cannot be said."""
     if not asked.tables:
         return None, ""
     try:
-        found = forecasts.planned(asked, schema, account)
+        found = outlook_of(asked, schema, account)
         _ = found.expected, found.fits
     except DpbayesError as met:
         return None, str(met)
     return found, ""
 
 
-def _triangle(schema: Schema, asked: Request, expected: list[forecasts.Expected], focus: str) -> dict[str, Any]:
+def _triangle(schema: Schema, asked: Request, expected: list[Expected], focus: str) -> dict[str, Any]:
     """The whole triangle of a narrow schema, or one row of a wide one."""
     chosen = {frozenset(Marginal.parse(text).names) for text in asked.tables}
     judged = {frozenset(each.table.marginal.names): each.verdict for each in expected}
@@ -127,7 +128,7 @@ def save(http: HttpRequest) -> Response:
             raise InvalidArgument("studio: choose a table first.")
         if form.text("action") == "solve":
             within = _checks.number("studio", "records", form.text("within"))
-            asked = forecasts.solved(asked, schema, desk.account(draft), within)
+            asked = cheapest(asked, schema, desk.account(draft), within)
             requests.save(desk, draft, asked)
         if form.text("action") == "budget":
             draft = _budget(desk, draft, schema, form)

@@ -9,8 +9,9 @@ from starlette.routing import Route
 from dpbayes.domain.markup import tag
 from dpbayes.errors import InvalidArgument
 from dpbayes.report.page import report_html
-from dpbayes.studio import requests, simulate
+from dpbayes.studio import requests
 from dpbayes.studio.desk import desk_of, draft_of, page, to
+from dpbayes.studio.outlook import rehearsal
 
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox"
 """A report brings its own style and needs nothing else; it may be shown inside the studio's pages only."""
@@ -44,7 +45,7 @@ def report(http: HttpRequest) -> Response:
         raise InvalidArgument(
             f"studio: a preview shows at most {MOST_CELLS:,} cells. The release itself may have more."
         )
-    return watermarked(report_html(simulate.simulated(schema, asked, desk.account(draft))))
+    return watermarked(report_html(rehearsal(schema, asked, desk.account(draft))))
 
 
 def watermarked(html: str) -> Response:

@@ -19,9 +19,10 @@ from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.release.words import ABOUT, statement
-from dpbayes.studio import forecasts, requests
+from dpbayes.studio import requests
 from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
+from dpbayes.studio.outlook import Outlook
 from dpbayes.studio.work import Say
 
 
@@ -52,7 +53,7 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         asked=asked,
         plan=plan,
         account=account,
-        outlook=forecasts.Outlook(plan=plan, account=account),
+        outlook=Outlook(plan=plan, account=account),
         price=account.price(plan.cost),
         out=out,
         promise=statement(plan.target, plan.schema.unit, tables=len(asked.tables), seeded=False),

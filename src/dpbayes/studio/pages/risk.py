@@ -8,9 +8,9 @@ from starlette.routing import Route
 
 from dpbayes.design.forecast import warnings
 from dpbayes.release.words import statement
-from dpbayes.studio import forecasts, requests
-from dpbayes.studio import risk as risks
+from dpbayes.studio import requests
 from dpbayes.studio.desk import desk_of, draft_of, page, to
+from dpbayes.studio.outlook import alternatives, outlook_of, risk_of
 
 
 def show(http: HttpRequest) -> Response:
@@ -19,8 +19,8 @@ def show(http: HttpRequest) -> Response:
     schema, account, asked = desk.drafts.schema(draft), desk.account(draft), requests.load(desk, draft)
     if not asked.tables:
         return to(f"/d/{draft.name}/ask")
-    outlook = forecasts.planned(asked, schema, account)
-    compared = risks.alternatives(asked, outlook)
+    outlook = outlook_of(asked, schema, account)
+    compared = alternatives(asked, outlook)
     target = asked.guarantee()
     return page(
         http,
@@ -30,7 +30,7 @@ def show(http: HttpRequest) -> Response:
         draft=draft,
         promise=statement(target, schema.unit, tables=len(asked.tables), seeded=False),
         target=target,
-        risk=risks.risk(outlook.plan),
+        risk=risk_of(outlook.plan),
         taking_part=not schema.unit.replaces,
         compared=compared,
         warnings=warnings(outlook.plan),
