@@ -36,9 +36,9 @@ from dpbayes import (
     WideDistribution,
     verify,
 )
-from dpbayes.cli.columns import read_columns
-from dpbayes.cli.cost import cost_of_file
+from dpbayes.cli.experts import cost_of_file
 from dpbayes.cli.ledger import _exported as read_export
+from dpbayes.cli.models import read_columns
 from dpbayes.domain.codebook import read_codebook
 from dpbayes.domain.prior import Prior
 from dpbayes.errors import DpbayesError

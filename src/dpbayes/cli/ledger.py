@@ -145,7 +145,7 @@ def charge(
 
     Example: dpbayes ledger charge survey.ledger --dataset example-survey --from series.json --about "monthly tables"
     """
-    from dpbayes.cli.cost import cost_of_file
+    from dpbayes.cli.experts import cost_of_file
     from dpbayes.ledger.ledger import Ledger
 
     receipt = Ledger(ledger).charge(dataset, cost_of_file(records), about=about)

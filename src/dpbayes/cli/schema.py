@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, tell
+from dpbayes.cli.output import print_json, print_table, printable, tell
+from dpbayes.domain.attribute import Attribute
 from dpbayes.domain.display import plural
 from dpbayes.domain.durable import write
 from dpbayes.domain.labels import labels
+from dpbayes.domain.presets import PRESETS
 from dpbayes.domain.schema import Schema
 from dpbayes.domain.unit import Adjacency, PrivacyUnit
 from dpbayes.errors import SchemaError
+from dpbayes.tables.declaring import KINDS
+from dpbayes.tables.engine import Column, Kind
 
 if TYPE_CHECKING:
     from dpbayes.domain.attribute import Attribute
+
 
 _SHOWN_LEVELS = 8
 _DECLARE = "Declare a column"
@@ -97,8 +103,6 @@ def init(
     known |= from_codebooks(codebook or (), columns)
     known |= declared({kind: texts or () for kind, texts in said.items()}, columns)
     if ask:
-        from dpbayes.cli.asking import ask_about
-
         answers, skipped = ask_about([column for column in columns if column.name not in known])
         known |= answers
         columns = tuple(column for column in columns if column.name not in skipped)
@@ -259,3 +263,47 @@ def _unit_note(schema: Schema) -> str:
     return (
         f"Unit: {schema.unit.adjacency}, at most {plural(schema.unit.max_rows, 'row')} per person, {enforced}.{records}"
     )
+
+
+CHOICES = {"c": "categories", "e": "edges", "d": "dates", "p": "preset"}
+
+HOW = {
+    "categories": "Categories, separated by commas (or semicolons), as F,M",
+    "edges": "Edges, as 0,18,65,inf, or first:last:step, as 0:100:10",
+    "dates": "Days, as quarter:2019-01-01:2022-01-01 or 2019-01-01,2022-01-01",
+    "preset": f"Known list, one of {', '.join(PRESETS)}",
+}
+
+USUAL = {Kind.INTEGER: "e", Kind.NUMBER: "e", Kind.DATE: "d", Kind.TIMESTAMP: "d"}
+
+
+def ask_about(columns: Sequence[Column]) -> tuple[dict[str, Attribute], set[str]]:
+    """The declarations that were given, and the columns to leave out; others are filled in later."""
+    found: dict[str, Attribute] = {}
+    skipped: set[str] = set()
+    tell("For each column: c categories, e edges, d dates, p a known list, l leave out, s fill in later.", err=True)
+    for column in columns:
+        if column.kind is Kind.UNSUPPORTED:
+            continue
+        made = _asked(column)
+        if made == "l":
+            skipped.add(column.name)
+        elif isinstance(made, Attribute):
+            found[column.name] = made
+    return found, skipped
+
+
+def _asked(column: Column) -> Attribute | str:
+    while True:
+        question = f"{printable(column.name)} ({column.kind})"
+        answer = typer.prompt(question, default=USUAL.get(column.kind, "c"), err=True).strip().lower()[:1]
+        if answer in ("l", "s"):
+            return str(answer)
+        if answer not in CHOICES:
+            tell("Answer c, e, d, p, l or s.", err=True)
+            continue
+        kind = CHOICES[answer]
+        try:
+            return KINDS[kind](column.name, typer.prompt(f"  {HOW[kind]}", err=True))
+        except SchemaError as problem:
+            tell(f"  {problem}", err=True)

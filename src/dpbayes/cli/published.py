@@ -1,4 +1,4 @@
-"""``dpbayes estimate``: what releases say together. Free."""
+"""What is published: estimated together, verified, exported, signed. Free."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from dpbayes.cli import options
-from dpbayes.cli.output import SHOWN_CELLS, print_json, print_table, tell_people
+from dpbayes.cli.output import SHOWN_CELLS, print_json, print_table, tell, tell_people
 from dpbayes.domain.codec import to_record
 from dpbayes.domain.display import plural
 from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import ReleaseError
+from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.release.format import Release
 from dpbayes.release.posterior import NOISY, Posterior
+from dpbayes.release.signature import new_key, sign
 
 PARTS = ("counts", "records", "population")
 """What is estimated of a table: counts, shares of these records, shares of the population."""
@@ -150,3 +151,96 @@ def _print(table: dict[str, Any], shown: str, level: float) -> None:
             *filter(None, [table["promise"]]),
         ],
     )
+
+
+def verify_command(
+    release: Annotated[Path, typer.Argument(help="A release: its file or folder; - reads standard input.")],
+    ledger: Annotated[
+        str | None, typer.Option(help="Check the charge too: a ledger file, or postgresql://user@host/database.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Check the signature too: the publisher's public key, or its file.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Price a release of any kind again, and recompute its numbers, from its file alone.
+
+    Example: dpbayes verify published --ledger survey.ledger --key office.pub
+    """
+    from dpbayes.release.format import Release
+    from dpbayes.release.signature import SUFFIX
+    from dpbayes.release.verify import verify
+
+    piped = str(release) == "-"
+    read = Release.from_json(typer.get_binary_stream("stdin").read()) if piped else Release.load(release)
+    folder = None if piped else release if release.is_dir() else release.parent
+    found = verify(read, ledger=ledger, folder=folder if read.files or key else None, key=key)
+    if as_json:
+        print_json(found.record())
+    else:
+        tell(str(found))
+        tell(read.statement() if found.ok else "This release does not verify: do not rely on its promise.")
+        if key is None and folder is not None and (folder / f"release.json{SUFFIX}").exists():
+            tell("It is signed. To check by whom, give the publisher's public key with --key.")
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def export_command(
+    release: options.ReleaseFile,
+    out: Annotated[Path, typer.Argument(help="New folder to write.")],
+    also: Annotated[
+        list[str] | None,
+        typer.Option("--with", help="xlsx (a workbook), sheet (a privacy sheet) or registry (an entry); repeatable."),
+    ] = None,
+    numbers: Annotated[Literal["csv", "parquet"], typer.Option(help="Format of the numbers files.")] = "csv",
+    curator: Annotated[str | None, typer.Option(help="Registry: who publishes, as an office or a company.")] = None,
+    curator_type: Annotated[
+        Literal["Government", "Industry", "Nonprofit"] | None, typer.Option(help="Registry: what kind of publisher.")
+    ] = None,
+    region: Annotated[str | None, typer.Option(help="Registry: which region the data describe.")] = None,
+    sector: Annotated[
+        Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] | None,
+        typer.Option(help="Registry: which sector the data describe."),
+    ] = None,
+) -> None:
+    """Write a release once more, with everything that its readers need. It costs nothing.
+
+    Example: dpbayes export published public --with xlsx --with sheet
+    """
+    from dpbayes.report.folder import save
+    from dpbayes.report.registry import Deployment
+
+    deployment = None
+    if "registry" in (also or ()):
+        if curator is None or curator_type is None or region is None:
+            raise InvalidArgument("export: expected --curator, --curator-type and --region with --with registry.")
+        deployment = Deployment(curator=curator, curator_type=curator_type, region=region, sector=sector)
+    paths = save(Release.load(release), out, numbers=numbers, also=also or (), deployment=deployment)  # type: ignore[arg-type]
+    tell(f"Written to {out}: {', '.join(path.name for path in paths)}.")
+
+
+def keys_command(
+    name: Annotated[Path, typer.Argument(help="Where to write: NAME.key and NAME.pub.")],
+) -> None:
+    """Make a key pair for signatures. Keep the .key file secret; publish the .pub file.
+
+    Example: dpbayes keys office
+    """
+    secret, public = new_key(name)
+    text = public.read_text(encoding="utf-8").splitlines()[1]
+    tell(f"Written: {secret}, which only you can read, and {public}.")
+    tell(f"Anyone can check your signatures with: dpbayes verify FOLDER --key {text}")
+
+
+def sign_command(
+    folder: options.ReleaseFile,
+    key: Annotated[Path, typer.Option(help="Your secret key, as dpbayes keys or minisign -GW writes it.")],
+    comment: Annotated[str, typer.Option(help="A line that is signed too.")] = "",
+) -> None:
+    """Sign a release and, through its hashes, all files beside it. Works offline.
+
+    Example: dpbayes sign published --key office.key
+    """
+    Release.load(folder)
+    tell(f"Written: {sign(folder, key, comment=comment)}")
