@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from audit.result import Effort, Row, number
 from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, Stated
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from dpbayes.ledger.ledger import Ledger
 
 AREA = "ledger"

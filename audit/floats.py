@@ -13,7 +13,7 @@ from audit.bounds import distinguish
 from audit.products import UnverifiedError, claim, difference, pairs, published
 from audit.result import Effort, Row, from_evidence, number
 from dpbayes import ApproxDP, Curator, Dirichlet, Tables
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 
 AREA = "floats"
 ENOUGH = 2**20

@@ -35,7 +35,7 @@ REASONS = HERE / "mutants.toml"
 """Survivors that are harmless, and why."""
 
 ROOMS = {
-    "privacy": ["privacy/*.py", "domain/unit.py"],
+    "privacy": ["privacy/*.py", "schema/unit.py"],
     "mechanisms": ["mechanisms/**/*.py"],
     "ledger": ["ledger/*.py"],
     "curator": ["curator.py", "jobs/base.py", "jobs/edges.py", "jobs/vector.py", "jobs/categories.py"],

@@ -15,8 +15,8 @@ import pyarrow as pa
 from audit.command import dpbayes
 from audit.result import Effort, Row
 from dpbayes import Attribute, Curator, Ledger, PrivacyUnit, PureDP, Schema, Tables
-from dpbayes.domain.margin import Margin
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
+from dpbayes.schema.public import Margin
 
 AREA = "ledger"
 UNIT = PrivacyUnit(adjacency="replace-one")

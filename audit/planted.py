@@ -17,11 +17,10 @@ from unittest.mock import patch
 import numpy as np
 
 from audit import canaries
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.cli import output
 from dpbayes.curator import Curator
 from dpbayes.design.plan import Plan
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.hellinger import mechanism as hellinger
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.ledger.account import Account
@@ -30,6 +29,7 @@ from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords
+from dpbayes.schema.marginal import Marginal
 from dpbayes.tables import sources
 
 

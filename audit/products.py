@@ -33,7 +33,7 @@ from dpbayes import (
     Wide,
     WideDistribution,
 )
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from dpbayes.privacy.guarantee import Guarantee
 
 AREA = "product"

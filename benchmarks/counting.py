@@ -15,10 +15,10 @@ from pathlib import Path
 
 import duckdb
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.dialects import DUCKDB
 from dpbayes.tables.packing import pack
 from dpbayes.tables.sources import open_table

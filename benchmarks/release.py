@@ -106,7 +106,7 @@ def end_to_end(records: int = 10**7) -> dict[str, float]:
         )
         count = (
             "import sys; from pathlib import Path; from dpbayes.tables.sources import open_table; "
-            "from dpbayes.domain.schema import Schema; from dpbayes.domain.marginal import Marginal; "
+            "from dpbayes.schema.schema import Schema; from dpbayes.schema.marginal import Marginal; "
             "import time; t = time.perf_counter(); "
             "open_table(sys.argv[1]).count(Schema.from_toml(Path(sys.argv[2]).read_text()), [Marginal.parse('x,y')]); "
             "print(time.perf_counter() - t)"

@@ -21,7 +21,7 @@ import psycopg
 from tests import servers
 
 from benchmarks.counting import CATEGORIES, bare_scan, quiet, schema, write_table
-from dpbayes.domain.marginal import Marginal
+from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.dialects import POSTGRESQL
 from dpbayes.tables.encoding import key_expressions
 from dpbayes.tables.packing import pack

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import _rows
 from dpbayes import ApproxDP, Attribute, Cost, Laplace, Ledger, Marginal, Schema
-from dpbayes.domain.codec import digest
+from dpbayes.base.codec import digest
 from dpbayes.ledger import store as ledger_tables
 from dpbayes.ledger.account import Entry
 from dpbayes.ledger.ledger import _written

@@ -27,8 +27,8 @@ def run() -> dict[str, object]:
 
 def answered(name: str) -> dict[str, float]:
     from dpbayes import Dirichlet, PrivacyUnit
-    from dpbayes.domain.sparse import SparseCounts
     from dpbayes.mechanisms.lazy import LazyDirichlet
+    from dpbayes.schema.counts import SparseCounts
 
     shape = SHAPES[name]
     rng = np.random.default_rng(0)

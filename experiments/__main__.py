@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from experiments import lab, page
 from experiments.rdp import models_page
 

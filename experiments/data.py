@@ -21,7 +21,7 @@ from urllib.request import urlopen
 
 import pandas as pd
 
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from experiments import uci
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "datasets"

@@ -16,8 +16,8 @@ from itertools import product as crossed
 import numpy as np
 
 import dpbayes as dp
-from dpbayes.domain.counts import Counts
 from dpbayes.release.products import completed
+from dpbayes.schema.counts import Counts
 from dpbayes.tables.engine import Column, Kind
 
 LEAST, MOST = 0.93, 0.98

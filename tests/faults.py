@@ -23,7 +23,7 @@ from tests.killer import COMMANDS, PAID, command, forked, prepare
 from tests.simulation.checker import Witness, charges, rows_of_file, within
 
 import dpbayes.cli.main
-from dpbayes.domain.durable import sweep
+from dpbayes.base.files import sweep
 from dpbayes.mechanisms import noise
 
 KILL, HALF = -1, -2

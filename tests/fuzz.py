@@ -36,15 +36,15 @@ from dpbayes import (
     WideDistribution,
     verify,
 )
+from dpbayes.base.errors import DpbayesError
 from dpbayes.cli.experts import cost_of_file
 from dpbayes.cli.ledger import _exported as read_export
 from dpbayes.cli.models import read_columns
-from dpbayes.domain.codebook import read_codebook
-from dpbayes.domain.prior import Prior
-from dpbayes.errors import DpbayesError
 from dpbayes.ledger.kept import Kept
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.release.signature import new_key, sign, signed
+from dpbayes.schema.codebook import read_codebook
+from dpbayes.schema.prior import Prior
 from dpbayes.tables.sources import open_table
 
 SCHEMA = """

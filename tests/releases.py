@@ -36,7 +36,7 @@ from dpbayes import (
     Wide,
     WideDistribution,
 )
-from dpbayes.domain.codec import digest
+from dpbayes.base.codec import digest
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table

@@ -34,15 +34,14 @@ from dpbayes import (
     Wide,
     WideDistribution,
 )
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.coding import codes
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.sparse import SparseCounts
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from dpbayes.hellinger.sampler import Cell
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.counts import Counts, SparseCounts
+from dpbayes.schema.labels import codes
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.sklearn import PrivateCategoricalNB, forget
 from dpbayes.tables.engine import CodedTable
 from dpbayes.tables.sources import open_table

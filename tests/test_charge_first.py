@@ -36,8 +36,8 @@ from dpbayes import (
     Vector,
     Wide,
 )
+from dpbayes.base.errors import BudgetExceeded, DpbayesError, TableError, Unfinished
 from dpbayes.curator import as_job
-from dpbayes.errors import BudgetExceeded, DpbayesError, TableError, Unfinished
 from dpbayes.jobs.base import kinds
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.sklearn import PrivateCategoricalNB

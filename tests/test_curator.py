@@ -21,13 +21,8 @@ from dpbayes import (
     Tables,
     Vector,
 )
-from dpbayes.domain import durable
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.margin import Margin
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.prior import Prior
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import (
+from dpbayes.base import files
+from dpbayes.base.errors import (
     BudgetExceeded,
     InvalidArgument,
     LedgerError,
@@ -39,6 +34,11 @@ from dpbayes.errors import (
     UnitMismatch,
 )
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.prior import Prior
+from dpbayes.schema.public import Margin
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import open_table
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
@@ -438,7 +438,7 @@ def test_the_owner_is_told_which_columns_hold_something_undeclared():
 @pytest.mark.parametrize("out", [None, "folder"])
 def test_a_release_that_will_not_fit_on_its_disk_is_refused_before_the_charge(tmp_path, monkeypatch, out):
     made, ledger = curator(tmp_path)
-    monkeypatch.setattr(durable, "DISK", 1 << 60)
+    monkeypatch.setattr(files, "DISK", 1 << 60)
     with pytest.raises(ReleaseError, match=r"on disk, and .* are free"):
         made.release(Tables("sex"), TARGET, out=out and tmp_path / out)
     assert not ledger.account("people").charges

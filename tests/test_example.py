@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import TableError
+from dpbayes.base.errors import TableError
 from dpbayes.example import RECORDS, SCHEMA, survey_csv, write_example
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import open_table
 
 DIGEST = "faece427700351f84ec728fe88fa223b46bef4191b25eb63f77619a6c3784b8c"

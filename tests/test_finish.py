@@ -22,8 +22,8 @@ import pytest
 from tests.commands import dpbayes
 
 from dpbayes import Attribute, Curator, Ledger, PrivacyUnit, PureDP, Release, Schema, Tables, finish, verify
-from dpbayes.domain import durable
-from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, TableError, Unfinished
+from dpbayes.base import files
+from dpbayes.base.errors import DpbayesError, InvalidArgument, LedgerError, TableError, Unfinished
 from dpbayes.ledger.kept import DRAFT, DRAW, READING, Slot
 from dpbayes.recovery import recover
 from dpbayes.tables.duckdb import DuckDBEngine
@@ -85,8 +85,8 @@ KINDS: dict[str, BaseException] = {
     "a ledger that fails": LedgerError("Ledger: it went away."),
 }
 STEPS: dict[str, tuple[object, str]] = {
-    "write": (durable, "write"),
-    "flush": (durable, "flush"),
+    "write": (files, "write"),
+    "flush": (files, "flush"),
     "sync": (os, "fsync"),
     "rename": (Path, "rename"),
     "charge": (Ledger, "charge"),

@@ -23,8 +23,8 @@ from pyarrow import parquet
 from tests.commands import Done, dpbayes
 
 from dpbayes import Attribute, Curator, Dirichlet, Ledger, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes.base.errors import DpbayesError
 from dpbayes.curator import STEPS
-from dpbayes.errors import DpbayesError
 from dpbayes.tables.duckdb import DuckDBEngine
 from dpbayes.tables.sources import private_folder
 

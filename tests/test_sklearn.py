@@ -21,8 +21,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpbayes import Adjacency, ApproxDP, PrivacyUnit, Quantiles
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.design.temperature import CANDIDATES
-from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.sklearn import ONE_ROW, STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget
@@ -45,7 +45,7 @@ def frame(rows: int = 3000, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.mark.filterwarnings("ignore::dpbayes.sklearn.AssumedPublic")
 @pytest.mark.filterwarnings("ignore::dpbayes.sklearn.SecondRelease")
-@pytest.mark.filterwarnings("ignore::dpbayes.errors.MeaninglessBudget")
+@pytest.mark.filterwarnings("ignore::dpbayes.base.errors.MeaninglessBudget")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([PrivateCategoricalNB(edges=STANDARDISED, unit=ONE_ROW)])

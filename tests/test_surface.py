@@ -142,9 +142,13 @@ def test_what_a_first_user_writes_is_understood_or_answered_in_a_sentence() -> N
         id="two", unit=unit, attributes=(dpbayes.Attribute(name="a", categories=("x", "y"), missing="other"),)
     )
     curator = dpbayes.Curator({"a": ["x", "y"]}, schema)
-    with pytest.raises(dpbayes.errors.InvalidArgument, match=r"got 1\.0\. Write PureDP\(epsilon=1\), or ApproxDP\("):
+    with pytest.raises(
+        dpbayes.base.errors.InvalidArgument, match=r"got 1\.0\. Write PureDP\(epsilon=1\), or ApproxDP\("
+    ):
         curator.release(dpbayes.Tables("a"), 1.0)
-    with pytest.raises(dpbayes.errors.InvalidArgument, match=r"got \['a', 'b'\].*Tables\('region', 'income\|sex'\)"):
+    with pytest.raises(
+        dpbayes.base.errors.InvalidArgument, match=r"got \['a', 'b'\].*Tables\('region', 'income\|sex'\)"
+    ):
         dpbayes.Tables(["a", "b"])
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import RDP, BayesNet, Curator, Fit
-from dpbayes.errors import MeaninglessBudget
+from dpbayes.base.errors import MeaninglessBudget
 from dpbayes.models.network import Network
 from dpbayes.tables.engine import CodedTable
 from experiments import style

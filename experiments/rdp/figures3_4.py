@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes import RDP, Gaussian, calibrate
-from dpbayes.errors import MeaninglessBudget
+from dpbayes.base.errors import MeaninglessBudget
 from dpbayes.mechanisms.tuning import gaussian_noise
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.sklearn import PrivateCategoricalNB

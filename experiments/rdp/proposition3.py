@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from scipy.stats import beta
 
 from dpbayes import Adjacency, Dirichlet, Laplace, PrivacyUnit, PureDP, calibrate
-from dpbayes.errors import TargetUnreachable
+from dpbayes.base.errors import TargetUnreachable
 from dpbayes.mechanisms.tuning import dirichlet_at_weight
 from experiments import style
 from experiments.lab import Claim, verdict

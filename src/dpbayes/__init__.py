@@ -10,11 +10,6 @@ from dpbayes.base import doors
 if TYPE_CHECKING:
     from dpbayes.curator import Curator
     from dpbayes.design.plan import Plan
-    from dpbayes.domain.attribute import Attribute
-    from dpbayes.domain.marginal import Marginal
-    from dpbayes.domain.prior import Prior
-    from dpbayes.domain.schema import Schema
-    from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
     from dpbayes.hellinger.mechanism import Hellinger
     from dpbayes.jobs.categories import Categories
     from dpbayes.jobs.edges import Edges, Quantiles
@@ -45,13 +40,18 @@ if TYPE_CHECKING:
     from dpbayes.release.format import Release
     from dpbayes.release.posterior import Posterior
     from dpbayes.release.verify import verify
+    from dpbayes.schema.attribute import Attribute
+    from dpbayes.schema.marginal import Marginal
+    from dpbayes.schema.prior import Prior
+    from dpbayes.schema.schema import Schema
+    from dpbayes.schema.unit import Adjacency, PrivacyUnit, Sensitivity
     from dpbayes.tables.sources import open_table
 
 _HOME = {
     "AdaptiveDP": "privacy.adaptive",
-    "Adjacency": "domain.unit",
+    "Adjacency": "schema.unit",
     "ApproxDP": "privacy.guarantee",
-    "Attribute": "domain.attribute",
+    "Attribute": "schema.attribute",
     "BayesNet": "models.bayes_net",
     "Categories": "jobs.categories",
     "ConcentrationCurve": "mechanisms.tuning",
@@ -68,20 +68,20 @@ _HOME = {
     "Laplace": "mechanisms.laplace",
     "Latent": "models.latent",
     "Ledger": "ledger.ledger",
-    "Marginal": "domain.marginal",
+    "Marginal": "schema.marginal",
     "NaiveBayes": "models.naive_bayes",
     "Plan": "design.plan",
     "Posterior": "release.posterior",
-    "Prior": "domain.prior",
-    "PrivacyUnit": "domain.unit",
+    "Prior": "schema.prior",
+    "PrivacyUnit": "schema.unit",
     "PseudoRecords": "mechanisms.urn",
     "PureDP": "privacy.guarantee",
     "Quantiles": "jobs.edges",
     "RDP": "privacy.guarantee",
     "Release": "release.format",
     "Request": "jobs.request",
-    "Schema": "domain.schema",
-    "Sensitivity": "domain.unit",
+    "Schema": "schema.schema",
+    "Sensitivity": "schema.unit",
     "Stated": "mechanisms.stated",
     "Synthetic": "jobs.synthetic",
     "TCDP": "privacy.guarantee",

@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
+from dpbayes.base import display
+from dpbayes.base.codec import Record, canonical, digest
+from dpbayes.base.errors import DpbayesError, InvalidArgument, LedgerError, SchemaError, Unfinished
+from dpbayes.base.files import check_disk, check_folder
 from dpbayes.design.forecast import of_the_limit
 from dpbayes.design.plan import Job, Plan
-from dpbayes.domain import display
-from dpbayes.domain.codec import Record, canonical, digest
-from dpbayes.domain.durable import check_disk, check_folder
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument, LedgerError, SchemaError, Unfinished
 from dpbayes.jobs.base import plan_record, planned
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import already, check_superseded, line
@@ -35,6 +33,8 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
 from dpbayes.release.products import completed
 from dpbayes.release.words import checked
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine
 from dpbayes.tables.sources import open_table, public_address
 

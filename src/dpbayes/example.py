@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.toml import value_text
-from dpbayes.errors import TableError
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import TableError
+from dpbayes.base.toml import value_text
 
 RECORDS = 20_000
 SEED = 1763

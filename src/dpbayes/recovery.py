@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from dpbayes.base.codec import Record, digest
+from dpbayes.base.errors import DpbayesError, InvalidArgument, Unfinished
 from dpbayes.curator import Curator, address, destination, opened
-from dpbayes.domain.codec import Record, digest
-from dpbayes.errors import DpbayesError, InvalidArgument, Unfinished
 from dpbayes.jobs.base import plan_from_record
 from dpbayes.release.format import Release
 

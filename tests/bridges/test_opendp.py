@@ -5,8 +5,8 @@ import pytest
 from opendp.mod import OpenDPException
 
 from dpbayes import Adjacency, Dirichlet, Gaussian, Laplace, PrivacyUnit, Stated
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.bridges import to_opendp
-from dpbayes.errors import InvalidArgument
 
 ADDED, REPLACED = (PrivacyUnit(adjacency=adjacency) for adjacency in Adjacency)
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from dpbayes.base.errors import DpbayesError
 from dpbayes.cli.main import COMMANDS, app
-from dpbayes.errors import DpbayesError
 
 runner = CliRunner()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dpbayes.base.errors import TableError
 from dpbayes.cli.main import app
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import TableError
+from dpbayes.schema.schema import Schema
 
 
 def test_the_folder_is_made_and_the_next_step_named(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from tests.commands import dpbayes
 from typer.testing import CliRunner
 
 from dpbayes import Adjacency, Cost, Gaussian, Laplace, PrivacyUnit, Schema
+from dpbayes.base.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.cli.main import application
-from dpbayes.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.hellinger.calibration import with_certificate
 from dpbayes.hellinger.certificate import Certificate
 from dpbayes.ledger.ledger import Ledger

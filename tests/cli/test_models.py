@@ -14,8 +14,8 @@ from tests.models.examples import REPLACE, weather, weather_schema
 from typer.testing import CliRunner
 
 from dpbayes import ApproxDP, Curator, Histogram, Release, Synthetic, Tables
+from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
 from dpbayes.cli.main import application
-from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
 from dpbayes.ledger.ledger import Ledger
 
 BUDGET = ("--epsilon", "3", "--delta", "1e-6")

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from dpbayes.base.errors import DpbayesError, SchemaError, TableError
 from dpbayes.cli.main import application
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, SchemaError, TableError
+from dpbayes.schema.schema import Schema
 
 TOML = """
 id = "people"

@@ -37,12 +37,11 @@ from dpbayes import (
     Quantiles,
     Schema,
 )
-from dpbayes.domain.margin import Margin
-from dpbayes.domain.structure import Impossible, Within
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from dpbayes.jobs.base import kinds
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.cost import Cost
+from dpbayes.schema.public import Impossible, Margin, Within
 
 ROWS = 12
 Case = Mapping[str, Any]

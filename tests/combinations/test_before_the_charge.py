@@ -20,10 +20,10 @@ from dpbayes import (
     Schema,
     Tables,
 )
-from dpbayes.domain import durable
-from dpbayes.domain.margin import Margin
-from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError
+from dpbayes.base import files
+from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError
 from dpbayes.jobs.base import kinds
+from dpbayes.schema.public import Margin
 
 TARGET = ApproxDP(epsilon=1, delta=1e-6)
 LEVELS = tuple(f"c{number}" for number in range(1000))
@@ -67,10 +67,10 @@ def test_memory_disk_and_folder_are_looked_at_before_the_charge(
 ) -> None:
     ledger = book(WIDE, tmp_path)
     curator = Curator(ROWS, WIDE, ledger=ledger)
-    monkeypatch.setattr(durable, "_available", lambda: 10**8)
+    monkeypatch.setattr(files, "_available", lambda: 10**8)
     with pytest.raises(InvalidArgument, match=r"take about 0.301 GB of memory, and 0.1 GB are available"):
         curator.release(Tables("a,b"), TARGET)
-    monkeypatch.setattr(durable, "DISK", 10**15)
+    monkeypatch.setattr(files, "DISK", 10**15)
     with pytest.raises(ReleaseError, match="on disk"):
         curator.release(Tables("a"), TARGET)
     (tmp_path / "out").write_text("here already")

@@ -18,8 +18,8 @@ from tests.combinations.cases import Case
 from tests.simulation import checker
 
 from dpbayes import Curator, Histogram, Posterior, Release, WideDistribution, verify
+from dpbayes.base.errors import DpbayesError, MeaninglessBudget
 from dpbayes.curator import DryRun
-from dpbayes.errors import DpbayesError, MeaninglessBudget
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.posterior import NOISY, weighted
 

@@ -13,7 +13,6 @@ import pytest
 from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
 from dpbayes.design.design import Wanted, _used, half_error, least_target
 from dpbayes.design.forecast import design_of, forecast, preview
-from dpbayes.domain.margin import Margin
 from dpbayes.inference import GaussianNoise, Measurement
 from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.jobs.base import _as_asked
@@ -21,6 +20,7 @@ from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.privacy.cost import Cost
 from dpbayes.release.format import Table
+from dpbayes.schema.public import Margin
 
 USUAL = ApproxDP(epsilon=1.0, delta=1e-6)
 LEVELS = {"sex": 2, "income": 4, "region": 6, "age": 9}

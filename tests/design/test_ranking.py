@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpbayes import RDP, Adjacency, ApproxDP, Attribute, Cost, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.ranking import Ranking, ranking, score
-from dpbayes.errors import InvalidArgument
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from experiments.rdp import models_page
 
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from experiments import __main__ as command
 from experiments import lab, page
 

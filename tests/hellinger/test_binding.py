@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpbayes import Adjacency, Cost, Ledger, PrivacyUnit, PureDP
-from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError
+from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.hellinger import calibration, certificate
 from dpbayes.hellinger.certificate import Certificate
 from dpbayes.hellinger.mechanism import Hellinger

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, ApproxDP, Cost, PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.certificate import certify
 from dpbayes.hellinger.distance import Laws, Rows

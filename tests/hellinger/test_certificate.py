@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.hellinger import candidates, certificate, distance, sensitivity
 from dpbayes.hellinger.distance import Laws, Rows
 from dpbayes.hellinger.mechanism import published_smoothing

@@ -15,7 +15,7 @@ from scipy.signal import fftconvolve
 from scipy.special import logsumexp
 
 from dpbayes import ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.hellinger import calibration, certificate, sensitivity
 from dpbayes.hellinger.distance import Laws
 from dpbayes.hellinger.exponential import PosteriorExponential

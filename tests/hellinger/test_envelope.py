@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import sampler
 
 CURVES = {"hellinger": sampler.HELLINGER, "squared": sampler.SQUARED_HELLINGER}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.exponential import PosteriorExponential
 

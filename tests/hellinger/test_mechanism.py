@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, ApproxDP, Cost, Gaussian, PrivacyUnit, PureDP
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.certificate import certify
 from dpbayes.hellinger.exponential import PosteriorExponential

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, distance, sensitivity
 
 CASES = [

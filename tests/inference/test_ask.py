@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference import GaussianNoise, Measurement, NotEstimable, Posterior
 from dpbayes.inference.ask import _quantiles
 from dpbayes.inference.question import read

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.law import LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.residuals import even_covariance, even_noise

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference import GammaNoise, GaussianNoise, LaplaceNoise, Measurement, NotEstimable, Posterior
 
 SIZES = {"a": 4, "b": 3, "c": 5}

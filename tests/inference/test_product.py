@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.product import _windows
 
 

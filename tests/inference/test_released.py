@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betainc, gammaln
 
 from dpbayes import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger.distance import Laws, Rows
 from dpbayes.hellinger.exponential import PosteriorExponential

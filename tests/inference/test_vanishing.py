@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Fit, PrivacyUnit, PureDP, Schema, Tables
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
 from dpbayes.mechanisms.dirichlet import GammaNoise

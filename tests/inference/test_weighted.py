@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpbayes import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.repeats import Repeats

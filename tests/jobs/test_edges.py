@@ -24,7 +24,7 @@ from dpbayes import (
     Quantiles,
     Schema,
 )
-from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
+from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.jobs.base import job_from_record, planned
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.tables.engine import CodedTable

@@ -23,8 +23,8 @@ from dpbayes import (
     Tables,
     Wide,
 )
-from dpbayes.domain import codec
-from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError
+from dpbayes.base import codec
+from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError
 from dpbayes.jobs.base import job_from_record, kinds, plan_from_record, plan_record
 
 MORE = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpbayes import ApproxDP, Attribute, DirichletPosterior, Laplace, PrivacyUnit, PureDP, Schema
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.design.plan import Plan
-from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.expected import chance_of_noise, error

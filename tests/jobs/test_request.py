@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.releases import PEOPLE, people
 
 from dpbayes import ZCDP, ApproxDP, Curator, PureDP, Release, Request, Synthetic, Tables, verify
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 
 FULL = """
 title = "Income by sex"

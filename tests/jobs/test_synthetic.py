@@ -12,7 +12,7 @@ import pytest
 from tests.models.examples import ADD, REPLACE, weather, weather_schema
 
 from dpbayes import ApproxDP, Attribute, Cost, Curator, Gaussian, Ledger, PrivacyUnit, PureDP, Schema, Synthetic
-from dpbayes.errors import BudgetExceeded, MeaninglessBudget, SchemaError
+from dpbayes.base.errors import BudgetExceeded, MeaninglessBudget, SchemaError
 from dpbayes.jobs.synthetic import FAINT, HOPELESS, noise
 
 USUAL = ApproxDP(epsilon=1, delta=1e-6)

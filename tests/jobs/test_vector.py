@@ -18,7 +18,7 @@ from tests.commands import dpbayes
 from tests.releases import PEOPLE, USUAL, made_by_a_curator, people
 
 from dpbayes import Adjacency, Attribute, Curator, Dirichlet, Marginal, PrivacyUnit, Release, Schema, Vector
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.tables.sources import open_table
 
 SCORES = ((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpbayes import ZCDP, ApproxDP, Attribute, Curator, PrivacyUnit, PureDP, Request, Schema, Tables
+from dpbayes.base.errors import DpbayesError, InvalidArgument, TargetUnreachable
 from dpbayes.design.forecast import forecast
-from dpbayes.errors import DpbayesError, InvalidArgument, TargetUnreachable
 from dpbayes.jobs.base import job_from_record
 from dpbayes.jobs.wanted import least, wants
 from dpbayes.ledger.ledger import Ledger

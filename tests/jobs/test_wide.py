@@ -26,8 +26,8 @@ from dpbayes import (
     finish,
     open_table,
 )
-from dpbayes.domain.codec import digest
-from dpbayes.errors import BudgetExceeded, InvalidArgument, ReleaseError, TableError, TargetUnreachable, Unfinished
+from dpbayes.base.codec import digest
+from dpbayes.base.errors import BudgetExceeded, InvalidArgument, ReleaseError, TableError, TargetUnreachable, Unfinished
 from dpbayes.jobs.base import plan_from_record
 from dpbayes.ledger.kept import Slot
 from dpbayes.tables.engine import CodedTable

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from itertools import count
 
 from dpbayes import Cost, Laplace
-from dpbayes.errors import LedgerError
+from dpbayes.base.errors import LedgerError
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.history import lines, read
 from dpbayes.ledger.ledger import Ledger

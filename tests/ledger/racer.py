@@ -9,7 +9,7 @@ import os
 import sys
 
 from dpbayes import Cost, Gaussian
-from dpbayes.errors import BudgetExceeded
+from dpbayes.base.errors import BudgetExceeded
 from dpbayes.ledger.ledger import Ledger
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dpbayes import Laplace, PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.ledger.account import MOST_TIMES, release
 
 DRAWN = Laplace(scale=2.0, unit=PrivacyUnit(adjacency="replace-one")).record()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import LedgerError
+from dpbayes.base.errors import LedgerError
 from dpbayes.ledger.account import canonical
 from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.releases import PEOPLE, people
 
 from dpbayes import ApproxDP, Curator, Ledger, Marginal, Release, Request, Tables
-from dpbayes.errors import InvalidArgument, LedgerError
+from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.ledger.history import _tables, already, history, line, timeline
 
 USUAL = ApproxDP(epsilon=0.5, delta=1e-6)

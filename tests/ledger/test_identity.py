@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import LedgerError
+from dpbayes.base.errors import LedgerError
 from dpbayes.ledger.kept import STATE
 from dpbayes.ledger.ledger import Ledger
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes.domain import durable
-from dpbayes.errors import LedgerError
+from dpbayes.base import files
+from dpbayes.base.errors import LedgerError
 from dpbayes.ledger.kept import DRAFT, Kept
 
 
@@ -26,7 +26,7 @@ def test_a_draft_is_on_disk_and_private_while_it_is_worked_on(tmp_path: Path) ->
 
 
 def test_a_new_draft_is_never_taken_for_one_that_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, found, flush = Kept(tmp_path / "draws"), [], durable.flush
+    kept, found, flush = Kept(tmp_path / "draws"), [], files.flush
     kept.folder.mkdir()
 
     def and_look(path: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_new_draft_is_never_taken_for_one_that_was_left(tmp_path: Path, monkey
         with kept.unfinished() as others:
             found.append(([each.held for each in others], len(list(kept.folder.glob(f"*{DRAFT}")))))
 
-    monkeypatch.setattr(durable, "flush", and_look)
+    monkeypatch.setattr(files, "flush", and_look)
     with kept.begin({}):
         assert found == [([], 0), ([False], 1)]  # it is locked from the moment it has its name
 

@@ -29,7 +29,7 @@ from dpbayes import (
     PureDP,
     Stated,
 )
-from dpbayes.errors import BudgetExceeded, InvalidArgument, LedgerError, ReleaseError, UnitMismatch
+from dpbayes.base.errors import BudgetExceeded, InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.ledger.account import Entry
 from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger, Receipt

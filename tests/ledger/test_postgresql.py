@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import BudgetExceeded, LedgerError
+from dpbayes.base.errors import BudgetExceeded, LedgerError
 from dpbayes.ledger import store
 from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger

@@ -11,8 +11,8 @@ from itertools import count, pairwise, product
 import pytest
 
 from dpbayes import ZCDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP
-from dpbayes.domain.codec import canonical, digest
-from dpbayes.errors import BudgetExceeded, LedgerError
+from dpbayes.base.codec import canonical, digest
+from dpbayes.base.errors import BudgetExceeded, LedgerError
 from dpbayes.ledger.account import Account, Entry
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.ledger.pricing import coefficients

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpbayes import Adjacency, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
+from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger.account import Entry, digest
 from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger

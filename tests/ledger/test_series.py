@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpbayes import ApproxDP, Cost, Dirichlet, Laplace, Ledger, PrivacyUnit, PureDP, Stated
-from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument
+from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument
 from dpbayes.ledger.series import Series
 
 UNIT = PrivacyUnit(adjacency="add-remove")

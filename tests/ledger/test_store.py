@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import LedgerError, MissingExtra
+from dpbayes.base.errors import LedgerError, MissingExtra
 from dpbayes.ledger import connection
 from dpbayes.ledger.ledger import Ledger
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import InvalidArgument, LedgerError
+from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.ledger.connection import Witness
 from dpbayes.ledger.ledger import Ledger
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace

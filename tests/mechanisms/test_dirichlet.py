@@ -15,7 +15,7 @@ from tests.privacy import reference
 from tests.privacy.reference import relative_error
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit, Sensitivity
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.records import from_record
 from dpbayes.papers.tcdp import theorem_1

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import dpbayes
 
 from dpbayes import AdaptiveDP, ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.events import Event, GaussianEvent
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy import events

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.mechanisms.feed import DIGITS, Feed, magnitudes
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.exact import Law, below_exp, bernoulli_exp, exp_bounds, invert
 from dpbayes.mechanisms.noise import words
 

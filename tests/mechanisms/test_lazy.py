@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpbayes import Cost, Dirichlet, PrivacyUnit
-from dpbayes.domain.sparse import SparseCounts
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import lazy
 from dpbayes.mechanisms.lazy import LazyDirichlet
+from dpbayes.schema.counts import SparseCounts
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 SHAPE = (2, 3, 2)
@@ -186,7 +186,7 @@ def test_impossible_questions_are_refused(ask):
 
 
 def test_parts_of_sparse_counts_add_up(monkeypatch):
-    monkeypatch.setattr("dpbayes.domain.sparse._FEW", 3)
+    monkeypatch.setattr("dpbayes.schema.counts._FEW", 3)
     rng = np.random.default_rng(1)
     rows = rng.integers(0, (4, 5), (60, 2))
     parts = (SparseCounts.of_rows((4, 5), rows[start : start + 7]) for start in range(0, 60, 7))

@@ -10,8 +10,8 @@ from tests.mechanisms.feed import magnitudes
 from tests.privacy import reference
 
 from dpbayes import Adjacency, Gaussian, Laplace, PrivacyUnit
-from dpbayes._checks import LARGEST_COUNT
-from dpbayes.errors import DpbayesError, NoiseError
+from dpbayes.base.checks import LARGEST_COUNT
+from dpbayes.base.errors import DpbayesError, NoiseError
 from dpbayes.mechanisms import inversion, noise
 from dpbayes.mechanisms.exact import Law
 from dpbayes.mechanisms.noise import PARALLEL, KeyedStreams, generator, secure, software, standard_gamma, words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpbayes import Adjacency, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.selection import Selection

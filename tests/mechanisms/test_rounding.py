@@ -14,11 +14,9 @@ import pytest
 from scipy import stats
 
 from dpbayes import ApproxDP, Dirichlet, PrivacyUnit
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.curator import Curator
 from dpbayes.design.ranking import ranking
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.jobs.tables import Tables
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.rounding import (
@@ -33,6 +31,8 @@ from dpbayes.mechanisms.rounding import (
 )
 from dpbayes.mechanisms.tuning import ConcentrationCurve
 from dpbayes.release.format import Release
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.schema import Schema
 
 REPLACE = PrivacyUnit(adjacency="replace-one")
 ADD = PrivacyUnit(adjacency="add-remove")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dpbayes import Cost, PrivacyUnit, Stated
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.selection import Selection, _accepted, numbers_below
 
 UNIT = PrivacyUnit(adjacency="replace-one")

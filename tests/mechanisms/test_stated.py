@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes import RDP, AdaptiveDP, Adjacency, Cost, Gaussian, PrivacyUnit, Stated
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.stated import StatedRDP
 
 UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)

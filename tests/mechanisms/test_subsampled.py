@@ -16,7 +16,7 @@ from scipy.stats import binom, chi2, hypergeom
 
 import dpbayes as dp
 from dpbayes import ApproxDP, Cost, Dirichlet, Gaussian, Laplace, Ledger, PrivacyUnit, Stated
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
 from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.subsampled import Subsampled, subsampled

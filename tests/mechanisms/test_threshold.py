@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import beta
 
 from dpbayes import Cost, Laplace, PrivacyUnit
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 

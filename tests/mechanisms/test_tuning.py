@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpbayes import RDP, TCDP, ZCDP, Adjacency, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.tuning import (
     ConcentrationCurve,
     PseudoRecordsCurve,

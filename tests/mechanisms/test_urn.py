@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.urn import PseudoRecords, pseudo_records
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)

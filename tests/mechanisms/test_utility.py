@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.utility import distribution, expected_kl, kl_tail, log_moment, worst_expected_kl
 
 P = np.array([0.5, 0.3, 0.1, 0.06, 0.04])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpbayes import RDP, ApproxDP, Attribute, Curator, Schema
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet

@@ -11,12 +11,12 @@ import pytest
 from tests.models.examples import ADD, tables, weather, weather_schema
 
 from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Latent, Release, Schema, Synthetic
-from dpbayes.domain.structure import Impossible
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.models import fission
 from dpbayes.models.fission import chosen, copies, dependence, largest
 from dpbayes.models.mixture import Mixture, Statistics
 from dpbayes.models.uncertainty import LABEL, Uncertainty
+from dpbayes.schema.public import Impossible
 
 CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)
 

@@ -7,7 +7,14 @@ import pyarrow as pa
 import pytest
 
 from dpbayes import RDP, ApproxDP, Curator, Dirichlet, Fit, Ledger, PureDP, Release
-from dpbayes.errors import BudgetExceeded, InvalidArgument, MeaninglessBudget, ReleaseError, SchemaError, TableError
+from dpbayes.base.errors import (
+    BudgetExceeded,
+    InvalidArgument,
+    MeaninglessBudget,
+    ReleaseError,
+    SchemaError,
+    TableError,
+)
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 
 from .examples import ADD, REPLACE, tables, weather, weather_schema

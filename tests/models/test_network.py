@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.models.network import Network, _pgmpy, query, to_bif, to_pgmpy
 
 

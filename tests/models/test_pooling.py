@@ -7,10 +7,10 @@ import pytest
 from scipy import integrate, stats
 
 from dpbayes import RDP, Adjacency, Attribute, BayesNet, Curator, Fit, PrivacyUnit, Schema
-from dpbayes.domain.marginal import Marginal
 from dpbayes.models.base import NoisyTable
 from dpbayes.models.pooling import STRENGTHS, expected_score, pooled
 from dpbayes.privacy.cost import Cost
+from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.engine import CodedTable
 
 COMMON = np.array([0.6, 0.3, 0.1])

@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from tests.models.examples import ADD, weather, weather_schema
 
 from dpbayes import ApproxDP, Curator, Synthetic
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.models.several import FEWEST, LABEL, Several, combine
 
 RECORDS = 20_000

@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 from scipy import stats
 
 from dpbayes import ApproxDP, Attribute, Curator, Fit, PrivacyUnit, PureDP, Release, Schema
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram

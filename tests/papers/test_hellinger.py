@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.papers import hellinger
 from dpbayes.papers.hellinger import laplace_radius, theorem_4_2, theorem_4_3, theorem_4_4, theorem_4_5, ties
 

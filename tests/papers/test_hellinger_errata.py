@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import betaln
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.papers import hellinger
 
 EVEN = {"prior": (1, 1), "epsilon": 0.8, "delta": 1e-8}

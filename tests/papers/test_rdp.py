@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpbayes as dp
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.papers import rdp, related, tcdp
 from dpbayes.papers.checked import SYMBOLS
 from dpbayes.privacy.bounds import trigamma_bound

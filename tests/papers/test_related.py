@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp
 
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit, PseudoRecords
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.papers.related import bounded, commuters_prior, simplex_epsilon
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)

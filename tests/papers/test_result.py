@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.papers import hellinger, rdp
 from dpbayes.papers.result import PAPERS, Result, errata, statements
 

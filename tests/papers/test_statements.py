@@ -10,8 +10,8 @@ import pytest
 from tests.commands import dpbayes as shell
 
 from dpbayes import papers
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.cli.papers import record
-from dpbayes.errors import DpbayesError, InvalidArgument
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = ("rdp", "tcdp", "h-full", "h-notes")

@@ -13,7 +13,7 @@ from scipy.special import betaln
 from scipy.stats import multinomial
 from tests.privacy import reference
 
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from dpbayes.papers import rdp, tcdp
 from dpbayes.privacy.bounds import trigamma
 from dpbayes.privacy.convert import tcdp_to_epsilon

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from dpbayes import RDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP, Stated
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
 from dpbayes.privacy import adaptive, shares
 from dpbayes.privacy.adaptive import AdaptiveDP

@@ -13,7 +13,7 @@ from scipy import stats
 from tests.privacy import reference
 from tests.privacy.reference import relative_error
 
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.privacy.bounds import RenyiBound, algorithm_1, trigamma, trigamma_bound
 from dpbayes.privacy.pld import epsilon_of
 

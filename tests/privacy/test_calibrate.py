@@ -21,7 +21,7 @@ from dpbayes import (
     PureDP,
     Stated,
 )
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.privacy.calibrate import FARTHEST, Family, _search, calibrate, calibrate_together
 from dpbayes.privacy.cost import Priced

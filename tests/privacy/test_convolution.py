@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convolution import CUT, _bounds, _fast_length, compose, repeated, together
 from dpbayes.privacy.pld import TAIL, Masses, Pld, accounted, read
 

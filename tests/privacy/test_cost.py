@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.privacy import reference
 
 from dpbayes import AdaptiveDP, Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PseudoRecords, Stated
-from dpbayes.errors import InvalidArgument, UnitMismatch
+from dpbayes.base.errors import InvalidArgument, UnitMismatch
 from dpbayes.mechanisms.stated import StatedRDP
 from dpbayes.privacy.convert import renyi_to_epsilon
 from dpbayes.privacy.cost import Priced, _BesidePure

@@ -24,7 +24,7 @@ from dpbayes import (
     PrivacyUnit,
     PureDP,
 )
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.target import guarantee_from_record
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import statement_to_delta
 from dpbayes.privacy.risk import GDP, Risk, membership, odds, percent, profile_of, success
 

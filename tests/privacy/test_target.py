@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpbayes import RDP, TCDP, ZCDP, AdaptiveDP, Adjacency, ApproxDP, Cost, Gaussian, PrivacyUnit, PureDP
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.target import Target, adaptive_limit, both, guarantee_of, priced
 

@@ -16,8 +16,8 @@ import pytest
 from tests.releases import ASKED, Made, made_by_a_curator
 
 from dpbayes import Release, verify
-from dpbayes.domain.codec import canonical
-from dpbayes.errors import DpbayesError, ReleaseError
+from dpbayes.base.codec import canonical
+from dpbayes.base.errors import DpbayesError, ReleaseError
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.release import verify as checks
 from dpbayes.release.products import completed

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from tests.releases import KINDS, a_release
 
 from dpbayes import Release, verify
-from dpbayes.errors import ReleaseError
+from dpbayes.base.errors import ReleaseError
 from dpbayes.release import numbers
 
 

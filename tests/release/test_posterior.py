@@ -9,7 +9,7 @@ import pytest
 from tests.releases import ADD, REPLACE, a_release, release_of, schema_of
 
 from dpbayes import ApproxDP, Gaussian, Posterior, Release
-from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
+from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.release.products import completed
 
 USUAL = ApproxDP(epsilon=1, delta=1e-6)

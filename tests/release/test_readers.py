@@ -19,9 +19,7 @@ import pytest
 from tests.releases import ASKED, KINDS, PEOPLE, USUAL, a_release, made_by_a_curator, people
 
 from dpbayes import Curator, Release, Schema, Tables, verify
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.prior import Prior
-from dpbayes.errors import DpbayesError, ReleaseError
+from dpbayes.base.errors import DpbayesError, ReleaseError
 from dpbayes.inference import GaussianNoise, Measurement, Posterior
 from dpbayes.jobs.base import plan_from_record, plan_record
 from dpbayes.jobs.request import Request
@@ -29,6 +27,8 @@ from dpbayes.ledger.history import read as read_export
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.report.page import report_html
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.prior import Prior
 
 Json = Any
 

@@ -9,7 +9,7 @@ import pytest
 from tests.releases import a_release
 
 from dpbayes import Release, verify
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.release.signature import _public, checked, new_key, sign, signed
 from dpbayes.report.folder import save
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Histogram, Posterior, PrivacyUnit, Schema, Tables
-from dpbayes.domain.structure import Impossible, Within
+from dpbayes.schema.public import Impossible, Within
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 TARGET = ApproxDP(epsilon=0.5, delta=1e-6)

@@ -7,8 +7,8 @@ import pytest
 
 from dpbayes import Attribute, Curator, DirichletPosterior, Histogram, Posterior, PrivacyUnit, PureDP, Release, Schema
 from dpbayes import Tables as Asked
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.cli.output import show_release
-from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.hellinger.posterior_laplace import ClosingNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.report.page import report_html

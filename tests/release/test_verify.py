@@ -13,8 +13,8 @@ import pytest
 from tests.releases import VERIFYING, a_release, charged
 
 from dpbayes import Cost, Gaussian, PrivacyUnit, Release, verify
-from dpbayes.domain.codec import digest
-from dpbayes.errors import ReleaseError
+from dpbayes.base.codec import digest
+from dpbayes.base.errors import ReleaseError
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.release.products import completed
 from dpbayes.release.verify import Verification

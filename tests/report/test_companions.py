@@ -20,7 +20,7 @@ from tests.releases import KINDS, REPLACE, VERIFYING, a_release, charged, releas
 from tests.report.test_page import Page
 
 from dpbayes import ZCDP, ApproxDP, Attribute, Gaussian, Prior, Release, Schema, verify
-from dpbayes.errors import InvalidArgument, MissingExtra
+from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.base import Published
 from dpbayes.models.histogram import Histogram
@@ -161,7 +161,7 @@ def test_a_workbook_runs_nothing_and_is_the_same_twice(tmp_path: Path) -> None:
 def test_without_the_writer_a_workbook_is_refused_with_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['xlsxwriter'] = None\n"
-        "from dpbayes.errors import MissingExtra\nfrom dpbayes.report.companions import check_xlsx\n"
+        "from dpbayes.base.errors import MissingExtra\nfrom dpbayes.report.companions import check_xlsx\n"
         "try: check_xlsx()\nexcept MissingExtra as said: print(said)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.releases import KINDS, LEVELS, REPLACE, a_release, charged, levels_of, release_of
 
 from dpbayes import ApproxDP, Attribute, Dirichlet, Gaussian, PrivacyUnit, Release, Schema
-from dpbayes.domain.markup import style, tag
+from dpbayes.base.display import style, tag
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.plot.canvas import SHADES, WIDTH, Bar, Scale
 from dpbayes.release.products import completed

@@ -14,7 +14,7 @@ from tests.simulation import writers
 from tests.simulation.checker import Rows, Witness, charges, rows_of_file
 from tests.simulation.world import Fault, Process, World
 
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 
 ROUNDS = 20
 """So many calls of finish are enough for any history."""

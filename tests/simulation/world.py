@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 import dpbayes.jobs.base
 import dpbayes.report.folder
+from dpbayes.base.errors import TableError
 from dpbayes.curator import Curator
-from dpbayes.errors import TableError
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.store import Store

@@ -32,8 +32,8 @@ from dpbayes import (
     Wide,
     finish,
 )
+from dpbayes.base.errors import Unfinished
 from dpbayes.design.plan import Plan
-from dpbayes.errors import Unfinished
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 SCHEMA = Schema(

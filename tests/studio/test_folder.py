@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.studio.house import Visitor, survey, text_of
 
-from dpbayes.errors import InvalidArgument, TableError
+from dpbayes.base.errors import InvalidArgument, TableError
 from dpbayes.studio.folder import Folder
 
 

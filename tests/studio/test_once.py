@@ -231,7 +231,7 @@ def test_a_claim_that_nobody_works_on_is_called_interrupted(at_review):
 def test_a_refusal_at_the_last_moment_charges_nothing_and_can_be_tried_again(at_review, monkeypatch):
     visitor, name, folder = at_review
     fields = confirmed(visitor, name)
-    from dpbayes.errors import LedgerError
+    from dpbayes.base.errors import LedgerError
 
     def locked(*_args: object, **_more: object) -> None:
         raise LedgerError("Ledger: it is locked by another process. Try again.")

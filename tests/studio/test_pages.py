@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from tests.studio.house import ASKED, Visitor, begun, declared, ready, released, survey, text_of
 
-from dpbayes.domain.schema import Schema
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.schema.schema import Schema
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.studio.house import ORIGIN, Visitor, survey
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.studio.safety import HEADERS, LARGEST_FORM, LIFETIME, allowed_hosts, check_host
 
 

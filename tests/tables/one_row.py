@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from tests.tables import reference
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.domain.values import text_of, text_or_none  # noqa: F401 - for those who import this
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.values import text_of, text_or_none  # noqa: F401 - for those who import this
 
 ROW = "row"
 ONE = PrivacyUnit(adjacency="replace-one")

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tables.contract import EngineContract, of_texts, schema_of, text_tables
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import DpbayesError, SchemaError, TableError
+from dpbayes.base.errors import DpbayesError, SchemaError, TableError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
@@ -329,10 +329,10 @@ def test_any_bytes_are_counted_or_refused_in_our_words(content, tmp_path):
 def test_an_interrupt_cancels_the_query(tmp_path):
     script = textwrap.dedent("""
         import duckdb, os, signal, threading
-        from dpbayes.domain.attribute import Attribute
-        from dpbayes.domain.marginal import Marginal
-        from dpbayes.domain.schema import Schema
-        from dpbayes.domain.unit import PrivacyUnit
+        from dpbayes.schema.attribute import Attribute
+        from dpbayes.schema.marginal import Marginal
+        from dpbayes.schema.schema import Schema
+        from dpbayes.schema.unit import PrivacyUnit
         from dpbayes.tables.sources import open_table
 
         connection = duckdb.connect()

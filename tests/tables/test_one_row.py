@@ -15,10 +15,10 @@ import pytest
 from tests.tables import one_row
 from tests.tables.one_row import CLOSED, CODES, CUT, DAYS, LETTERS, OBJECTS, ONE, ROW, TRUTHS, levels, numbers
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.sklearn import AssumedPublic, PrivateCategoricalNB
 from dpbayes.tables.sources import open_table
 

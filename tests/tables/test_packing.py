@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables.contract import schema_of
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.marginal import Marginal
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.packing import PACKED_CELLS, add_rows, pack, unpack
 
 

@@ -13,9 +13,9 @@ from tests.commands import dpbayes
 from tests.tables.contract import EngineContract, of_texts, schema_of
 
 from dpbayes import Curator, Ledger, Marginal, PureDP, Tables, finish
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import MissingExtra, TableError, Unfinished
+from dpbayes.base.errors import MissingExtra, TableError, Unfinished
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.engine import Kind
 from dpbayes.tables.sources import open_table
 

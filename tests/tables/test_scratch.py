@@ -14,17 +14,17 @@ import duckdb
 import pytest
 
 import dpbayes
-from dpbayes.errors import TableError
+from dpbayes.base.errors import TableError
 from dpbayes.tables import sources
 from dpbayes.tables.sources import open_table
 
 ROWS = 800_000
 SPILLING = """
     import sys
-    from dpbayes.domain.attribute import Attribute
-    from dpbayes.domain.marginal import Marginal
-    from dpbayes.domain.schema import Schema
-    from dpbayes.domain.unit import PrivacyUnit
+    from dpbayes.schema.attribute import Attribute
+    from dpbayes.schema.marginal import Marginal
+    from dpbayes.schema.schema import Schema
+    from dpbayes.schema.unit import PrivacyUnit
     from dpbayes.tables.sources import open_table
 
     unit = PrivacyUnit(adjacency="add-remove")

@@ -19,9 +19,9 @@ from tests.tables import reference
 from tests.tables.contract import EngineContract, of_texts, schema_of, text_tables
 
 from dpbayes import ApproxDP, Curator, Ledger, Marginal, Tables
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import BudgetExceeded, MissingExtra, TableError
+from dpbayes.base.errors import BudgetExceeded, MissingExtra, TableError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.sources import open_table
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -20,11 +20,11 @@ SCRIPT = f"""
     import pyarrow as pa
     from pyarrow import parquet
     from pyspark.sql import SparkSession
-    from dpbayes.domain.attribute import Attribute
-    from dpbayes.domain.marginal import Marginal
-    from dpbayes.domain.schema import Schema
-    from dpbayes.domain.unit import PrivacyUnit
-    from dpbayes.errors import TableError
+    from dpbayes.schema.attribute import Attribute
+    from dpbayes.schema.marginal import Marginal
+    from dpbayes.schema.schema import Schema
+    from dpbayes.schema.unit import PrivacyUnit
+    from dpbayes.base.errors import TableError
     from dpbayes.tables.sources import open_table
 
     unit = PrivacyUnit(adjacency="add-remove")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import InvalidArgument, MissingExtra
+from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.release.posterior import Posterior
+from dpbayes.schema.marginal import Marginal
 
 DRAWS = 1000
 

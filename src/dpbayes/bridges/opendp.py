@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from numpy.typing import ArrayLike, NDArray
 
-from dpbayes.domain.unit import Adjacency
-from dpbayes.errors import InvalidArgument, MissingExtra
+from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.privacy.cost import Priced
+from dpbayes.schema.unit import Adjacency
 
 
 class Drawing(Priced, Protocol):

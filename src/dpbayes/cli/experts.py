@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from dpbayes.base.display import plural
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell_people
-from dpbayes.domain.display import plural
-from dpbayes.domain.unit import PrivacyUnit, Sensitivity
-from dpbayes.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -40,6 +39,7 @@ from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, percent, profile_of
 from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
+from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 from dpbayes.words.promise import caution
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)

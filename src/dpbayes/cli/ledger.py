@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpbayes.base.display import plural
+from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell
-from dpbayes.domain.display import plural
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger.history import timeline
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, Rule, rounded_up
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.words import budget as budgets
 from dpbayes.words import promise
 

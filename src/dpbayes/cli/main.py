@@ -14,8 +14,8 @@ from typing import Annotated, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from dpbayes import _checks
-from dpbayes.errors import DpbayesError
+from dpbayes.base import checks
+from dpbayes.base.errors import DpbayesError
 
 COMMANDS = {
     "build": "models:build_command",
@@ -109,7 +109,7 @@ class _Root(TyperGroup):
             for word, after in pairwise([*sys.argv, ""]):
                 name, _, value = word.partition("=")
                 if name in names and "," in (value or after):
-                    _checks.number(ctx.invoked_subcommand or "dpbayes", name, value or after)
+                    checks.number(ctx.invoked_subcommand or "dpbayes", name, value or after)
             raise
 
 

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
+from dpbayes.base.codec import to_record
+from dpbayes.base.errors import InvalidArgument, TableError
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_release, tell_programs
 from dpbayes.curator import Curator
-from dpbayes.domain.codec import to_record
-from dpbayes.domain.coding import codes
-from dpbayes.errors import InvalidArgument, TableError
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.mechanisms.tuning import Accounting
@@ -26,6 +25,7 @@ from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import write_table
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release
+from dpbayes.schema.labels import codes
 from dpbayes.tables.sources import csv_header, file_source, parquet_names
 
 Estimate = Annotated[Literal["posterior", "draw"], typer.Option(help="Posterior means, or the papers' single draw.")]

@@ -12,14 +12,13 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from dpbayes import _checks
 from dpbayes import curator as curators
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli.dry_run import show
 from dpbayes.cli.output import say, tell, working
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import warnings as cautions
-from dpbayes.domain.unit import Adjacency, PrivacyUnit, Sensitivity
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import loosest
@@ -27,6 +26,7 @@ from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
 from dpbayes.privacy.target import adaptive_limit, guarantee_of
 from dpbayes.release.format import Release
+from dpbayes.schema.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.words import promise
 
 _READERS = "For readers of the release"
@@ -157,7 +157,7 @@ def sensitivity(owner: str, l2_squared: float | None, linf: float | None) -> Sen
         return None
     if l2_squared is None or linf is None:
         raise InvalidArgument(f"{owner}: --l2-squared and --linf go together.")
-    _checks.positive(owner, l2_squared=l2_squared, linf=linf)
+    checks.positive(owner, l2_squared=l2_squared, linf=linf)
     return Sensitivity(l1=l2_squared / linf, l2_squared=l2_squared, linf=linf)
 
 

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dpbayes.domain.display import plural
+from dpbayes.base.display import plural
 from dpbayes.release.format import Release
 from dpbayes.report.tables import lines
 from dpbayes.words import budget, promise

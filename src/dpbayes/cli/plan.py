@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
+from dpbayes.base.display import plural
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, say, tell_people, working
 from dpbayes.design.ranking import MEASURES, Measure, Ranking, ranking
-from dpbayes.domain.display import plural
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import loosest
 from dpbayes.privacy.guarantee import PureDP
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 
 _NO_SCHEMA = "Without --schema."
 

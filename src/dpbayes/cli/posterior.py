@@ -10,18 +10,18 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_release
 from dpbayes.curator import Curator
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
 from dpbayes.hellinger.accuracy import crossover
 from dpbayes.hellinger.certificate import certify
 from dpbayes.jobs.posterior import Backing, DirichletPosterior, How, Score
 from dpbayes.jobs.vector import Vector
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 
 Prior = Annotated[str, typer.Option(help="Parameters of the prior, separated by commas; one for all cells.")]
 Around = Annotated[

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from dpbayes.base.codec import to_record
+from dpbayes.base.display import plural
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.cli import options
 from dpbayes.cli.output import SHOWN_CELLS, print_json, print_table, tell, tell_people
-from dpbayes.domain.codec import to_record
-from dpbayes.domain.display import plural
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import InvalidArgument, ReleaseError
 from dpbayes.release.format import Release
 from dpbayes.release.posterior import NOISY, Posterior
 from dpbayes.release.signature import new_key, sign
+from dpbayes.schema.marginal import Marginal
 
 PARTS = ("counts", "records", "population")
 """What is estimated of a table: counts, shares of these records, shares of the population."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_release, tell, working
 from dpbayes.curator import Curator
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.recovery import IN_ORDER, Item, State, recover, unfinished
 

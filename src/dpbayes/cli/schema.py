@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpbayes.base.display import plural
+from dpbayes.base.errors import SchemaError
+from dpbayes.base.files import write
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, printable, tell
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.display import plural
-from dpbayes.domain.durable import write
-from dpbayes.domain.labels import labels
-from dpbayes.domain.presets import PRESETS
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.errors import SchemaError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.labels import labels
+from dpbayes.schema.presets import PRESETS
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.tables.declaring import KINDS
 from dpbayes.tables.engine import Column, Kind
 
 if TYPE_CHECKING:
-    from dpbayes.domain.attribute import Attribute
+    from dpbayes.schema.attribute import Attribute
 
 
 _SHOWN_LEVELS = 8

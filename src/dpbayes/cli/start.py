@@ -122,7 +122,7 @@ def _entropy() -> Check:
 
 
 def _noise() -> Check:
-    from dpbayes.errors import NoiseError
+    from dpbayes.base.errors import NoiseError
     from dpbayes.mechanisms import noise
 
     try:

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.cli.output import tell
-from dpbayes.errors import InvalidArgument, MissingExtra
 
 PORT = 8765
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from dpbayes import _checks
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.dry_run import show
 from dpbayes.cli.output import print_json, print_table, say, tell, working
 from dpbayes.curator import DryRun
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.models.base import Model, Published, built, distribution
 from dpbayes.models.fidelity import fidelity, shortfall
@@ -152,12 +152,12 @@ def _model(found: Published) -> Model:
 
 def _checked(rows: int, out: Path, sets: int | None, pages: list[Path], *, alone: bool) -> None:
     """Refuse what would be refused after the charge: how many records, and where they and their pages go."""
-    _checks.positive_integer("synth", rows=rows)
+    checks.positive_integer("synth", rows=rows)
     writable(out)
     for page in pages:
         placed(page)
     if sets is not None:
-        _checks.positive_integer("synth", sets=sets)
+        checks.positive_integer("synth", sets=sets)
         if alone or pages:
             raise InvalidArgument(
                 "synth: --fidelity, --croissant, --report and --json go with one set, not with --sets."

@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, show_release, tell, tell_people
 from dpbayes.curator import Curator
 from dpbayes.design.plan import Job
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.categories import Categories
 from dpbayes.jobs.edges import Edges, Quantiles, bought
 from dpbayes.jobs.wide import Wide, WideDistribution
 from dpbayes.mechanisms.lazy import Law
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.declaring import section
 
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.inference.residuals import Axes, even_covariance, even_noise
 from dpbayes.inference.split import Kind, best_split, optimum
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, noise_family
@@ -26,6 +24,8 @@ from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_mu
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.release.posterior import measured_noise
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 
 LARGEST = 300_000
 """Pairs of a table's margins up to which splits are searched and compared: 3^k for a table of k attributes."""

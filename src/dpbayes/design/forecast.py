@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpbayes.design.design import Design, described, half_error, searchable
 from dpbayes.design.plan import Plan
-from dpbayes.domain.marginal import Marginal
 from dpbayes.inference.intervals import reach
 from dpbayes.inference.split import Kind, best_split
 from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -21,6 +20,7 @@ from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
+from dpbayes.schema.marginal import Marginal
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account

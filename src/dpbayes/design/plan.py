@@ -7,13 +7,13 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from dpbayes.domain import display
-from dpbayes.domain.codec import Record
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
+from dpbayes.base import display
+from dpbayes.base.codec import Record
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Table
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine
 
 

@@ -12,10 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import TargetUnreachable
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import TargetUnreachable
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
 from dpbayes.jobs.mechanisms import WISHES, Need, TableMechanism, calibrated
@@ -24,6 +23,7 @@ from dpbayes.mechanisms.tuning import Purpose
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.solve import safe_root
 from dpbayes.release.posterior import measured_noise
+from dpbayes.schema.unit import PrivacyUnit
 
 Measure = Literal["kl", "linf", "tv"]
 MEASURES: dict[Measure, str] = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation distance"}
@@ -112,11 +112,11 @@ def ranking(
     >>> ranking(cells=5, records=1000, target=RDP(order=5, epsilon=1), unit=unit).choice.product
     'estimate'
     """
-    _checks.positive_integer("plan", cells=cells, records=records, releases=releases)
-    _checks.positive_integer("plan", **{"cells - 1": cells - 1})
-    _checks.one_of("plan", tuple(MEASURES), measure=measure)
-    _checks.probability("plan", failure=failure)
-    _checks.positive("plan", evenness=evenness, **({} if error is None else {"error": error}))
+    checks.positive_integer("plan", cells=cells, records=records, releases=releases)
+    checks.positive_integer("plan", **{"cells - 1": cells - 1})
+    checks.one_of("plan", tuple(MEASURES), measure=measure)
+    checks.probability("plan", failure=failure)
+    checks.positive("plan", evenness=evenness, **({} if error is None else {"error": error}))
     need = Need(target=target, unit=unit, cells=(cells,) * releases, records=records)
     of_papers = replace(need, wish="dirichlet", purpose="draw", accounting="published")
     candidates = [

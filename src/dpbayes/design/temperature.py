@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpbayes._checks import Ints
+from dpbayes.base.checks import Ints
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.tables.engine import CodingEngine

@@ -12,13 +12,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger.certificate import affordable
 from dpbayes.hellinger.distance import beta_total_variation, bhattacharyya
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms import noise
+from dpbayes.schema.unit import PrivacyUnit
 
 ENUMERATED = 200_000
 """Up to this many candidates an expectation is a sum; beyond, an average of draws."""

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.certificate import QUICK_WORK, Certificate, affordable, certify, with_curves, work, worst_case
 from dpbayes.hellinger.distance import Laws, Rows, Sensitivities, Table
@@ -19,6 +18,7 @@ from dpbayes.hellinger.promise import SmoothTail
 from dpbayes.hellinger.sensitivity import largest_useful_smoothing, range_excess, smooth_sensitivity
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.solve import GOLDEN
+from dpbayes.schema.unit import PrivacyUnit
 
 Prior = tuple[float, ...]
 
@@ -279,5 +279,5 @@ def _check(prior: Prior, total: int, unit: PrivacyUnit, epsilon: float, delta: f
     candidates.check_prior("Hellinger", prior)
     candidates.check_unit("Hellinger", unit)
     candidates.check_total("Hellinger", total)
-    _checks.positive("Hellinger", epsilon=epsilon)
-    _checks.probability("Hellinger", delta=delta)
+    checks.positive("Hellinger", epsilon=epsilon)
+    checks.probability("Hellinger", delta=delta)

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.loggamma import log1p_deficit
+from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST_TOTAL = 10**9
 """Distances keep nine digits up to parameters of this size."""
@@ -66,7 +66,7 @@ def check_unit(owner: str, unit: PrivacyUnit) -> None:
 
 def check_counts(owner: str, counts: ArrayLike, cells: int, total: int) -> Ints:
     """A joint table of the declared size and number of records. Messages never repeat the table."""
-    table = _checks.counts(owner, counts)
+    table = checks.counts(owner, counts)
     if table.ndim != 1:
         raise InvalidArgument(
             f"{owner}: expected one joint table (a vector of counts), got {table.ndim} axes. "

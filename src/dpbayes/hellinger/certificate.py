@@ -11,14 +11,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.distance import Laws, Table
 from dpbayes.privacy.atoms import renyi_weights
 from dpbayes.privacy.pld import split
+from dpbayes.schema.unit import PrivacyUnit
 
 SLACK = 1e-8
 """Added to every certified ε: covers the rounding of distances and normalisers of small tables."""
@@ -76,10 +76,10 @@ class Certificate:
     divergences: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        _checks.positive("Certificate", epsilon=self.epsilon, epsilon_at_delta=self.epsilon_at_delta)
-        _checks.non_negative("Certificate", delta=self.delta)
+        checks.positive("Certificate", epsilon=self.epsilon, epsilon_at_delta=self.epsilon_at_delta)
+        checks.non_negative("Certificate", delta=self.delta)
         curves = {f"profile[{at}]": each for at, each in enumerate(self.profile)}
-        _checks.non_negative("Certificate", **curves, **{f"D[{at}]": each for at, each in enumerate(self.divergences)})
+        checks.non_negative("Certificate", **curves, **{f"D[{at}]": each for at, each in enumerate(self.divergences)})
         sizes = len(self.profile), len(self.divergences)
         if sizes not in ((0, 0), (STEPS + 1, len(ORDERS))) or (self.profile and self.profile[-1] > 0):
             raise InvalidArgument("Certificate: its profile or its divergences are not complete. Certify again.")

@@ -20,9 +20,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.sensitivity import smooth_sensitivity, two_cell_sensitivities
 from dpbayes.privacy.loggamma import log1p_deficit
@@ -77,7 +77,7 @@ def renyi(p: ArrayLike, q: ArrayLike, order: float) -> Floats:
     Source: [Csiszar] for the divergence; our arrangement in docs/explanation/proofs/hellinger.md.
     Adjacency: none, this is a function of two distributions.
     """
-    _checks.positive("renyi", order=order)
+    checks.positive("renyi", order=order)
     if order == 1:
         raise InvalidArgument("renyi: expected an order other than 1. At 1 it is the KL divergence: call kl.")
     p, q = _parameters(p, q)

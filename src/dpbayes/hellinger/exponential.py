@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, sampler, sensitivity
 from dpbayes.hellinger.distance import beta_total_variation, kl
 from dpbayes.hellinger.sampler import UNDERFLOW, Cell, KlCell, Sampler, score_sampler
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.selection import Selection
+from dpbayes.schema.unit import PrivacyUnit
 
 SCORES = ("hellinger", "kl", "total-variation")
 
@@ -55,14 +55,14 @@ class PosteriorExponential(Mechanism):
         candidates.check_unit(owner, self.unit)
         candidates.check_total(owner, self.total)
         object.__setattr__(self, "total", int(self.total))
-        _checks.positive(owner, sharpness=self.sharpness)
+        checks.positive(owner, sharpness=self.sharpness)
         if self.score == "chi-squared":
             raise InvalidArgument(
                 f"{owner}: the χ² score has unbounded sensitivity, as χ² between two posteriors of the same "
                 "number of records is infinite once 2p − q leaves the positive numbers. "
                 "Use hellinger, kl or total-variation."
             )
-        _checks.one_of(owner, SCORES, score=self.score)
+        checks.one_of(owner, SCORES, score=self.score)
         if self.score == "total-variation" and len(self.prior) != 2:
             raise InvalidArgument(
                 f"{owner}: the total variation distance of Dirichlet distributions has a closed form for two cells "
@@ -121,7 +121,7 @@ class PosteriorExponential(Mechanism):
 
     def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
         """``size`` independent candidate tables k, one per row. Each of them is a release and is paid for."""
-        _checks.positive_integer("PosteriorExponential", size=size)
+        checks.positive_integer("PosteriorExponential", size=size)
         return self.sampler(counts).draw(size, noise.generator(rng))
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:

@@ -9,10 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, sampler
 from dpbayes.hellinger.certificate import Certificate
 from dpbayes.hellinger.promise import NoPromise, Promise, Proved, SmoothTail, enumerated
@@ -22,6 +21,7 @@ from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Mechanism, Record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import Stated
+from dpbayes.schema.unit import PrivacyUnit
 
 CALIBRATIONS = ("published", "proved", "certified", "none")
 
@@ -71,8 +71,8 @@ class Hellinger(Mechanism):
         candidates.check_unit("Hellinger", self.unit)
         candidates.check_total("Hellinger", self.total)
         object.__setattr__(self, "total", int(self.total))
-        _checks.positive("Hellinger", sharpness=self.sharpness)
-        _checks.one_of("Hellinger", CALIBRATIONS, calibration=self.calibration)
+        checks.positive("Hellinger", sharpness=self.sharpness)
+        checks.one_of("Hellinger", CALIBRATIONS, calibration=self.calibration)
         if isinstance(self.smoothing, bool) or not self.smoothing >= 0:
             raise InvalidArgument(f"Hellinger: expected smoothing >= 0, got {self.smoothing!r}.")
         if math.isinf(self.smoothing) != (self.calibration == "none"):
@@ -84,7 +84,7 @@ class Hellinger(Mechanism):
                 "Hellinger: expected delta_published with the calibration `published`, and only there."
             )
         if self.delta_published is not None:
-            _checks.probability("Hellinger", delta_published=self.delta_published)
+            checks.probability("Hellinger", delta_published=self.delta_published)
             largest = published_smoothing(self.sharpness, self.delta_published, self.log_candidates)
             if self.smoothing > largest * (1 + 1e-12):
                 raise InvalidArgument(f"Hellinger: the published theorem needs smoothing <= {largest!r}.")
@@ -189,7 +189,7 @@ class Hellinger(Mechanism):
 
     def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
         """``size`` independent candidate tables k, one per row. Each of them is a release and is paid for."""
-        _checks.positive_integer("Hellinger", size=size)
+        checks.positive_integer("Hellinger", size=size)
         return self.sampler(counts).draw(size, noise.generator(rng))
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
@@ -226,6 +226,6 @@ def published_smoothing(epsilon: float, delta: float, log_candidates: float) -> 
     >>> round(published_smoothing(0.8, 0.8, math.log(100)), 13)
     0.0699407108115
     """
-    _checks.positive("published_smoothing", epsilon=epsilon)
-    _checks.probability("published_smoothing", delta=delta)
+    checks.positive("published_smoothing", epsilon=epsilon)
+    checks.probability("published_smoothing", delta=delta)
     return math.log1p(0.5 * epsilon / (log_candidates + math.log(2.0) - math.log(delta)))

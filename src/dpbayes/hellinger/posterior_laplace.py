@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Additive, Mechanism
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.mechanisms.stated import Stated
+from dpbayes.schema.unit import PrivacyUnit
 
 Flags = NDArray[np.bool_]
 
@@ -86,7 +86,7 @@ class PosteriorLaplace(Mechanism):
         candidates.check_unit("PosteriorLaplace", self.unit)
         candidates.check_total("PosteriorLaplace", self.total)
         object.__setattr__(self, "total", int(self.total))
-        _checks.positive("PosteriorLaplace", scale=self.scale)
+        checks.positive("PosteriorLaplace", scale=self.scale)
         if not isinstance(self.truncated, bool):
             raise InvalidArgument(f"PosteriorLaplace: expected truncated to be true or false, got {self.truncated!r}.")
 
@@ -95,7 +95,7 @@ class PosteriorLaplace(Mechanism):
         cls, *, prior: tuple[float, ...], total: int, epsilon: float, unit: PrivacyUnit, truncated: bool = True
     ) -> PosteriorLaplace:
         """The baseline that is exactly ε-DP: scale = (number of cells that a record moves)/ε."""
-        _checks.positive("PosteriorLaplace", epsilon=epsilon)
+        checks.positive("PosteriorLaplace", epsilon=epsilon)
         moved = 1.0 if len(prior) == 2 else 2.0
         return cls(prior=prior, total=total, scale=moved / epsilon, truncated=truncated, unit=unit)
 
@@ -111,7 +111,7 @@ class PosteriorLaplace(Mechanism):
 
     def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
         """``size`` independent tables, one per row. Each of them is a release and is paid for."""
-        _checks.positive_integer("PosteriorLaplace", size=size)
+        checks.positive_integer("PosteriorLaplace", size=size)
         table = candidates.check_counts("PosteriorLaplace", counts, len(self.prior), self.total)
         noisy = noise.laplace(np.tile(table[:-1], (size, 1)), self.scale, rng)
         left = np.full(size, self.total, dtype=np.int64)

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
 from dpbayes.hellinger.certificate import ORDERS, Certificate
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.privacy.atoms import AtomicLoss
@@ -42,22 +42,22 @@ class NoPromise:
 
     def renyi(self, order: float) -> float:
         """∞."""
-        _checks.order("NoPromise", order)
+        checks.order("NoPromise", order)
         return math.inf
 
     def concentrated(self, omega: float) -> float:
         """∞."""
-        _checks.order("NoPromise", omega)
+        checks.order("NoPromise", omega)
         return math.inf
 
     def delta(self, epsilon: float) -> float:
         """1: all may be lost."""
-        _checks.non_negative("NoPromise", epsilon=epsilon)
+        checks.non_negative("NoPromise", epsilon=epsilon)
         return 1.0
 
     def epsilon(self, delta: float) -> float:
         """∞."""
-        _checks.probability("NoPromise", delta=delta)
+        checks.probability("NoPromise", delta=delta)
         return math.inf
 
     def pld(self, interval: float) -> Pld:
@@ -95,7 +95,7 @@ class SmoothTail:
         Source: our proof, docs/explanation/proofs/hellinger.md.
         Adjacency: replace-one.
         """
-        _checks.probability("SmoothTail", delta=delta)
+        checks.probability("SmoothTail", delta=delta)
         tail = self.log_candidates - math.log(delta) + math.log(-math.expm1(-self.smoothing))
         return self.base + self.growth * max(tail, 0.0)
 
@@ -106,7 +106,7 @@ class SmoothTail:
         Source: our proof, docs/explanation/proofs/hellinger.md.
         Adjacency: replace-one.
         """
-        _checks.non_negative("SmoothTail", epsilon=epsilon)
+        checks.non_negative("SmoothTail", epsilon=epsilon)
         return float(self.profile(np.array([epsilon]))[0])
 
     def profile(self, epsilons: Floats) -> Floats:
@@ -122,7 +122,7 @@ class SmoothTail:
         Source: our proof, docs/explanation/proofs/hellinger.md.
         Adjacency: replace-one.
         """
-        _checks.order("SmoothTail", order)
+        checks.order("SmoothTail", order)
         return min(self._renyi(order))
 
     def _renyi(self, order: float) -> tuple[float, float]:
@@ -139,7 +139,7 @@ class SmoothTail:
         Source: our proof, docs/explanation/proofs/hellinger.md.
         Adjacency: replace-one.
         """
-        _checks.order("SmoothTail", omega)
+        checks.order("SmoothTail", omega)
         if (omega - 1.0) * self.growth >= 1:
             return math.inf
         at_one = (
@@ -225,7 +225,7 @@ class Enumerated:
         Source: docs/explanation/proofs/hellinger.md, section 4; docs/explanation/proofs/pseudo-records.md (convex).
         Adjacency: replace-one.
         """
-        _checks.order("Enumerated", order)
+        checks.order("Enumerated", order)
         if math.isinf(order):
             return self.certificate.epsilon
         by_pair = min(self.loss.renyi(order), self.certificate.epsilon)
@@ -239,7 +239,7 @@ class Enumerated:
         Source: [BS16] proposition 1.4; docs/explanation/proofs/pseudo-records.md for the chords.
         Adjacency: replace-one.
         """
-        _checks.order("Enumerated", omega)
+        checks.order("Enumerated", omega)
         orders: list[float] = self._convex[0].tolist()
         values: list[float] = self._convex[1].tolist()
         most = values[1] / (orders[1] - 1.0)  # up to the first order no divergence is larger
@@ -252,12 +252,12 @@ class Enumerated:
 
     def delta(self, epsilon: float) -> float:
         """Smallest δ for this ε."""
-        _checks.non_negative("Enumerated", epsilon=epsilon)
+        checks.non_negative("Enumerated", epsilon=epsilon)
         return 0.0 if epsilon >= self.certificate.epsilon else self.loss.delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """Smallest ε for this δ."""
-        _checks.probability("Enumerated", delta=delta)
+        checks.probability("Enumerated", delta=delta)
         return min(self.loss.epsilon(delta), self.certificate.epsilon)
 
     def pld(self, interval: float) -> Pld:

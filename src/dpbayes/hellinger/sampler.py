@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.distance import bregman
 

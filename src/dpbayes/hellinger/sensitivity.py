@@ -16,9 +16,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 
 Flags = NDArray[np.bool_]
@@ -77,7 +77,7 @@ def smooth_sensitivity(prior: tuple[float, ...], counts: ArrayLike, smoothing: f
     """
     owner = "smooth_sensitivity"
     candidates.check_prior(owner, prior)
-    table = candidates.check_counts(owner, counts, len(prior), int(_checks.counts(owner, counts).sum()))
+    table = candidates.check_counts(owner, counts, len(prior), int(checks.counts(owner, counts).sum()))
     candidates.check_total(owner, int(table.sum()))
     if math.isnan(smoothing) or smoothing < 0:
         raise InvalidArgument(f"{owner}: expected smoothing >= 0, got {smoothing!r}.")

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes._normal import quantile
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.normal import quantile
 from dpbayes.inference.intervals import half_step, ratio, whole
 from dpbayes.inference.question import OWNER, Atom, Condition, Node, read
 from dpbayes.inference.residuals import Axes, widened
@@ -69,8 +69,8 @@ class _Value:
 
 def answer(posterior: Posterior, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
     """Estimate and interval of a question, as ``Posterior.ask`` promises."""
-    _checks.probability(OWNER, level=level)
-    _checks.one_of(OWNER, ("records", "population"), target=target)
+    checks.probability(OWNER, level=level)
+    checks.one_of(OWNER, ("records", "population"), target=target)
     asked = Asked(posterior, levels)
     tree = read(question)
     value = asked.value(tree)

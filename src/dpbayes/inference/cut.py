@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.inference.law import LinearLaw
 from dpbayes.inference.mixture import Cells, common_law, own_law
 from dpbayes.inference.raking import FLOOR, Margins, fitted, moved, tolerance

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
+from dpbayes.base.checks import Floats, Ints
 
 _FINE = 8.0
 """Steps of the lattice for each standard deviation, where counts are many."""

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger

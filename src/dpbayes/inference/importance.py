@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.sampler import Cell, ClosedSum, Line
 from dpbayes.hellinger.sensitivity import global_sensitivity, many_cells, step_divergence, two_cell_sensitivities

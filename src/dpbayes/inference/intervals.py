@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
-from dpbayes._normal import quantile
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.normal import quantile
 from dpbayes.inference.mixture import FACTORS, STEP, Cells
 
 SAME_DATA = 0.9

@@ -18,8 +18,8 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Floats
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.residuals import (
     Axes,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 
 STEP = 0.25
 """Factors lie so far apart in logarithm; a component is as wide, so that together they are a smooth law."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.distance import STIRLING_FROM, bregman
 from dpbayes.inference.product import DEPTH

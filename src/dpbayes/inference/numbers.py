@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes._normal import quantile
+from dpbayes.base.checks import Floats
+from dpbayes.base.normal import quantile
 from dpbayes.inference.cut import Settled
 from dpbayes.inference.intervals import ROUNDING, Spread, assisted, half_step, ratio, symmetric, whole
 from dpbayes.inference.law import Bools, LinearLaw

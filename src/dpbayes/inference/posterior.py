@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.ask import Answer, answer
 from dpbayes.inference.cut import Settled, settled
 from dpbayes.inference.law import OWNER, Functional, LinearLaw, NotEstimable
@@ -52,9 +52,9 @@ class Posterior:
         priors: Mapping[Axes, ArrayLike] | None = None,
         repeats: Repeats | None = None,
     ) -> None:
-        _checks.positive_integer(OWNER, **{f"sizes of {name}": size for name, size in sizes.items()})
+        checks.positive_integer(OWNER, **{f"sizes of {name}": size for name, size in sizes.items()})
         if records is not None:
-            _checks.non_negative(OWNER, records=records)
+            checks.non_negative(OWNER, records=records)
         public = [Measurement(axes=each.axes, values=each.values, noise=Exact()) for each in margins]
         masks = [(tuple(axes), np.asarray(where, dtype=bool)) for axes, where in zeros]
         self.law = LinearLaw([*measurements, *public], sizes, records, zeros=masks)
@@ -134,7 +134,7 @@ class Posterior:
         They follow the linear law, so that sums, differences and ratios of them are calibrated; cells that noise
         swallows are drawn below zero as often as the law says.
         """
-        _checks.positive_integer(OWNER, number=number)
+        checks.positive_integer(OWNER, number=number)
         found = self.law.draws([self.law.ordered(axes) for axes in tables], number, rng)
         return [self._turned(table, axes) for table, axes in zip(found, tables, strict=True)]
 
@@ -149,7 +149,7 @@ class Posterior:
             level: Of the intervals: they hold the truth with this probability, whatever it is.
             prior_assisted: Shorter intervals where the learned prior is right, the same promise everywhere.
         """
-        _checks.probability(OWNER, level=level)
+        checks.probability(OWNER, level=level)
         names = (*given, *axes)
         ordered = self.law.ordered(names)
         rows = self.law.ordered(given)

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 
 OWNER = "ask"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.inference.residuals import Axes
 
 CLOSE = 1e-7

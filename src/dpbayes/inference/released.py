@@ -16,9 +16,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
@@ -94,8 +94,8 @@ class Reading:
                 return lower, upper
             least, most = self.credible(level, of="counts")
             return np.where(least <= 0, 0.0, lower), np.where(most >= self.total, 1.0, upper)
-        _checks.probability("Reading", level=level)
-        _checks.one_of("Reading", ("shares", "counts"), of=of)
+        checks.probability("Reading", level=level)
+        checks.one_of("Reading", ("shares", "counts"), of=of)
         size, mean = float(self.prior.sum()), self.mean if of == "shares" else self.expected_counts
         pairs = zip(self.told, self.prior.tolist(), strict=True)
         found = np.array([everywhere.ends(each, a, size - a, self.total, level, of=of) for each, a in pairs])
@@ -103,8 +103,8 @@ class Reading:
 
     def credible(self, level: float = 0.95, *, of: str = "shares") -> tuple[Floats, Floats]:
         """Ends of central intervals of the posterior: they hold the truth on average over the prior."""
-        _checks.probability("Reading", level=level)
-        _checks.one_of("Reading", ("shares", "counts"), of=of)
+        checks.probability("Reading", level=level)
+        checks.one_of("Reading", ("shares", "counts"), of=of)
         tails = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
         lower, upper = (np.array([self._quantile(cell, tail, of) for cell in range(self.prior.size)]) for tail in tails)
         return lower, upper
@@ -138,7 +138,7 @@ class Reading:
 
     def draws(self, number: int, rng: np.random.Generator) -> Floats:
         """Draws of all shares, one per row."""
-        _checks.positive_integer("Reading", number=number)
+        checks.positive_integer("Reading", number=number)
         rows = rng.choice(self.weights.size, size=number, p=self.weights)
         gammas = rng.standard_gamma(self.prior + self.counts[rows])
         return np.asarray(gammas / gammas.sum(axis=1, keepdims=True))

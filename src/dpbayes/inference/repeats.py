@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.inference.residuals import Axes, widened
 
 

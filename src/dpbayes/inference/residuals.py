@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 
 Axes = tuple[str, ...]
 Sizes = Mapping[str, int]

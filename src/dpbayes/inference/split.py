@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.residuals import Axes, Sizes, cells, closure, subsets, without
 
 OWNER = "best_split"
@@ -85,7 +85,7 @@ def best_split(
     >>> {axes: round(share, 2) for axes, share in split.shares.items()}
     {('a',): 0.34, ('a', 'b'): 0.66}
     """
-    _checks.one_of(OWNER, ("gaussian", "laplace"), kind=kind)
+    checks.one_of(OWNER, ("gaussian", "laplace"), kind=kind)
     tables = [tuple(name for name in sizes if name in axes) for axes in wanted]
     _check(sizes, wanted, tables, weights, errors)
     if errors is not None:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.domain.margin import summed
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.ask import DRAWS, NEARLY, Answer, Asked, Levels, Target
 from dpbayes.inference.numbers import Estimate, TableEstimate
 from dpbayes.inference.question import Atom, read
 from dpbayes.inference.released import Reading
 from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.residuals import Axes, widened
+from dpbayes.schema.public import summed
 
 OWNER = "Posterior"
 
@@ -56,7 +56,7 @@ class Weighted:
 
     def estimate(self, names: Sequence[str], given: Sequence[str] = (), *, level: float = 0.95) -> TableEstimate:
         """Means and central intervals of a table of some of the attributes, in the order given first, then of."""
-        _checks.probability(OWNER, level=level)
+        checks.probability(OWNER, level=level)
         asked = (*given, *names)
         margin = self._margin(asked)
         shape = [self.sizes[name] for name in asked]
@@ -129,8 +129,8 @@ def _shaped(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) 
 
 def _drawn(posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
     """Mean and central interval of a question, from weighted draws of the whole table."""
-    _checks.probability(OWNER, level=level)
-    _checks.one_of(OWNER, ("records", "population"), target=target)
+    checks.probability(OWNER, level=level)
+    checks.one_of(OWNER, ("records", "population"), target=target)
     asked = Asked(posterior, levels)
     tree = read(question)
     value = asked.value(tree)

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 import numpy as np
 
+from dpbayes.base import codec, display
+from dpbayes.base.codec import READERS, Record
+from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
+from dpbayes.base.files import check_memory
 from dpbayes.design.plan import Drawn, Job, Plan
-from dpbayes.domain import codec, display
-from dpbayes.domain.codec import READERS, Record
-from dpbayes.domain.durable import check_memory
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.jobs.mechanisms import drawn
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.target import both
 from dpbayes.release.format import Release, Table
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine, check_schema
 from dpbayes.tables.packing import pack
 

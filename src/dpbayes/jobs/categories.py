@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.base import BaseJob, check_columns
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.engine import Engine, check_column
 
 

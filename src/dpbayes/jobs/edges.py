@@ -11,21 +11,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Ints
+from dpbayes.base import checks, codec, toml
+from dpbayes.base.checks import Ints
+from dpbayes.base.codec import Record
+from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.domain import codec, toml
-from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
-from dpbayes.domain.codec import Record
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.jobs.base import check_columns
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Release
+from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.declaring import section
 from dpbayes.tables.engine import Engine, Kind, check_column
 
@@ -44,7 +43,7 @@ class Quantiles:
     candidates: int = 1001
 
     def __post_init__(self) -> None:
-        _checks.positive_integer("Quantiles", bins=self.bins, candidates=self.candidates)
+        checks.positive_integer("Quantiles", bins=self.bins, candidates=self.candidates)
         for name in ("lower", "upper"):
             object.__setattr__(self, name, float(getattr(self, name)))
         if not (np.isfinite([self.lower, self.upper]).all() and self.lower < self.upper):

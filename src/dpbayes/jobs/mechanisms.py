@@ -9,10 +9,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -32,6 +30,8 @@ from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table, TableKind
 from dpbayes.release.posterior import measured_noise
+from dpbayes.schema.counts import Counts
+from dpbayes.schema.unit import PrivacyUnit
 
 Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
 WISHES: tuple[Wish, ...] = ("auto", "dirichlet", "gaussian", "laplace")
@@ -61,11 +61,11 @@ class Need:
     """What else the target has to cover."""
 
     def __post_init__(self) -> None:
-        _checks.one_of("Job", WISHES, mechanism=self.wish)
-        _checks.one_of("Job", ("draw", "estimate"), purpose=self.purpose)
-        _checks.one_of("Job", ("exact", "published"), accounting=self.accounting)
+        checks.one_of("Job", WISHES, mechanism=self.wish)
+        checks.one_of("Job", ("draw", "estimate"), purpose=self.purpose)
+        checks.one_of("Job", ("exact", "published"), accounting=self.accounting)
         if self.records is not None:
-            _checks.positive_integer("Job", expected_records=self.records)
+            checks.positive_integer("Job", expected_records=self.records)
         if self.wish != "dirichlet" and (self.purpose == "draw" or self.accounting == "published"):
             raise InvalidArgument(
                 "Job: draws and the papers' parameters belong to the Dirichlet mechanism. Set mechanism='dirichlet', "

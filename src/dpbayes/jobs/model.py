@@ -10,14 +10,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes import _checks
+from dpbayes.base import checks, codec
+from dpbayes.base.codec import Record
+from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
@@ -28,6 +25,8 @@ from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import TEMPERATURE, NaiveBayes
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Release
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import CodingEngine, Engine, needed
 
 PART = 10
@@ -60,7 +59,7 @@ class Fit:
     edges: dict[str, Quantiles] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _checks.one_of("Fit", ("optimal", "equal"), split=self.split)
+        checks.one_of("Fit", ("optimal", "equal"), split=self.split)
         if self.tempered and not isinstance(self.model, NaiveBayes):
             raise InvalidArgument("Fit: only naive Bayes has a temperature.")
         if self.tempered and (self.model.draws or self.accounting == "published"):

@@ -7,11 +7,9 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from dpbayes import _checks
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.hellinger import calibration as calibrations
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.certificate import affordable
@@ -25,6 +23,8 @@ from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine
 
 How = Literal["auto", "hellinger", "exponential", "laplace", "improved-laplace"]
@@ -63,8 +63,8 @@ class DirichletPosterior(BaseJob):
         object.__setattr__(self, "prior", tuple(float(value) for value in prior))
         object.__setattr__(self, "around", tuple(self.around))
         for name, choices in (("mechanism", How), ("calibration", Backing), ("score", Score)):
-            _checks.one_of("DirichletPosterior", get_args(choices), **{name: getattr(self, name)})
-        _checks.positive("DirichletPosterior", **{f"prior[{at}]": value for at, value in enumerate(self.prior)})
+            checks.one_of("DirichletPosterior", get_args(choices), **{name: getattr(self, name)})
+        checks.positive("DirichletPosterior", **{f"prior[{at}]": value for at, value in enumerate(self.prior)})
         if self.marginal.given:
             raise InvalidArgument(
                 "DirichletPosterior: expected a joint table such as sex,income. The candidates of this mechanism are "

@@ -7,15 +7,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpbayes import _checks
-from dpbayes.domain import toml
-from dpbayes.domain.durable import write
-from dpbayes.domain.faults import Faults
-from dpbayes.domain.keys import unknown_key
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.prior import Prior
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.base import checks, toml
+from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes.base.files import write
+from dpbayes.base.toml import Faults, unknown_key
 from dpbayes.jobs.mechanisms import WISHES, Wish
 from dpbayes.jobs.tables import Tables
 from dpbayes.jobs.wanted import wants
@@ -23,6 +18,9 @@ from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.words import ABOUT, checked
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.prior import Prior
+from dpbayes.schema.schema import Schema
 
 if TYPE_CHECKING:
     from dpbayes.jobs.posterior import DirichletPosterior
@@ -260,7 +258,7 @@ def _one(key: str, value: object, faults: Faults) -> object:
         return Request(synthetic=value).synthetic  # type: ignore[arg-type]  # checked there
     if key in OPTIONS:
         if key in CHOICES:
-            _checks.one_of(OWNER, CHOICES[key], **{key: value})
+            checks.one_of(OWNER, CHOICES[key], **{key: value})
         else:
             Tables("a", **_with_company(key, value))
         return value
@@ -285,5 +283,5 @@ def _with_company(key: str, value: object) -> dict[str, object]:
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{_checks.meant(str(value))}")
+        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{checks.meant(str(value))}")
     return value

@@ -16,15 +16,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
+from dpbayes.base import checks, codec
+from dpbayes.base.checks import Floats
+from dpbayes.base.codec import Record
+from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
 from dpbayes.jobs.base import BaseJob, check_tables
@@ -35,6 +31,9 @@ from dpbayes.models.mixture import LEAST_VARIANCE, Statistics
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Table
 from dpbayes.release.posterior import measured_noise
+from dpbayes.schema.counts import Counts
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine
 
 # docs/explanation/synthetic.md explains each rule; docs/reproduction/synthetic.md says in sight of which data they were
@@ -83,7 +82,7 @@ class Synthetic(BaseJob):
     expected_records: int | None = None
 
     def __post_init__(self) -> None:
-        _checks.one_of("Synthetic", ("auto", "gaussian", "laplace"), mechanism=self.mechanism)
+        checks.one_of("Synthetic", ("auto", "gaussian", "laplace"), mechanism=self.mechanism)
         if self.target is not None and (not isinstance(self.target, str) or not self.target):
             raise InvalidArgument(f"Synthetic: expected target to be the name of an attribute, got {self.target!r}.")
 

@@ -8,21 +8,20 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes import _checks
+from dpbayes.base import checks, codec
+from dpbayes.base.codec import Record
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.design.design import Wanted, described, designed, least_target
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.domain import codec
-from dpbayes.domain.codec import Record
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.prior import Prior
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, TargetUnreachable
 from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
 from dpbayes.jobs.wanted import loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.prior import Prior
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine, needed
 
 
@@ -73,11 +72,11 @@ class Tables(BaseJob):
             raise InvalidArgument("Tables: expected one marginal or more, such as sex,income or income|sex.")
         if len({(frozenset(one.of), frozenset(one.given)) for one in self.marginals}) < len(self.marginals):
             raise InvalidArgument("Tables: a marginal is asked for twice. Each release costs: ask once.")
-        _checks.one_of("Tables", ("estimate", "draw", "records"), product=self.product)
-        _checks.probability("Tables", level=self.level)
+        checks.one_of("Tables", ("estimate", "draw", "records"), product=self.product)
+        checks.probability("Tables", level=self.level)
         for name in ("expected_records", "pseudo_records"):
             if getattr(self, name) is not None:
-                _checks.positive_integer("Tables", **{name: getattr(self, name)})
+                checks.positive_integer("Tables", **{name: getattr(self, name)})
         if self.pseudo_records is not None and self.product != "records":
             raise InvalidArgument("Tables: pseudo_records go with product='records'.")
         if self.product != "estimate" and self.mechanism not in ("auto", "dirichlet"):

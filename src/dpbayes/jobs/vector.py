@@ -7,18 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.base import BaseJob
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine
 
 MOST_CELLS = 4096
@@ -56,7 +56,7 @@ class Vector(BaseJob):
                 f"Vector: expected up to {MOST_CELLS:,} lines of scores, each with {len(self.entries)} numbers."
             )
         for line in self.scores:
-            _checks.non_negative("Vector", **dict(zip(self.entries, line, strict=True)))
+            checks.non_negative("Vector", **dict(zip(self.entries, line, strict=True)))
         if (self.weight is None) != (not self.concentration) or len(self.concentration) not in (
             0,
             1,
@@ -64,7 +64,7 @@ class Vector(BaseJob):
         ):
             raise InvalidArgument("Vector: expected a weight with one concentration or one per entry, or neither.")
         if self.expected_records is not None:
-            _checks.positive_integer("Vector", expected_records=self.expected_records)
+            checks.positive_integer("Vector", expected_records=self.expected_records)
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Derive the sensitivity from the scores, and calibrate."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dpbayes import _checks
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.inference.intervals import reach
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 
 OWNER = "want"
 
@@ -91,7 +91,7 @@ def _want(text: str) -> Want:
             f"{OWNER}: cannot read {text!r}. Write a table, ± and a number of records or points, as in "
             "'region ± 50 records' or 'income|sex ± 1 point'."
         )
-    half = _checks.number(OWNER, f"the number in {text!r}", form["number"])
+    half = checks.number(OWNER, f"the number in {text!r}", form["number"])
     if not half > 0:
         raise InvalidArgument(f"{OWNER}: expected a number above 0 in {text!r}.")
     unit: Literal["records", "points"] = "records" if form["unit"].startswith("record") else "points"

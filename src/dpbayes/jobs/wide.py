@@ -15,15 +15,11 @@ from typing import IO, ClassVar
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
+from dpbayes.base import checks, codec, files
+from dpbayes.base.checks import Floats
+from dpbayes.base.codec import Record
+from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.domain import codec, durable
-from dpbayes.domain.codec import Record
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.sparse import SparseCounts
-from dpbayes.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
 from dpbayes.jobs.base import BaseJob, check_columns, plan_from_record, plan_record
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
@@ -31,6 +27,9 @@ from dpbayes.mechanisms.noise import software
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import COMMITMENT, Answer, Paid, Release, Table, now
+from dpbayes.schema.counts import SparseCounts
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine, ListingEngine
 
 FORMAT = "dpbayes-wide-3"
@@ -66,7 +65,7 @@ class Wide(BaseJob):
     def __post_init__(self) -> None:
         object.__setattr__(self, "marginal", Marginal.of_text(self.marginal))
         object.__setattr__(self, "state", str(self.state))
-        _checks.one_of("Wide", ("cells", "splits"), law=self.law)
+        checks.one_of("Wide", ("cells", "splits"), law=self.law)
         if self.marginal.given:
             raise InvalidArgument("Wide: expected a joint marginal such as sex,age,place, widest attributes last.")
 
@@ -224,7 +223,7 @@ class WideDistribution:
     def save(self, path: Path) -> None:
         """Write it whole to a new file that only its owner can read."""
         try:
-            durable.write(path, self.content(), private=True)
+            files.write(path, self.content(), private=True)
         except OSError as problem:
             raise ReleaseError(f"Wide: {str(path)!r} cannot be written: {problem.strerror}.") from None
 

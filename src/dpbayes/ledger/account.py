@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from dpbayes import _checks
-from dpbayes.domain.codec import Record, canonical, digest
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
+from dpbayes.base import checks
+from dpbayes.base.codec import Record, canonical, digest
+from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.mechanisms.records import KINDS, from_record
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
 from dpbayes.privacy.target import guarantee_from_record, priced
+from dpbayes.schema.unit import PrivacyUnit
 
 FORMAT = 2
 """Version of the texts and of the tables that hold them; a reader refuses any other."""
@@ -364,7 +364,7 @@ class _State:
                 raise InvalidArgument("Ledger: expected an entry that follows from the others.")
 
     def _set_budget(self, version: object, budget: Limit, unit: PrivacyUnit) -> None:
-        _checks.positive_integer("Ledger", format=version)
+        checks.positive_integer("Ledger", format=version)
         if version > FORMAT:  # type: ignore[operator]  # checked the line before
             raise too_new()
         if self.unit not in (None, unit):
@@ -390,10 +390,9 @@ class _State:
         return text, times
 
     def _settle(self, serial: int, state: str, digest_of_values: str = "") -> None:
-        charge = self.charges[serial]
-        if charge.state != "charged":
+        if self.charges[serial].state != "charged":
             raise InvalidArgument("Ledger: a charge is settled once.")
-        self.charges[serial] = replace(charge, state=state, digest=digest_of_values)
+        self.charges[serial] = replace(self.charges[serial], state=state, digest=digest_of_values)
 
 
 def too_new() -> LedgerError:

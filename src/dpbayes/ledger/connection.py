@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dpbayes.domain import durable
-from dpbayes.errors import InvalidArgument, LedgerError, MissingExtra
+from dpbayes.base import files
+from dpbayes.base.errors import InvalidArgument, LedgerError, MissingExtra
 
 PATIENCE = 60
 """Seconds to wait for another writer: longer than pricing a long history takes."""
@@ -79,8 +79,8 @@ class Connection:
         except sqlite3.OperationalError as problem:
             if self._folder is None or problem.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
-            if durable.lacks_locks(self._folder):
-                raise OSError(errno.ENOLCK, durable.NO_LOCKS) from None
+            if files.lacks_locks(self._folder):
+                raise OSError(errno.ENOLCK, files.NO_LOCKS) from None
         self._raw.execute(f"PRAGMA busy_timeout={PATIENCE * 1000}")
         return work()
 

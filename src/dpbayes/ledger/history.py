@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dpbayes.domain.codec import canonical
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import LedgerError, SchemaError
+from dpbayes.base.codec import canonical
+from dpbayes.base.errors import LedgerError, SchemaError
 from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parsed, replay
 from dpbayes.privacy.target import guarantee_from_record
+from dpbayes.schema.marginal import Marginal
 
 ID_LENGTH = 16
 """Of the hexadecimal digits of a draw's digest, as many as its id has."""

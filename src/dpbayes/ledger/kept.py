@@ -20,9 +20,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpbayes.domain import durable
-from dpbayes.domain.codec import Record, digest
-from dpbayes.errors import LedgerError
+from dpbayes.base import files
+from dpbayes.base.codec import Record, digest
+from dpbayes.base.errors import LedgerError
 
 DRAFT, READING, ASIDE, DRAW, PRIVATE = ".draft", ".reading", ".aside", ".draw.json", ".private"
 
@@ -104,7 +104,7 @@ class Slot(_Named):
     def _become(self, suffix: str) -> None:
         with _told(self._path.parent):
             self._path = self._path.rename(self._path.with_suffix(suffix))
-            durable.flush(self._path.parent)
+            files.flush(self._path.parent)
 
     def keep(self, text: str, private: bytes = b"") -> None:
         """Keep the draw. What is private about it is kept with it, at once or not at all, until the release is done."""
@@ -112,8 +112,8 @@ class Slot(_Named):
             if private:
                 public = text.encode()
                 whole = b"%d\n" % len(public) + public + private
-                durable.write(self._path.with_suffix(PRIVATE), whole, private=True)
-            durable.write(self._draw, text)
+                files.write(self._path.with_suffix(PRIVATE), whole, private=True)
+            files.write(self._draw, text)
 
     def kept(self) -> str | None:
         """The draw, if it was kept."""
@@ -122,7 +122,7 @@ class Slot(_Named):
                 return self._draw.read_text(encoding="utf-8")
             if (both := self._both()) is None:
                 return None
-            durable.write(self._draw, both[0])
+            files.write(self._draw, both[0])
             return both[0]
 
     def private(self) -> bytes:
@@ -182,10 +182,10 @@ class Kept:
         made = {**draft, "key": secrets.token_hex(32)}
         with ExitStack() as held:
             with _told(self.folder):
-                durable.make_folder(self.folder, 0o700)
-                durable.sweep(self.folder)
+                files.make_folder(self.folder, 0o700)
+                files.sweep(self.folder)
                 path = self.folder / f"{self.ledger}-{secrets.token_hex(16)}{DRAFT}"
-                durable.write(path, json.dumps(made), private=True, held=held)  # locked before it has its name
+                files.write(path, json.dumps(made), private=True, held=held)  # locked before it has its name
             yield Slot(path, made)
 
     @contextmanager
@@ -198,9 +198,9 @@ class Kept:
         with ExitStack() as until:
             for folder in self._folders:
                 with _told(folder):
-                    durable.sweep(folder)
+                    files.sweep(folder)
                     for path in sorted(each for end in (DRAFT, READING, ASIDE) for each in folder.glob(f"*{end}")):
-                        handle = durable.locked(path)
+                        handle = files.locked(path)
                         if handle is not None:
                             until.callback(os.close, handle)
                         if path.exists():  # else it was finished meanwhile

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from dpbayes import _checks
-from dpbayes.domain import display
-from dpbayes.domain.codec import canonical, digest
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
+from dpbayes.base import checks, display
+from dpbayes.base.codec import canonical, digest
+from dpbayes.base.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.ledger import history, pricing, store
 from dpbayes.ledger.account import FORMAT, Account, Charge, Entry, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection, Witness
@@ -24,6 +21,8 @@ from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
 from dpbayes.privacy.target import adaptive_limit
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 
 
 @runtime_checkable
@@ -304,7 +303,7 @@ def _append(connection: Connection, account: Account, kind: str, about: str, **d
 
 
 def _written(mechanism: object, times: int) -> dict[str, object]:
-    _checks.positive_integer("Ledger", times=times)
+    checks.positive_integer("Ledger", times=times)
     if not isinstance(mechanism, Recorded):
         raise InvalidArgument(f"Ledger: expected mechanisms that can be recorded, got {type(mechanism).__name__}.")
     confirm(mechanism)

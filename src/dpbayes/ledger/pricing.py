@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dpbayes.domain.codec import canonical
+from dpbayes.base.codec import canonical
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.connection import Connection
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes._checks import Floats
-from dpbayes.domain.codec import canonical, digest
-from dpbayes.errors import BudgetExceeded, InvalidArgument
+from dpbayes.base.checks import Floats
+from dpbayes.base.codec import canonical, digest
+from dpbayes.base.errors import BudgetExceeded, InvalidArgument
 from dpbayes.privacy.cost import Cost, Priced
 
 if TYPE_CHECKING:

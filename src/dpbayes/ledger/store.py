@@ -19,8 +19,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dpbayes.domain.codec import digest
-from dpbayes.errors import LedgerError
+from dpbayes.base.codec import digest
+from dpbayes.base.errors import LedgerError
 from dpbayes.ledger import pricing
 from dpbayes.ledger.account import FORMAT, Account, Entry, broken, replay, too_new, too_old
 from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, Witness, check_driver, heads, told

@@ -10,20 +10,19 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkab
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain import codec
-from dpbayes.domain.unit import PrivacyUnit, Sensitivity
-from dpbayes.errors import ReleaseError
+from dpbayes.base import checks, codec
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import ReleaseError
 from dpbayes.privacy.pld import Pld
+from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 
 Record = dict[str, object]
 
 CHECKS: dict[str, Callable[[str, Any], None]] = {
-    "renyi": _checks.order,
-    "concentrated": _checks.order,
-    "delta": lambda owner, epsilon: _checks.non_negative(owner, epsilon=epsilon),
-    "epsilon": lambda owner, delta: _checks.probability(owner, delta=delta),
+    "renyi": checks.order,
+    "concentrated": checks.order,
+    "delta": lambda owner, epsilon: checks.non_negative(owner, epsilon=epsilon),
+    "epsilon": lambda owner, delta: checks.probability(owner, delta=delta),
 }
 """What the argument of a privacy curve has to be."""
 
@@ -136,13 +135,13 @@ class Mechanism:
         for field in fields(cast(Any, self)):
             value = getattr(self, field.name)
             if field.type == "float":
-                _checks.positive(owner, **{NAMES.get(field.name, field.name): value})
+                checks.positive(owner, **{NAMES.get(field.name, field.name): value})
                 object.__setattr__(self, field.name, float(value))
             elif field.type == "int":
-                _checks.positive_integer(owner, **{field.name: value})
+                checks.positive_integer(owner, **{field.name: value})
                 object.__setattr__(self, field.name, int(value))
             elif field.type == "PrivacyUnit":
-                _checks.unit(owner, value)
+                checks.unit(owner, value)
 
     @property
     def exact(self) -> bool:

@@ -9,10 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit, Sensitivity
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Mechanism, Record
 from dpbayes.mechanisms.rounding import (
@@ -25,6 +24,7 @@ from dpbayes.mechanisms.rounding import (
 )
 from dpbayes.privacy.bounds import RenyiBound, trigamma_bound
 from dpbayes.privacy.pair import GammaPair
+from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class GammaNoise:
     concentration: float | Floats
 
     def __post_init__(self) -> None:
-        _checks.positive("GammaNoise", weight=self.weight)
+        checks.positive("GammaNoise", weight=self.weight)
         concentration = np.asarray(self.concentration, dtype=np.float64)
         if concentration.size == 0 or not (np.isfinite(concentration).all() and (concentration > 0).all()):
             raise InvalidArgument("GammaNoise: expected every concentration > 0 and finite.")
@@ -99,20 +99,20 @@ class Dirichlet(Mechanism):
     grid: float = 0.0
 
     def __post_init__(self) -> None:
-        _checks.positive("Dirichlet", weight=self.weight)
+        checks.positive("Dirichlet", weight=self.weight)
         object.__setattr__(self, "weight", float(self.weight))
         if isinstance(self.concentration, (list, tuple, np.ndarray)):
             cells = tuple(self.concentration)
             if len(cells) < 2:
                 raise InvalidArgument("Dirichlet: expected concentration for two cells or more, or one number.")
             for value in cells:
-                _checks.positive("Dirichlet", concentration=value)
+                checks.positive("Dirichlet", concentration=value)
             object.__setattr__(self, "concentration", tuple(float(value) for value in cells))
         else:
-            _checks.positive("Dirichlet", concentration=self.concentration)
+            checks.positive("Dirichlet", concentration=self.concentration)
             object.__setattr__(self, "concentration", float(self.concentration))
-        _checks.non_negative("Dirichlet", least_count=self.least_count)
-        _checks.unit("Dirichlet", self.unit)
+        checks.non_negative("Dirichlet", least_count=self.least_count)
+        checks.unit("Dirichlet", self.unit)
         self._settle()
 
     def _settle(self) -> None:
@@ -122,7 +122,7 @@ class Dirichlet(Mechanism):
                 f"Dirichlet: expected weight up to {LARGEST_WEIGHT:.3g} and concentration up to "
                 f"{LARGEST_CONCENTRATION:.3g}, beyond which doubles cannot carry a gamma; take Gaussian noise instead."
             )
-        _checks.non_negative("Dirichlet", grid=self.grid)
+        checks.non_negative("Dirichlet", grid=self.grid)
         if self.grid == 0:
             object.__setattr__(self, "grid", grid_for(min(self.smallest[0], LARGEST_CONCENTRATION)))
         elif math.frexp(self.grid)[0] != 0.5 or not FINEST <= self.grid <= LARGEST_SHAPE:
@@ -144,7 +144,7 @@ class Dirichlet(Mechanism):
         A public constant that cuts counts moves neighbours no further apart: the price stays.
         Source: docs/explanation/proofs/floating-point.md.
         """
-        return int(min((LARGEST_SHAPE - self._largest_concentration) / self.weight, _checks.LARGEST_COUNT))
+        return int(min((LARGEST_SHAPE - self._largest_concentration) / self.weight, checks.LARGEST_COUNT))
 
     @property
     def exact(self) -> bool:
@@ -226,7 +226,7 @@ class Dirichlet(Mechanism):
 
     def _shapes(self, counts: ArrayLike) -> Floats:
         """r·c + α."""
-        table = (_checks.counts if self.sensitivity is None else _checks.amounts)("Dirichlet", counts)
+        table = (checks.counts if self.sensitivity is None else checks.amounts)("Dirichlet", counts)
         if isinstance(self.concentration, tuple) and len(self.concentration) != table.size:
             raise InvalidArgument(
                 f"Dirichlet: expected {len(self.concentration)} cells, as many as concentrations, "
@@ -255,7 +255,7 @@ class Dirichlet(Mechanism):
     @classmethod
     def from_record(cls, record: Record) -> Self:
         """Read the JSON form back: a grid is written down, never chosen again."""
-        _checks.positive("Dirichlet", grid=record["grid"])
+        checks.positive("Dirichlet", grid=record["grid"])
         return super(Dirichlet, cls).from_record(record)
 
 

@@ -6,16 +6,16 @@ import json
 import math
 from dataclasses import dataclass
 
-from dpbayes import _checks
-from dpbayes.domain.codec import canonical
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.codec import canonical
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.base import Mechanism, Record
 from dpbayes.privacy import events
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, delta_of, epsilon_of
+from dpbayes.schema.unit import PrivacyUnit
 
 FINENESS = 300.0
 """A loss distribution of its own has this many steps up to the ε at δ = 10⁻⁶."""
@@ -37,7 +37,7 @@ class Event(Mechanism):
     what: str
 
     def __post_init__(self) -> None:
-        _checks.unit("Event", self.unit)
+        checks.unit("Event", self.unit)
         if not isinstance(self.event, str):
             raise InvalidArgument("Event: expected the JSON text of a DpEvent.")
         if self.unit.replaces:

@@ -15,7 +15,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 
 Words = Callable[[int], NDArray[np.uint64]]
 """A source of random bits: so many independent uniform 64-bit words."""

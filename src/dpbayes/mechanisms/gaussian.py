@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.mechanisms.base import Additive, Mechanism
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.gdp import Corners, gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, raised
+from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST_EXACT_SIGMA = 2e4
 """Beyond this the sums over integers grow too long; the concentrated bound, tight there in ρ, takes over."""
@@ -40,7 +40,7 @@ class GaussianNoise(Additive):
     sigma: float
 
     def __post_init__(self) -> None:
-        _checks.positive("GaussianNoise", sigma=self.sigma)
+        checks.positive("GaussianNoise", sigma=self.sigma)
 
     def variance(self, counts: Floats) -> Floats:
         """Σ k²·e^{−k²/2σ²}/Σ e^{−k²/2σ²}; above σ = 3 it is σ², but for terms of order exp(−2π²σ²)."""
@@ -184,7 +184,7 @@ class Gaussian(Mechanism):
         """
         from dpbayes.mechanisms import noise  # pricing needs no sampler
 
-        return noise.gaussian(_checks.counts("Gaussian", counts), self.sigma, rng)
+        return noise.gaussian(checks.counts("Gaussian", counts), self.sigma, rng)
 
     def noise(self, shape: tuple[int, ...] = (-1,)) -> GaussianNoise:  # noqa: ARG002 - the same in every cell
         """Independent and the same in every cell."""

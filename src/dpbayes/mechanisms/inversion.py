@@ -18,7 +18,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Ints
+from dpbayes.base.checks import Ints
 from dpbayes.mechanisms.exact import Law, Words, below_exp, invert
 
 CHUNK = 2**14

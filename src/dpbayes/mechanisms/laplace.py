@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.mechanisms.base import Additive, Mechanism
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.solve import rounded_towards_infinity
+from dpbayes.schema.unit import PrivacyUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class LaplaceNoise(Additive):
     scale: float
 
     def __post_init__(self) -> None:
-        _checks.positive("LaplaceNoise", scale=self.scale)
+        checks.positive("LaplaceNoise", scale=self.scale)
 
     def variance(self, counts: Floats) -> Floats:
         """½ sinh(1/2b)⁻², about 2b² for a large scale b."""
@@ -106,7 +106,7 @@ class Laplace(Mechanism):
         """
         from dpbayes.mechanisms import noise  # pricing needs no sampler
 
-        return noise.laplace(_checks.counts("Laplace", counts), self.scale, rng)
+        return noise.laplace(checks.counts("Laplace", counts), self.scale, rng)
 
     def noise(self, shape: tuple[int, ...] = (-1,)) -> LaplaceNoise:  # noqa: ARG002 - the same in every cell
         """Independent and the same in every cell."""

@@ -12,14 +12,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.sparse import SparseCounts
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.noise import KeyedStreams
 from dpbayes.mechanisms.rounding import LARGEST_SHAPE
 from dpbayes.privacy.cost import Cost
+from dpbayes.schema.counts import SparseCounts
 
 FANOUT = 64
 """An axis with more levels is split in steps."""
@@ -77,7 +77,7 @@ class LazyDirichlet:
     def __init__(self, mechanism: Dirichlet, counts: SparseCounts, *, key: bytes, law: Law = "cells") -> None:
         if isinstance(mechanism.concentration, tuple) or mechanism.least_count:
             raise InvalidArgument("LazyDirichlet: expected one concentration for all cells, and no least count.")
-        _checks.one_of("LazyDirichlet", ("cells", "splits"), law=law)
+        checks.one_of("LazyDirichlet", ("cells", "splits"), law=law)
         if not isinstance(key, bytes) or len(key) != 32:
             raise InvalidArgument("LazyDirichlet: expected a key of 32 bytes, as secrets.token_bytes(32) makes it.")
         total = float(mechanism.concentration) * (math.prod(counts.shape) if law == "cells" else max(counts.shape))

@@ -17,8 +17,8 @@ from functools import cache
 
 import numpy as np
 
-from dpbayes._checks import LARGEST_COUNT, Floats, Ints
-from dpbayes.errors import NoiseError
+from dpbayes.base.checks import LARGEST_COUNT, Floats, Ints
+from dpbayes.base.errors import NoiseError
 from dpbayes.mechanisms.exact import Law, Words
 from dpbayes.mechanisms.inversion import table_for
 

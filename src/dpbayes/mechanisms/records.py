@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from dpbayes.domain.codec import READERS
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.codec import READERS
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.mechanisms.base import Record
 from dpbayes.privacy.cost import Priced
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.base import Mechanism
 from dpbayes.privacy.atoms import randomised_response_renyi
 from dpbayes.privacy.pld import Pld, from_profile
+from dpbayes.schema.unit import PrivacyUnit
 
 ROUND_UP = 1.0 + 1e-12
 """Covers the rounding of a few functions of one number."""
@@ -101,7 +101,7 @@ class Selection(Mechanism):
 
         Source: rejection; [CKS20] algorithm 1 for the weights.
         """
-        _checks.positive_integer("Selection", spread=spread)
+        checks.positive_integer("Selection", spread=spread)
         whole = _whole(scores)
         best = min(whole)
         numerator, denominator = self.sharpness.as_integer_ratio()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from dpbayes import _checks
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.base import checks
 from dpbayes.mechanisms.base import Mechanism
 from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
 from dpbayes.privacy.pld import Pld, from_statement
+from dpbayes.schema.unit import PrivacyUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,11 @@ class Stated(Mechanism):
     what: str
 
     def __post_init__(self) -> None:
-        _checks.positive("Stated", epsilon=self.epsilon_stated)
-        _checks.non_negative("Stated", delta=self.delta_stated)
+        checks.positive("Stated", epsilon=self.epsilon_stated)
+        checks.non_negative("Stated", delta=self.delta_stated)
         if self.delta_stated > 0:
-            _checks.probability("Stated", delta=self.delta_stated)
-        _checks.unit("Stated", self.unit)
+            checks.probability("Stated", delta=self.delta_stated)
+        checks.unit("Stated", self.unit)
         object.__setattr__(self, "epsilon_stated", float(self.epsilon_stated))
         object.__setattr__(self, "delta_stated", float(self.delta_stated))
 
@@ -102,7 +102,7 @@ class StatedRDP(Mechanism):
     what: str
 
     def __post_init__(self) -> None:
-        _checks.order("StatedRDP", self.order)
+        checks.order("StatedRDP", self.order)
         Mechanism.__post_init__(self)
 
     @property

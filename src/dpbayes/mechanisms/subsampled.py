@@ -12,10 +12,9 @@ from typing import Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Mechanism, Record, confirm
 from dpbayes.mechanisms.records import from_record as mechanism_from_record
@@ -25,6 +24,7 @@ from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.cost import Priced, but_for
 from dpbayes.privacy.pld import Pld
 from dpbayes.privacy.solve import least_epsilon
+from dpbayes.schema.unit import PrivacyUnit
 
 Sampling = Literal["poisson", "fixed"]
 
@@ -56,9 +56,9 @@ class Subsampled(Mechanism):
     sampling: Sampling
 
     def __post_init__(self) -> None:
-        _checks.probability("Subsampled", rate=self.rate)
+        checks.probability("Subsampled", rate=self.rate)
         object.__setattr__(self, "rate", float(self.rate))
-        _checks.one_of("Subsampled", ("poisson", "fixed"), sampling=self.sampling)
+        checks.one_of("Subsampled", ("poisson", "fixed"), sampling=self.sampling)
         if not hasattr(self.mechanism, "draw") or isinstance(self.mechanism, Subsampled):
             raise InvalidArgument(
                 "Subsampled: expected a mechanism that draws from a table. A release made elsewhere from a sample is "
@@ -134,7 +134,7 @@ class Subsampled(Mechanism):
 
     def sample(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
         """The counts of a fresh sample: private, as the counts are, and not released."""
-        table = _checks.counts("Subsampled", counts)
+        table = checks.counts("Subsampled", counts)
         source, cells = noise.generator(rng), np.cumsum(table.ravel())
         total = int(cells[-1])
         drawn = np.zeros(table.size, dtype=np.int64)

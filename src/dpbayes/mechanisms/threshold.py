@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpbayes import _checks
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.pld import Pld
+from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST = 2**50
 """The largest threshold that is tried: no table has that many rows."""
@@ -131,15 +131,15 @@ class Threshold(Mechanism):
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[np.bool_]:
         """Which categories are kept. Only the kept ones may be published, in an order that tells nothing."""
-        table = _checks.counts("Threshold", counts)
+        table = checks.counts("Threshold", counts)
         kept: NDArray[np.bool_] = (noise.laplace(table, self.scale, rng) > self.threshold) & (table > 0)
         return kept
 
 
 def threshold_for(*, epsilon: float, delta: float, unit: PrivacyUnit) -> Threshold:
     """The least noise for this ε, and with it the smallest threshold for this δ."""
-    _checks.positive("Threshold", epsilon=epsilon)
-    _checks.probability("Threshold", delta=delta)
+    checks.positive("Threshold", epsilon=epsilon)
+    checks.probability("Threshold", delta=delta)
     scale = math.nextafter(unit.sensitivity.l1 / epsilon, math.inf)  # so that Δ₁/scale is not above ε
     tried = range(unit.max_rows, LARGEST + 1)
     found = bisect_left(tried, True, key=lambda at: betrayal(scale=scale, threshold=at, rows=unit.max_rows) <= delta)

@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes.domain.unit import PrivacyUnit, Sensitivity
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -25,6 +24,7 @@ from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee
 from dpbayes.privacy.solve import TOLERANCE
+from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 
 Purpose = Literal["draw", "estimate"]
 Accounting = Literal["exact", "published"]
@@ -58,7 +58,7 @@ def dirichlet_at_weight(
     weight: float, unit: PrivacyUnit, *, least_count: int = 0, start: float | None = None
 ) -> Family[UnroundedDirichlet]:
     """Dirichlet mechanisms of one weight and any concentration, for searches; ``rounding`` makes the one that draws."""
-    _checks.positive("dirichlet_at_weight", weight=weight)
+    checks.positive("dirichlet_at_weight", weight=weight)
     return Family(
         name="dirichlet",
         make=lambda alpha: UnroundedDirichlet(weight=weight, concentration=alpha, unit=unit, least_count=least_count),
@@ -91,8 +91,8 @@ class ConcentrationCurve:
     sensitivity: Sensitivity | None = None
 
     def __post_init__(self) -> None:
-        _checks.positive_integer("ConcentrationCurve", releases=self.releases)
-        _checks.one_of("ConcentrationCurve", ("exact", "published"), accounting=self.accounting)
+        checks.positive_integer("ConcentrationCurve", releases=self.releases)
+        checks.one_of("ConcentrationCurve", ("exact", "published"), accounting=self.accounting)
 
     def at(self, weight: float, *, tolerance: float = TOLERANCE) -> Dirichlet:
         """The mechanism of this weight with the smallest concentration, if doubles can carry it."""
@@ -137,8 +137,8 @@ class ConcentrationCurve:
         is taken large enough to come within a hundredth of it at every count, or as large as doubles carry. Where that
         would double the variance, Gaussian noise is the better mechanism, and TargetUnreachable says so.
         """
-        _checks.one_of("ConcentrationCurve", ("draw", "estimate"), purpose=purpose)
-        _checks.positive_integer("ConcentrationCurve", cells=cells, records=records)
+        checks.one_of("ConcentrationCurve", ("draw", "estimate"), purpose=purpose)
+        checks.positive_integer("ConcentrationCurve", cells=cells, records=records)
         if purpose == "estimate":
             sketch = self._sketch()
             variance = self.moved.l2_squared * sketch.order / (2.0 * sketch.epsilon)
@@ -234,7 +234,7 @@ def published_dirichlet(
     Source: [RDP] algorithm 1, remark 1, lemmas 1 and 3; [tCDP] theorem 1.
     """
     moved = sensitivity or unit.sensitivity
-    _checks.non_negative("published_dirichlet", slack=slack)
+    checks.non_negative("published_dirichlet", slack=slack)
 
     def by_algorithm_1(order: float, epsilon: float) -> UnroundedDirichlet:
         weight, alpha = algorithm_1(
@@ -303,7 +303,7 @@ class PseudoRecordsCurve:
 
         The weight is chosen at a share of a cheap target and at most ``FEW_DRAWN`` records; only then is it priced.
         """
-        _checks.positive_integer("PseudoRecordsCurve", cells=cells, records=records)
+        checks.positive_integer("PseudoRecordsCurve", cells=cells, records=records)
         share = self.target.share(self.releases)
         if isinstance(share, ApproxDP):  # (ε, δ) losses of many releases grow like the root of their number
             share = replace(self.target, epsilon=share.epsilon * math.sqrt(self.releases))  # type: ignore[type-var]

@@ -12,16 +12,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Ints
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
 from dpbayes.privacy.bounds import largest_over_chord
 from dpbayes.privacy.pld import Pld
+from dpbayes.schema.unit import PrivacyUnit
 
 _FEW = 2**12
 """Up to this many records the concentrated cost looks at many orders."""
@@ -55,8 +55,8 @@ class PseudoRecords(Mechanism):
     least_count: int = 0
 
     def __post_init__(self) -> None:
-        _checks.positive_integer("PseudoRecords", records=self.records)
-        if self.records > _checks.LARGEST_COUNT:
+        checks.positive_integer("PseudoRecords", records=self.records)
+        if self.records > checks.LARGEST_COUNT:
             raise InvalidArgument("PseudoRecords: expected records up to 2^62.")
         object.__setattr__(self, "records", int(self.records))
         draw = self._draw()  # checks the rest
@@ -167,8 +167,8 @@ def pseudo_records(
     Source: docs/explanation/proofs/dominating-pair.md (records drawn from y are post-processing of y).
     Adjacency: costs what the mechanism costs, or less: ``PseudoRecords`` prices this many records.
     """
-    table = _checks.counts("pseudo_records", counts)
-    _checks.positive_integer("pseudo_records", records=records)
+    table = checks.counts("pseudo_records", counts)
+    checks.positive_integer("pseudo_records", records=records)
     table = np.maximum(table, math.ceil(mechanism.least_count))  # as Dirichlet.gammas does: the price rests on it
     alphas = mechanism.concentration if isinstance(mechanism.concentration, tuple) else None
     if alphas is not None and len(alphas) != table.size:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes._checks import Floats
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.solve import safe_root
 
 ROUND_UP = 1.0 + 1e-9

@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes.base import doors
+from dpbayes.base import display, doors
+from dpbayes.base.checks import Floats
+from dpbayes.base.codec import READERS, Record, WithKind
 from dpbayes.base.doors import Chart
-from dpbayes.domain import display
-from dpbayes.domain.codec import READERS, Record, WithKind
-from dpbayes.domain.margin import summed
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import ReleaseError
+from dpbayes.base.errors import ReleaseError
 from dpbayes.models.network import Network
 from dpbayes.release.format import Release, Table
 from dpbayes.release.posterior import Posterior, measurement, measuring, weighted
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.public import summed
+from dpbayes.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,12 +9,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.coding import coded
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.inference.numbers import Estimate as Intervals
 from dpbayes.models.base import BaseSpec, Built, Published, draw_of
 from dpbayes.models.latent import Latent
@@ -22,6 +19,9 @@ from dpbayes.models.network import Network, parents_of
 from dpbayes.models.pooling import pooled
 from dpbayes.models.structure import tree
 from dpbayes.release.format import Release
+from dpbayes.schema.labels import coded
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 
 Estimate = Literal["posterior", "draw"]
 
@@ -51,7 +51,7 @@ class BayesNet(BaseSpec):
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", tuple(_pair(edge) for edge in self.edges))
         object.__setattr__(self, "nodes", tuple(self.nodes))
-        _checks.one_of("BayesNet", ("posterior", "draw"), estimate=self.estimate)
+        checks.one_of("BayesNet", ("posterior", "draw"), estimate=self.estimate)
         if not self.learned:
             parents_of(self.edges, self.nodes)
         elif self.draws:
@@ -177,7 +177,7 @@ class BayesNetModel(Built):
 
     def intervals(self, node: str, level: float = 0.95) -> Intervals:
         """Shares of the population for every row of a node's table, with their intervals: rows × levels."""
-        _checks.probability("BayesNet", level=level)
+        checks.probability("BayesNet", level=level)
         if node not in self.network.parents:
             raise SchemaError(f"BayesNet: there is no node {node!r}. It has {', '.join(self.network.nodes)}.")
         if self.spec.draws:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes.domain.marginal import Marginal
+from dpbayes.base.checks import Floats
 from dpbayes.models.base import Published
+from dpbayes.schema.marginal import Marginal
 
 SURELY = 2.0
 """Standard deviations of pure noise that dependence has to exceed: the usual level.

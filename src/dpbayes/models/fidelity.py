@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.attribute import MISSING, OTHER, Attribute
-from dpbayes.domain.coding import codes
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.models.base import Published
+from dpbayes.schema.attribute import MISSING, OTHER, Attribute
+from dpbayes.schema.labels import codes
 
 
 def fidelity(

@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.models.mixture import STEPS, Mixture, Statistics
 
 COPIES = 5

@@ -8,14 +8,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.models.base import BaseSpec, Built, Published, draw_of
 from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Histogram(BaseSpec):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        _checks.one_of("Histogram", ("posterior", "draw"), estimate=self.estimate)
+        checks.one_of("Histogram", ("posterior", "draw"), estimate=self.estimate)
 
     @property
     def draws(self) -> bool:

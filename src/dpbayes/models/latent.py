@@ -10,10 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument, ReleaseError, SchemaError
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.inference.raking import fitted
 from dpbayes.models.base import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
@@ -21,6 +19,8 @@ from dpbayes.models.mixture import Statistics, can_tie
 from dpbayes.models.network import Network, pick
 from dpbayes.models.regression import Regression, pairs_of
 from dpbayes.release.format import Release
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 
 CLASSES = 100
 """Of each fit, and twice as many where tables are ``CLEAR``: else that did worse (docs/reproduction/synthetic.md)."""

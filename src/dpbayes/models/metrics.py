@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Floats, Ints
+from dpbayes.base.checks import Floats, Ints
 
 Singles = NDArray[np.float32]
 

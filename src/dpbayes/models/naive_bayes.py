@@ -9,16 +9,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.domain.coding import coded
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import ReleaseError, SchemaError
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import ReleaseError, SchemaError
 from dpbayes.models.base import BaseSpec, Built, Published, by_cells, draw_of, spec_from_record
 from dpbayes.models.evidence import CLASS_ERROR, detectable, trust
 from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
+from dpbayes.schema.labels import coded
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 
 Estimate = Literal["posterior", "draw"]
 
@@ -49,7 +49,7 @@ class NaiveBayes(BaseSpec):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
-        _checks.one_of("NaiveBayes", ("posterior", "draw"), estimate=self.estimate)
+        checks.one_of("NaiveBayes", ("posterior", "draw"), estimate=self.estimate)
         if self.target in self.features:
             raise SchemaError(f"NaiveBayes: {self.target!r} is the class and cannot predict itself.")
 

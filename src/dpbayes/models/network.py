@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.errors import InvalidArgument, MissingExtra, SchemaError
+from dpbayes.base.checks import Floats, Ints
+from dpbayes.base.errors import InvalidArgument, MissingExtra, SchemaError
 
 Parents = dict[str, tuple[str, ...]]
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.models.base import NoisyTable
 
 STRENGTHS = (0.0, *(2.0**power for power in range(-6, 13)), math.inf)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.models.mixture import SMALL
 from dpbayes.models.network import pick
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.models.latent import LatentModel
 from dpbayes.models.mixture import STEPS
 from dpbayes.models.regression import Regression, pairs_of
@@ -47,7 +47,7 @@ class Several:
     @classmethod
     def of(cls, model: LatentModel, sets: int = REFITS) -> Several:
         """Refit as many models as there will be sets; some seconds. Everyone gets the same models."""
-        _checks.positive_integer("Several", sets=sets)
+        checks.positive_integer("Several", sets=sets)
         if sets < FEWEST:
             raise InvalidArgument(f"Several: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
         unsure = Uncertainty.of(model)
@@ -131,7 +131,7 @@ def combine(
     >>> print(f"{found.values:.2f} from {found.lower:.2f} to {found.upper:.2f}")
     0.30 from 0.26 to 0.34
     """
-    _checks.probability("combine", level=level)
+    checks.probability("combine", level=level)
     each = np.asarray(estimates, dtype=np.float64)
     if each.ndim == 0 or len(each) < FEWEST or not np.isfinite(each).all():
         raise InvalidArgument(f"combine: expected finite estimates of {FEWEST} sets or more, one entry a set.")

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 
 Edges = tuple[tuple[str, str], ...]
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Ints
-from dpbayes.domain import durable
-from dpbayes.domain.attribute import DROPPED, MISSING, Attribute
-from dpbayes.domain.values import number_in
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks, files
+from dpbayes.base.checks import Ints
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.models.base import Model
+from dpbayes.schema.attribute import DROPPED, MISSING, Attribute
+from dpbayes.schema.values import number_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +32,7 @@ def synthetic_table(model: Model, rows: int, *, rng: np.random.Generator | None 
     """
     import pyarrow as pa
 
-    _checks.positive_integer("synthetic", rows=rows)
+    checks.positive_integer("synthetic", rows=rows)
     generator = np.random.default_rng() if rng is None else rng.spawn(1)[0]
     schema = model.published.schema
     drawn = _kept(model, rows, generator, even)
@@ -55,7 +54,7 @@ def write_table(table: pa.Table, path: str | Path) -> None:
             parquet.write_table(table, under_way)
 
     try:
-        durable.write(target, write)
+        files.write(target, write)
     except OSError as problem:
         raise InvalidArgument(f"synthetic: cannot write {str(path)!r}: {problem.strerror}.") from None
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes._normal import quantile
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.normal import quantile
 from dpbayes.inference.numbers import Estimate
 from dpbayes.models.latent import LatentModel
 from dpbayes.models.mixture import STEPS
@@ -62,7 +62,7 @@ class Uncertainty:
 
     def interval(self, names: Sequence[str], level: float = 0.9) -> Estimate:
         """Counts of a table of any attributes, with intervals that are estimates themselves: see ``LABEL``."""
-        _checks.probability("Uncertainty", level=level)
+        checks.probability("Uncertainty", level=level)
         joined = self.model.joined
         for name in names:
             if name not in joined:

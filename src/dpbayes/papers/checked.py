@@ -15,9 +15,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, non_negative, positive, positive_integer, probability
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, non_negative, positive, positive_integer, probability
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.papers.result import Result
 
 P = ParamSpec("P")
@@ -37,7 +37,7 @@ def prior(owner: str, **named: object) -> None:
 def above_one(owner: str, **named: object) -> None:
     """A Rényi order, or the ω of tCDP: infinity asks for the pure guarantee, or for zCDP."""
     for value in named.values():
-        _checks.order(owner, value)
+        checks.order(owner, value)
 
 
 def finite_order(owner: str, **named: object) -> None:

@@ -6,7 +6,7 @@ import math
 
 from scipy.special import betainc, gammaln
 
-from dpbayes._checks import positive
+from dpbayes.base.checks import positive
 from dpbayes.papers.checked import equal, found, states
 from dpbayes.papers.result import Result
 from dpbayes.privacy.solve import safe_root

@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpbayes.domain.markup import Html, embedded, joined, page, style, tag
-from dpbayes.errors import InvalidArgument, MissingExtra
+from dpbayes.base.display import Html, embedded, joined, page, style, tag
+from dpbayes.base.errors import InvalidArgument, MissingExtra
 
 FORMATS = (".svg", ".html", ".png", ".pdf")
 

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes.domain.display import plural
-from dpbayes.domain.labels import labels
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats
+from dpbayes.base.display import plural
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.models.metrics import Scores
 from dpbayes.models.network import Network
 from dpbayes.plot.canvas import (
@@ -33,6 +31,8 @@ from dpbayes.plot.canvas import (
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.risk import Profile, percent, success
 from dpbayes.release.table import TableView
+from dpbayes.schema.labels import labels
+from dpbayes.schema.schema import Schema
 from dpbayes.words.report import caption, title
 from dpbayes.words.view import View
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, cast, get_args
 
-from dpbayes import _checks
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import best_order
 from dpbayes.privacy.cost import LARGEST_PURE, Cost
 from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu
@@ -59,11 +59,11 @@ class AdaptiveDP(Limit):
     order: float | None = None
 
     def __post_init__(self) -> None:
-        _checks.positive("AdaptiveDP", epsilon=self.epsilon)
-        _checks.probability("AdaptiveDP", delta=self.delta)
-        _checks.one_of("AdaptiveDP", get_args(Rule), rule=self.rule)
+        checks.positive("AdaptiveDP", epsilon=self.epsilon)
+        checks.probability("AdaptiveDP", delta=self.delta)
+        checks.one_of("AdaptiveDP", get_args(Rule), rule=self.rule)
         slack = SLACK * self.delta if self.slack is None else self.slack
-        _checks.positive("AdaptiveDP", slack=slack)
+        checks.positive("AdaptiveDP", slack=slack)
         if slack >= self.delta:
             raise InvalidArgument(f"AdaptiveDP: expected slack below δ={self.delta:g}, got {slack:g}.")
         if self.rule == "gaussian" and self.order is not None:
@@ -71,7 +71,7 @@ class AdaptiveDP(Limit):
         order = self.order
         if self.rule == "renyi":
             order = _best_order(self.epsilon, self.delta - slack) if order is None else order
-            _checks.order("AdaptiveDP", order)
+            checks.order("AdaptiveDP", order)
             if math.isinf(order) or _renyi_limit(order, self.epsilon, self.delta - slack) <= 0:
                 raise InvalidArgument(f"AdaptiveDP: at order {order:g} no divergence meets ε={self.epsilon:g}.")
         for field, value in (("epsilon", self.epsilon), ("delta", self.delta), ("slack", slack), ("order", order)):

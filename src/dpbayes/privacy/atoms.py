@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.privacy.pld import Pld, from_atoms, largest_convex_below
 from dpbayes.privacy.solve import ERROR, least_epsilon
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.loggamma import loss_at_mode_up
 from dpbayes.privacy.pld import TAIL, Pld, from_profile

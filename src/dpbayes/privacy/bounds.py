@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.errors import TargetUnreachable
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import TargetUnreachable
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon
 from dpbayes.privacy.pld import TAIL, Pld, from_profile
 from dpbayes.privacy.solve import safe_root
@@ -122,9 +122,9 @@ def algorithm_1(
     >>> round(weight, 4), round(concentration, 3)
     (0.2776, 5.441)
     """
-    _checks.order("algorithm_1", order)
-    _checks.positive("algorithm_1", epsilon=epsilon, l2_squared=l2_squared, linf=linf)
-    _checks.non_negative("algorithm_1", least_count=least_count)
+    checks.order("algorithm_1", order)
+    checks.positive("algorithm_1", epsilon=epsilon, l2_squared=l2_squared, linf=linf)
+    checks.non_negative("algorithm_1", least_count=least_count)
 
     def g(weight: float) -> float:
         return 3.0 * (order - 1.0) * weight * linf if slack is None else slack(weight)

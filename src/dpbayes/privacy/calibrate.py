@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from dpbayes import _checks
-from dpbayes.errors import InvalidArgument, TargetUnreachable
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.solve import TOLERANCE, safe_root
@@ -47,7 +47,7 @@ def calibrate(
     >>> round(calibrate(noise, ApproxDP(epsilon=1, delta=1e-6), times=10).sigma, 2)
     13.36
     """
-    _checks.positive_integer("calibrate", times=times)
+    checks.positive_integer("calibrate", times=times)
     if alongside is not None and target.gap(alongside) > 0:
         raise _unreachable(family.name, target)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from dpbayes._normal import quantile
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.base.normal import quantile
 from dpbayes.privacy.gdp import gaussian_mu
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
 from dpbayes.privacy.risk import membership, percent
+from dpbayes.schema.unit import PrivacyUnit
 
 LARGE_EPSILON = 10.0
 """Beyond it, membership is guessed right with certainty but for one in ten thousand."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dpbayes import _checks
+from dpbayes.base import checks
 from dpbayes.privacy.solve import ROUND_UP, ULPS, least
 
 
@@ -19,8 +19,8 @@ def renyi_to_epsilon(order: float, renyi: float, delta: float) -> float:
     >>> round(renyi_to_epsilon(order=5, renyi=0.1, delta=1e-5), 6)
     2.352728
     """
-    _checks.order("renyi_to_epsilon", order)
-    _checks.probability("renyi_to_epsilon", delta=delta)
+    checks.order("renyi_to_epsilon", order)
+    checks.probability("renyi_to_epsilon", delta=delta)
     if math.isinf(order) or math.isinf(renyi):
         return renyi
     less = order - 1.0
@@ -36,8 +36,8 @@ def renyi_to_delta(order: float, renyi: float, epsilon: float) -> float:
     Source: [RDP] lemma 3 (from [CKS20] proposition 12).
     Adjacency: that of the Rényi bound.
     """
-    _checks.order("renyi_to_delta", order)
-    _checks.non_negative("renyi_to_delta", epsilon=epsilon)
+    checks.order("renyi_to_delta", order)
+    checks.non_negative("renyi_to_delta", epsilon=epsilon)
     if math.isinf(renyi) or math.isinf(order):
         return 0.0 if renyi <= epsilon else 1.0
     less = order - 1.0
@@ -56,8 +56,8 @@ def tcdp_to_epsilon(rho: float, omega: float, delta: float) -> float:
     >>> round(tcdp_to_epsilon(rho=0.1, omega=math.inf, delta=1e-5), 6)
     2.245966
     """
-    _checks.probability("tcdp_to_epsilon", delta=delta)
-    _checks.order("tcdp_to_epsilon", omega)
+    checks.probability("tcdp_to_epsilon", delta=delta)
+    checks.order("tcdp_to_epsilon", omega)
     if math.isinf(rho):
         return math.inf
     depth = -math.log(delta)

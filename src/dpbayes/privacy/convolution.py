@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.pld import TAIL, Masses, Pld
 
 CUT = 1e-15

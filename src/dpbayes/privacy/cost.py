@@ -10,18 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from dpbayes import _checks
-from dpbayes.base import doors
+from dpbayes.base import checks, display, doors
 from dpbayes.base.doors import Chart
-from dpbayes.domain import display
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, UnitMismatch
+from dpbayes.base.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
 from dpbayes.privacy.convolution import compose
 from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon, pure_mu
 from dpbayes.privacy.pld import ROUNDING, Pld, accounted, delta_of, epsilon_of
 from dpbayes.privacy.solve import rounded_towards_infinity
+from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -87,7 +85,7 @@ class Cost:
     @classmethod
     def of(cls, mechanism: Priced, times: int = 1) -> Cost:
         """The cost of one mechanism, repeated."""
-        _checks.positive_integer("Cost", times=times)
+        checks.positive_integer("Cost", times=times)
         return cls(unit=mechanism.unit, entries=((mechanism, times),))
 
     @classmethod
@@ -110,7 +108,7 @@ class Cost:
         return Cost(unit=self.unit, entries=tuple(merged.items()))
 
     def __mul__(self, times: int) -> Cost:
-        _checks.positive_integer("Cost", times=times)
+        checks.positive_integer("Cost", times=times)
         return Cost(unit=self.unit, entries=tuple((m, k * times) for m, k in self.entries))
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
@@ -125,7 +123,7 @@ class Cost:
 
     def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Chart:
         """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""
-        _checks.one_of("Cost", ("profile", "tradeoff"), what=what)
+        checks.one_of("Cost", ("profile", "tradeoff"), what=what)
         return doors.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
 
     @property
@@ -157,7 +155,7 @@ class Cost:
         and are not tried there unless its rounding shows. A bounded loss has few values, which need not fall on
         the multiples of the interval.
         """
-        _checks.probability("Cost", delta=delta)
+        checks.probability("Cost", delta=delta)
         if not self.entries:
             return 0.0
         if self._single is not None:
@@ -177,7 +175,7 @@ class Cost:
 
     def epsilons(self, delta: float) -> dict[str, float]:
         """Every proven ε for this δ, by the name of its accounting; infinite where one does not apply."""
-        _checks.probability("Cost", delta=delta)
+        checks.probability("Cost", delta=delta)
         found = {"exact": self._single.epsilon(delta)} if self._single is not None else {}
         if self.entries and delta >= PLD_FLOOR and self.releases <= MOST_RELEASES:
             found["pld"] = epsilon_of(self.pld(), delta, self.releases)
@@ -222,7 +220,7 @@ class Cost:
 
     def delta(self, epsilon: float) -> float:
         """The smallest proven δ for this ε: no rule of a ledger proves less."""
-        _checks.non_negative("Cost", epsilon=epsilon)
+        checks.non_negative("Cost", epsilon=epsilon)
         rest, betrayed = self._unless_betrayed
         pure = rest.renyi(math.inf)
         if not self.entries or (pure <= epsilon and betrayed == 0.0):
@@ -281,7 +279,7 @@ class Cost:
         dp-accounting composes only distributions of one ``interval``, the distance between their losses. Give that of
         the distribution you will compose it with; the default is that of dp-accounting.
         """
-        _checks.positive("Cost", interval=interval)
+        checks.positive("Cost", interval=interval)
         return accounted(compose((_one(mechanism, interval), times) for mechanism, times in self.entries))
 
     @property

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from dpbayes.domain.codec import canonical
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.codec import canonical
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import renyi_to_epsilon
 from dpbayes.privacy.pld import ROUNDING, Pld, epsilon_of
 from dpbayes.privacy.pld import read as pld_read

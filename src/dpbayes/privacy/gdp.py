@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes._normal import erfcx, quantile, quantiles
+from dpbayes.base.checks import Floats
+from dpbayes.base.normal import erfcx, quantile, quantiles
 from dpbayes.privacy.solve import safe_root
 
 ROUND_UP = 1.0 + 1e-9

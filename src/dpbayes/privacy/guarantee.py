@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import ClassVar, Literal
 
-from dpbayes import _checks
+from dpbayes.base import checks
 from dpbayes.privacy.convert import renyi_to_delta, statement_to_delta, tcdp_to_delta
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_mu
@@ -210,7 +210,7 @@ class PureDP(Limit):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _checks.positive("PureDP", epsilon=self.epsilon)
+        checks.positive("PureDP", epsilon=self.epsilon)
 
     @property
     def epsilon_delta(self) -> tuple[float, float]:
@@ -234,8 +234,8 @@ class ApproxDP(Limit):
     delta: float
 
     def __post_init__(self) -> None:
-        _checks.positive("ApproxDP", epsilon=self.epsilon)
-        _checks.probability("ApproxDP", delta=self.delta)
+        checks.positive("ApproxDP", epsilon=self.epsilon)
+        checks.probability("ApproxDP", delta=self.delta)
 
     @property
     def epsilon_delta(self) -> tuple[float, float]:
@@ -292,8 +292,8 @@ class RDP(Limit):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _checks.order("RDP", self.order)
-        _checks.positive("RDP", epsilon=self.epsilon)
+        checks.order("RDP", self.order)
+        checks.positive("RDP", epsilon=self.epsilon)
 
     @property
     def sketch(self) -> RDP:
@@ -361,8 +361,8 @@ class TCDP(_Concentrated):
     omega: float
 
     def __post_init__(self) -> None:
-        _checks.positive("TCDP", rho=self.rho)
-        _checks.order("TCDP", self.omega)
+        checks.positive("TCDP", rho=self.rho)
+        checks.order("TCDP", self.omega)
 
     @property
     def _last(self) -> float:
@@ -381,7 +381,7 @@ class ZCDP(_Concentrated):
     rho: float
 
     def __post_init__(self) -> None:
-        _checks.positive("ZCDP", rho=self.rho)
+        checks.positive("ZCDP", rho=self.rho)
 
     @property
     def _last(self) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 
 STIRLING_FROM = 64.0
 """Above this, two terms of Stirling's remainder leave a relative error below 4e-13 in every gap."""

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.privacy.pld import TAIL, Masses, span, split
 
 _CORNER = np.array([-32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])

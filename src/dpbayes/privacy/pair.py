@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.privacy.loggamma import jensen_gap, loss_at_mode_down, loss_at_mode_up
 from dpbayes.privacy.losslaw import LogGammaLaw, LogitLaw, LossLaw
 from dpbayes.privacy.pld import TAIL, Pld, from_masses, from_profile

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpbayes._checks import Floats
+from dpbayes.base.checks import Floats
 from dpbayes.privacy.solve import ERROR, ULPS, least_epsilon
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpbayes import _checks
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_delta
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
@@ -31,7 +31,7 @@ class GDP:
     mu: float
 
     def __post_init__(self) -> None:
-        _checks.positive("GDP", mu=self.mu)
+        checks.positive("GDP", mu=self.mu)
 
     def __str__(self) -> str:
         return f"GDP μ={self.mu:g}"
@@ -63,7 +63,7 @@ def success(profile: Profile, blind: float) -> float:
     >>> round(success(profile_of(PureDP(epsilon=math.log(3))), 0.2), 6)
     0.6
     """
-    _checks.probability("risk", blind=blind)
+    checks.probability("risk", blind=blind)
 
     def bound(epsilon: float) -> float:
         if epsilon >= 0:
@@ -88,7 +88,7 @@ def membership(profile: Profile, prior: float = 0.5) -> float:
     >>> round(membership(profile_of(PureDP(epsilon=math.log(3)))), 6)
     0.75
     """
-    _checks.probability("risk", prior=prior)
+    checks.probability("risk", prior=prior)
     rarer = min(prior, 1.0 - prior)  # the answer is the same when the two cases change places
     two_cases = (1.0 - rarer + rarer * profile(math.log((1.0 - rarer) / rarer))) * ROUND_UP
     return min(two_cases, success(profile, 1.0 - rarer))  # the second where the profile is itself a loose bound
@@ -101,7 +101,7 @@ def odds(profile: Profile, beyond: float) -> float:
     Source: docs/explanation/proofs/risk.md, lemma 3.
     Adjacency: that of the profile; the odds are those of two neighbouring possibilities.
     """
-    _checks.probability("risk", beyond=beyond)
+    checks.probability("risk", beyond=beyond)
 
     def tail(at: float) -> float:
         """The probability of a larger loss is at most this."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.atoms import AtomicLoss, renyi_weights
 from dpbayes.privacy.pld import Masses, Pld, from_masses, span, split
 from dpbayes.privacy.solve import ROUND_UP

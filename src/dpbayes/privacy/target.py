@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
-from dpbayes.domain.codec import READERS
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.codec import READERS
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu

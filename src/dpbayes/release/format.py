@@ -16,16 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.base import doors
-from dpbayes.domain import codec
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.codec import Record, canonical, digest
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.base import checks, codec, doors
+from dpbayes.base.checks import Floats
+from dpbayes.base.codec import Record, canonical, digest
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
 from dpbayes.ledger.history import ID_LENGTH
 from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
@@ -34,6 +28,10 @@ from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release import numbers
 from dpbayes.release.words import checked as checked_about
 from dpbayes.release.words import statement
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -61,7 +59,7 @@ class Paid:
     times: int = 1
 
     def __post_init__(self) -> None:
-        _checks.positive_integer("Release", times=self.times)
+        checks.positive_integer("Release", times=self.times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbayes.domain.codec import Record, digest
-from dpbayes.errors import InvalidArgument, ReleaseError
+from dpbayes.base.codec import Record, digest
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 
 if TYPE_CHECKING:
     import pyarrow

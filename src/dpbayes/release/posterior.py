@@ -9,12 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpbayes._checks import Floats
-from dpbayes.domain import codec
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.prior import Prior
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import ReleaseError
+from dpbayes.base import codec
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import ReleaseError
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Answer, names_in
@@ -28,6 +25,9 @@ from dpbayes.mechanisms.base import Mechanism, Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release.format import Release, Table
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.prior import Prior
+from dpbayes.schema.schema import Schema
 
 NOISY = ("gammas", "noisy-counts", "parameters")
 """Kinds of tables that measure the counts."""

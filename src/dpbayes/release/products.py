@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpbayes.domain.attribute import OTHER, Attribute
-from dpbayes.domain.display import listed
-from dpbayes.domain.labels import labels
-from dpbayes.domain.margin import summed
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.display import listed
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.numbers import TableEstimate
 from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.dirichlet import GammaNoise
 from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.release.posterior import NOISY, Posterior, measured_noise, released
+from dpbayes.schema.attribute import OTHER, Attribute
+from dpbayes.schema.labels import labels
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.public import summed
 
 FAR = 6.0
 """Gaussian noise strays this many standard deviations in fewer than one of 10⁸ cells."""

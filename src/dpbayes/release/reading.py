@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpbayes.domain.codec import Record, canonical
-from dpbayes.errors import DpbayesError, ReleaseError
+from dpbayes.base.codec import Record, canonical
+from dpbayes.base.errors import DpbayesError, ReleaseError
 from dpbayes.release import numbers
 from dpbayes.release.format import FORMAT, VERSION, Release
 

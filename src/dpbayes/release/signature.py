@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpbayes.errors import InvalidArgument, MissingExtra, ReleaseError
+from dpbayes.base.errors import InvalidArgument, MissingExtra, ReleaseError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

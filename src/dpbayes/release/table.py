@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbayes.base import doors
+from dpbayes.base.display import embedded
 from dpbayes.base.doors import Chart
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.markup import embedded
-from dpbayes.errors import MissingExtra, ReleaseError
+from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.inference.released import Reading
 from dpbayes.release import numbers
 from dpbayes.release.format import WHOLE, Release, Table
 from dpbayes.release.posterior import released
+from dpbayes.schema.marginal import Marginal
 
 if TYPE_CHECKING:
     import pyarrow

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbayes.domain.codec import canonical, digest
-from dpbayes.domain.display import plural
-from dpbayes.errors import DpbayesError
+from dpbayes.base.codec import canonical, digest
+from dpbayes.base.display import plural
+from dpbayes.base.errors import DpbayesError
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.rounding import rounded

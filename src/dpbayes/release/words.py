@@ -9,9 +9,9 @@ import math
 import re
 from collections.abc import Mapping
 
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.schema.unit import PrivacyUnit
 
 SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
 

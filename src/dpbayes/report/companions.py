@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from dpbayes.domain.codec import Record, digest
-from dpbayes.domain.markup import Html, joined, page, tag
-from dpbayes.domain.markup import table as html_table
-from dpbayes.errors import MissingExtra
+from dpbayes.base.codec import Record, digest
+from dpbayes.base.display import Html, joined, page, tag
+from dpbayes.base.display import table as html_table
+from dpbayes.base.errors import MissingExtra
 from dpbayes.models.base import Published
 from dpbayes.models.fidelity import expected
 from dpbayes.release.format import Release, Table

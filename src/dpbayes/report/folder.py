@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from dpbayes import _checks
-from dpbayes.domain import durable
-from dpbayes.domain.codec import digest
-from dpbayes.domain.durable import cannot_write, check_folder
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.codec import digest
+from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.files import beside, cannot_write, check_folder, flush
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
 from dpbayes.report import companions, registry
@@ -40,22 +39,22 @@ def save(
     be new or empty. The files are written and flushed beside it, then renamed into place, and
     ``release.json`` names the hash of each.
     """
-    _checks.one_of("save", ("csv", "parquet"), numbers=numbers)
+    checks.one_of("save", ("csv", "parquet"), numbers=numbers)
     where = check_folder(folder)
     if not any(table.products for table in release.tables):
         release = completed(release)
     writers = _writers(release, numbers) | _companions(release, tuple(also), deployment)
     try:
-        with durable.beside(where, folder=True) as beside:
+        with beside(where, folder=True) as draft:
             for name, write in writers.items():
-                write(beside / name)
-                durable.flush(beside / name)
-            files = {name: digest((beside / name).read_bytes()) for name in writers}
-            (beside / "release.json").write_text(replace(release, files=files).to_json(beside=True), encoding="utf-8")
-            durable.flush(beside / "release.json")
-            durable.flush(beside)  # the names of the files, which are the folder's own content
-            beside.rename(where)
-            durable.flush(where.absolute().parent)
+                write(draft / name)
+                flush(draft / name)
+            files = {name: digest((draft / name).read_bytes()) for name in writers}
+            (draft / "release.json").write_text(replace(release, files=files).to_json(beside=True), encoding="utf-8")
+            flush(draft / "release.json")
+            flush(draft)  # the names of the files, which are the folder's own content
+            draft.rename(where)
+            flush(where.absolute().parent)
     except OSError as problem:
         raise cannot_write(where, problem) from None
     return (where / "release.json", *(where / name for name in writers))
@@ -79,7 +78,7 @@ def _companions(release: Release, also: tuple[Companion, ...], deployment: Deplo
     """What was asked for beyond that; refused before anything is written if it cannot be made."""
     found: dict[str, Writer] = {}
     for name in also:
-        _checks.one_of("save", get_args(Companion), also=name)
+        checks.one_of("save", get_args(Companion), also=name)
     if "xlsx" in also:
         companions.check_xlsx()
         found[companions.XLSX_FILE] = lambda path: companions.write_xlsx(release, path)

@@ -10,14 +10,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from dpbayes.domain.display import listed_and, plural
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.markup import Html, embedded, joined, page, table, tag
-from dpbayes.errors import DpbayesError
+from dpbayes.base.display import Html, embedded, joined, listed_and, page, plural, table, tag
+from dpbayes.base.errors import DpbayesError
 from dpbayes.plot.canvas import gauge
 from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Release, Table
 from dpbayes.report import tables
+from dpbayes.schema.marginal import Marginal
 from dpbayes.words import budget, promise
 from dpbayes.words import report as words
 from dpbayes.words.view import View

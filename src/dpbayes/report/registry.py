@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dpbayes import _checks
-from dpbayes.domain.codec import Record
-from dpbayes.domain.display import listed_and
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.codec import Record
+from dpbayes.base.display import listed_and
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.release.format import Release
 from dpbayes.report.page import about, title
 from dpbayes.words import promise as say
@@ -39,9 +39,9 @@ class Deployment:
     """Who fills in the entry; else the author of the release."""
 
     def __post_init__(self) -> None:
-        _checks.one_of("registry", get_args(CuratorType), curator_type=self.curator_type)
+        checks.one_of("registry", get_args(CuratorType), curator_type=self.curator_type)
         if self.sector is not None:
-            _checks.one_of("registry", get_args(Sector), sector=self.sector)
+            checks.one_of("registry", get_args(Sector), sector=self.sector)
         if not self.curator.strip() or not self.region.strip():
             raise InvalidArgument("registry: expected the curator's name and the region of the data.")
 

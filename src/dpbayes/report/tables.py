@@ -14,14 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpbayes.domain.display import plural
-from dpbayes.domain.labels import labels
-from dpbayes.domain.markup import Html, tag
+from dpbayes.base.display import Html, plural, tag
 from dpbayes.plot.canvas import Bar, Scale, bar_chart, shade
 from dpbayes.plot.pictures import densities
 from dpbayes.release import numbers
 from dpbayes.release.format import WHOLE, Product, Release, Table
 from dpbayes.release.table import TableView
+from dpbayes.schema.labels import labels
 from dpbayes.words import report as words
 from dpbayes.words.promise import caution
 from dpbayes.words.view import View, for_files, spread_text, step_of, text_of

@@ -1,6 +1,6 @@
 """Private estimators for scikit-learn pipelines (extra ``sklearn``)."""
 
-from dpbayes.errors import MissingExtra
+from dpbayes.base.errors import MissingExtra
 
 try:
     import sklearn  # noqa: F401 - only to say what to install

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.coding import values_of
-from dpbayes.domain.values import plain, text_of
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.edges import Quantiles
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.labels import values_of
+from dpbayes.schema.values import plain, text_of
 
 STANDARDISED = "standardised"
 """As ``edges``: every numeric column that declares nothing is cut at ``STANDARD_EDGES``."""

@@ -15,13 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.curator import Curator
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.coding import codes, values_of
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.domain.values import plain, text_of
-from dpbayes.errors import InvalidArgument, SchemaError
 from dpbayes.jobs.base import LOOSEST
 from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
@@ -29,6 +24,11 @@ from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.labels import codes, values_of
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.values import plain, text_of
 from dpbayes.sklearn.declared import (
     AssumedPublic,
     Declarations,

@@ -11,10 +11,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
-from dpbayes.domain.unit import PrivacyUnit
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.schema.unit import PrivacyUnit
 
 _fits: dict[tuple[str, PrivacyUnit], list[Cost]] = {}
 

@@ -14,14 +14,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.markup import picture_style
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.errors import DpbayesError
+from dpbayes.base.display import picture_style
+from dpbayes.base.errors import DpbayesError
 from dpbayes.jobs.request import Request
 from dpbayes.privacy.guarantee import ApproxDP
 from dpbayes.report.page import report_html
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.studio import pages
 from dpbayes.studio.desk import Desk, page
 from dpbayes.studio.folder import Folder

@@ -14,12 +14,12 @@ from markupsafe import Markup
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from dpbayes.domain.display import listed, plural
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import DpbayesError
+from dpbayes.base.display import listed, plural
+from dpbayes.base.errors import DpbayesError
 from dpbayes.ledger.account import Account
 from dpbayes.plot.canvas import gauge
 from dpbayes.privacy.risk import percent
+from dpbayes.schema.marginal import Marginal
 from dpbayes.studio.drafts import Draft, Drafts
 from dpbayes.studio.folder import Folder
 from dpbayes.studio.safety import Session

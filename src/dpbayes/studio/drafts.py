@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpbayes.domain import codec, durable
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.errors import DpbayesError, InvalidArgument, SchemaError
+from dpbayes.base import codec, files
+from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.studio.folder import Folder
 from dpbayes.tables.declaring import cuts
 from dpbayes.tables.engine import Column, Kind
@@ -232,7 +232,7 @@ class Drafts:
         with _writable():
             self.state.mkdir(mode=0o700, exist_ok=True)
             text = json.dumps(codec.fields_record(draft), indent=1, ensure_ascii=False)
-            durable.write(self.state / f"{draft.name}.json", text + "\n")
+            files.write(self.state / f"{draft.name}.json", text + "\n")
         return draft
 
     def new(self, wanted: str, **said: str) -> Draft:
@@ -265,7 +265,7 @@ class Drafts:
         path = self.folder.inside(name)
         if not path.exists() or Schema.load(path) != schema:
             with _writable():
-                durable.write(path, OURS + schema.to_toml())
+                files.write(path, OURS + schema.to_toml())
         return replace(draft, schema=self.folder.name(path))
 
     def _may_write(self, name: str, schema: Schema) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.release.format import Release
+from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import file_source
 
 DEEPEST = 3

@@ -10,12 +10,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pyarrow as pa
 
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import TableForecast, design_of, forecast, remarks, sentences
 from dpbayes.design.plan import Plan
-from dpbayes.domain.attribute import DROPPED, MISSING, OTHER, Attribute
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import InvalidArgument
 from dpbayes.jobs.base import planned
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import least
@@ -25,6 +23,8 @@ from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.privacy.risk import BLIND, Profile, Risk, membership, success
 from dpbayes.release.format import Release
 from dpbayes.release.products import completed
+from dpbayes.schema.attribute import DROPPED, MISSING, OTHER, Attribute
+from dpbayes.schema.schema import Schema
 
 MOST_SAID = 6
 """Sentences about tables that are published already; more are no help."""

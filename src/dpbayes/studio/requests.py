@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpbayes.errors import DpbayesError
+from dpbayes.base.errors import DpbayesError
 from dpbayes.jobs.request import Request
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
 from dpbayes.studio.desk import Desk, command

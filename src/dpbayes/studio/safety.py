@@ -20,7 +20,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument
 
 LIFETIME = 900.0
 """Seconds for which a printed address can be opened."""

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpbayes.domain import durable
-from dpbayes.errors import DpbayesError, InvalidArgument, Unfinished
+from dpbayes.base import files
+from dpbayes.base.errors import DpbayesError, InvalidArgument, Unfinished
 
 Say = Callable[[str], None]
 
@@ -103,7 +103,7 @@ class Work:
 
     @staticmethod
     def _note(path: Path, said: dict[str, Any]) -> None:
-        durable.write(path, json.dumps(said, ensure_ascii=False))
+        files.write(path, json.dumps(said, ensure_ascii=False))
 
 
 def _held(lock: Path) -> bool:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from dpbayes import _checks
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.codebook import read_codebook
-from dpbayes.domain.presets import preset
-from dpbayes.domain.schema import FORMAT, Schema
-from dpbayes.domain.toml import value_text
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.errors import InvalidArgument, SchemaError
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes.base.toml import value_text
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.codebook import read_codebook
+from dpbayes.schema.presets import preset
+from dpbayes.schema.schema import FORMAT, Schema
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
@@ -135,7 +135,7 @@ def from_public(path: str, columns: Sequence[Column]) -> dict[str, Attribute]:
 
 def _number(name: str, text: str) -> float:
     try:
-        return _checks.number("Schema", f"edges of {name!r}", text)
+        return checks.number("Schema", f"edges of {name!r}", text)
     except InvalidArgument as problem:
         raise SchemaError(str(problem)) from None
 

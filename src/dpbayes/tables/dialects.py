@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import count
 
-from dpbayes.domain.attribute import Attribute
+from dpbayes.schema.attribute import Attribute
 from dpbayes.tables.encoding import Dialect, missing_code
 from dpbayes.tables.engine import Kind
 

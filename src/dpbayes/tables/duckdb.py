@@ -25,14 +25,13 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from dpbayes._checks import Ints
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.sparse import SparseCounts
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import TableError
+from dpbayes.base.checks import Ints
+from dpbayes.base.errors import TableError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.counts import Counts, SparseCounts
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables import sources
 from dpbayes.tables.dialects import DUCKDB
 from dpbayes.tables.encoding import identifier

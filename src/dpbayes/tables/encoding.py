@@ -1,4 +1,4 @@
-"""SQL that turns columns into codes and codes into keys. The rule for values is that of ``domain.values``.
+"""SQL that turns columns into codes and codes into keys. The rule for values is that of ``schema.values``.
 
 What is the same in every database is written here once; what differs is a ``Dialect`` of ``tables.dialects``.
 """
@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.calendar import DATE_TEXT
-from dpbayes.domain.values import DECIMAL_NUMBER, number_in
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.values import DATE_TEXT, DECIMAL_NUMBER, number_in
 from dpbayes.tables.engine import Kind
 from dpbayes.tables.packing import PackedTable
 

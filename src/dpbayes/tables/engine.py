@@ -19,16 +19,15 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from dpbayes._checks import Ints
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.coding import codes
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.sparse import SparseCounts
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.domain.values import text_or_none
-from dpbayes.errors import InvalidArgument, SchemaError, TableError
+from dpbayes.base.checks import Ints
+from dpbayes.base.errors import InvalidArgument, SchemaError, TableError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.counts import Counts, SparseCounts
+from dpbayes.schema.labels import codes
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.values import text_or_none
 
 
 class Kind(StrEnum):

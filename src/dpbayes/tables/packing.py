@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes._checks import Ints
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.margin import summed
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import SchemaError
+from dpbayes.base.checks import Ints
+from dpbayes.base.errors import SchemaError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.counts import Counts
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.public import summed
+from dpbayes.schema.schema import Schema
 
 PACKED_CELLS = 2**13
 LARGEST_TABLE = 2**28

@@ -19,13 +19,13 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import psycopg
 
-from dpbayes._checks import Ints
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import TableError
+from dpbayes.base.checks import Ints
+from dpbayes.base.errors import TableError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.counts import Counts
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.dialects import POSTGRESQL, SEARCHED
 from dpbayes.tables.encoding import identifier, key_expressions, missing_code
 from dpbayes.tables.engine import Column, Kind, check_column, check_names, check_schema, needed

@@ -27,9 +27,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.values import text_or_none
-from dpbayes.errors import MissingExtra, TableError
+from dpbayes.base.errors import MissingExtra, TableError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.values import text_or_none
 from dpbayes.tables.engine import Engine
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def arrow_table(
     """A table in memory as Arrow, with these columns only; without rows it tells names and types.
 
     A typed column keeps its type. A list and a column of Python objects have none: each value becomes text by itself,
-    by the rule of ``domain.values``; the attribute that it is read for tells which text denotes a number.
+    by the rule of ``schema.values``; the attribute that it is read for tells which text denotes a number.
     """
     import pyarrow as pa
 

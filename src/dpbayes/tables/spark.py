@@ -36,13 +36,13 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from dpbayes._checks import Ints
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.counts import Counts
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import PrivacyUnit
-from dpbayes.errors import TableError
+from dpbayes.base.checks import Ints
+from dpbayes.base.errors import TableError
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.counts import Counts
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.dialects import SEARCHED, SPARK
 from dpbayes.tables.duckdb import DuckDBEngine
 from dpbayes.tables.encoding import key_expressions, missing_code

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dpbayes.domain.display import listed_and
-from dpbayes.domain.unit import PrivacyUnit
+from dpbayes.base.display import listed_and
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
 from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Paid, Release, Table
 from dpbayes.release.words import chance, rows, times
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.words import budget
 
 CAUTION = "Caution"

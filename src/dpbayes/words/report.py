@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpbayes.domain.attribute import OTHER
-from dpbayes.domain.display import listed_and, plural
-from dpbayes.domain.marginal import Marginal
+from dpbayes.base.display import listed_and, plural
 from dpbayes.release.format import Release
 from dpbayes.release.posterior import repeats
 from dpbayes.release.table import TableView
+from dpbayes.schema.attribute import OTHER
+from dpbayes.schema.marginal import Marginal
 from dpbayes.words.promise import short_promise
 from dpbayes.words.view import View, step_of, text_of
 

@@ -10,11 +10,11 @@ from math import prod
 
 import numpy as np
 
-from dpbayes._checks import Floats, Ints
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.labels import labels
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.inference.law import Bools
 from dpbayes.release.format import Product, Release, Table
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.labels import labels
 
 MOST_CELLS = 60
 """A longer list of cells shows its largest ones only."""

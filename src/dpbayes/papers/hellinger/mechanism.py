@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, non_negative, positive
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, non_negative, positive
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger import distance as distances
 from dpbayes.hellinger.accuracy import expected, step_probabilities
@@ -208,7 +208,7 @@ def renyi(
     return equal(_worst(made, lambda p, q: math.log(float(np.exp(order * p - less * q).sum())) / less))
 
 
-@states("F22 N16", delta_prime=_checks.probability)
+@states("F22 N16", delta_prime=checks.probability)
 def lemma_4_1(
     x: ArrayLike, *, score: float, shift: float, prior: Prior, epsilon: float, delta: float, delta_prime: float
 ) -> Result[float]:
@@ -228,7 +228,7 @@ def lemma_4_1(
 
 def mechanism(prior: Prior, n: int, epsilon: float, delta: float | None, sensitivity: str) -> Hellinger:
     """M_H with one of its three sensitivities."""
-    _checks.one_of("M_H", ("smooth", "global", "local"), sensitivity=sensitivity)
+    checks.one_of("M_H", ("smooth", "global", "local"), sensitivity=sensitivity)
     alpha = floats(prior)
     if sensitivity != "smooth":
         make = calibration.with_global if sensitivity == "global" else calibration.with_local

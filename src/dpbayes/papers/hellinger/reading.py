@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.distance import Laws
 from dpbayes.hellinger.exponential import PosteriorExponential
@@ -43,7 +43,7 @@ class Naive:
         """Central intervals of the shares, one per row."""
         from scipy.special import betaincinv
 
-        _checks.probability("interval", level=level)
+        checks.probability("interval", level=level)
         values, tail = np.asarray(self.parameters), 0.5 * (1.0 - level)
         ends = (betaincinv(values, values.sum() - values, at) for at in (tail, 1.0 - tail))
         return np.column_stack([*ends])

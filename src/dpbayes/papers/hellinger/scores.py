@@ -12,10 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, non_negative, probability
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, non_negative, probability
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, distance
 from dpbayes.hellinger.distance import Rows, Sensitivities
 from dpbayes.hellinger.mechanism import published_smoothing
@@ -25,6 +24,7 @@ from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity,
 from dpbayes.papers import tcdp
 from dpbayes.papers.checked import equal, found, states, up_to
 from dpbayes.papers.result import Result
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
 
 __all__ = [
     "BI", "GS", "LS", "H", "R_post", "S", "chi_squared", "density", "gamma", "kl", "laplace_radius", "laplace_scale",
@@ -48,7 +48,7 @@ def floats(prior: Prior) -> tuple[float, ...]:
 
 def total(x: ArrayLike) -> int:
     """The records of a table."""
-    return int(_checks.counts("M_H", x).sum())
+    return int(checks.counts("M_H", x).sum())
 
 
 @states("F1 A4 A5 N1")
@@ -110,7 +110,7 @@ def tv_bounds(u: ArrayLike, v: ArrayLike) -> Result[float]:
     return found(upper, float(distance.beta_total_variation(u, v)) if closed else None, lower=lower, upper=upper)
 
 
-@states("F18 F12 A10 A14 N3 N11", n=_checks.positive_integer, m=up_to(10_000))
+@states("F18 F12 A10 A14 N3 N11", n=checks.positive_integer, m=up_to(10_000))
 def R_post(n: int, m: int) -> Result[int]:
     """C(n+m−1, m−1) posteriors can be released; printed C(n+1, m−1), which is right for two cells only
     Source: [H-full] section 3.1; [H-abstract] section 4.
@@ -145,7 +145,7 @@ def S(x: ArrayLike, *, prior: Prior, gamma: float) -> Result[float]:
     >>> S([2, 2, 2], prior=(1, 1, 1), gamma=0.05)
     [H-full] (1): printed 0.368141, which does not hold, exact 0.398724, ...
     """
-    alpha, table = floats(prior), _checks.counts("S", x)
+    alpha, table = floats(prior), checks.counts("S", x)
     exact = printed = smooth_sensitivity(alpha, table, gamma)
     local, twice = local_sensitivity(alpha, table), smooth_sensitivity(alpha, table, 2.0 * gamma)
     if len(alpha) > 2:
@@ -179,7 +179,7 @@ def proved_epsilon(*, prior: Prior, n: int, epsilon: float, gamma: float, delta:
     The mechanism states a little less, by integrating the tail, or the pure bound.
     Source: our proof, docs/explanation/proofs/hellinger.md.
     """
-    _checks.probability("proved_epsilon", delta=delta)
+    checks.probability("proved_epsilon", delta=delta)
     logs = candidates.log_number(n, len(floats(prior)))
     tail = SmoothTail(sharpness=epsilon, smoothing=gamma, log_candidates=logs)
     return tail.base + tail.growth * (logs - math.log(delta))

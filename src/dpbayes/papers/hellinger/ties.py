@@ -14,8 +14,8 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbayes import _checks
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.mechanism import published_smoothing
 from dpbayes.papers.checked import found, prior, states
@@ -105,7 +105,7 @@ def ties(alpha: Sequence[float], beta: Sequence[float]) -> tuple[int, int]:
     return by_symmetry, sum(_sums(alpha, each) == wanted for each in set(permutations(beta)))
 
 
-@states("F27 F28 F31 N17", delta_prime=_checks.probability)
+@states("F27 F28 F31 N17", delta_prime=checks.probability)
 def lemma_4_6(*, epsilon: float, delta_prime: float, n: int, m: int = 2) -> Result[float]:
     """λ ≤ ln(1 − ε/(2·ln(δ′/(2|R|)))) makes the tail |R|·exp(ε/(2(1 − e^λ))) at most δ′/2; printed with δ′ for ε
     Source: [H-full] lemma 4.6, its equation (2) and the lines after it; [H-notes] lemma 2.2.
@@ -116,7 +116,7 @@ def lemma_4_6(*, epsilon: float, delta_prime: float, n: int, m: int = 2) -> Resu
     return found(printed, exact, valid=False, tail=math.exp(logs - 0.5 * epsilon / math.expm1(exact)))
 
 
-@states("F32", delta_prime=_checks.probability)
+@states("F32", delta_prime=checks.probability)
 def lemma_4_7(*, epsilon: float, delta_prime: float) -> Result[float]:
     """δ = e^(ε/2)·δ′/2 of M_H; its proof loses the ratio of the normalisers
     Source: [H-full] lemma 4.7.
@@ -157,4 +157,4 @@ def _same_length(*vectors: Sequence[float]) -> None:
     if len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
         raise InvalidArgument("papers: expected vectors of one length.")
     for vector in vectors:
-        _checks.positive("papers", **{f"parameter {at}": value for at, value in enumerate(vector, start=1)})
+        checks.positive("papers", **{f"parameter {at}": value for at, value in enumerate(vector, start=1)})

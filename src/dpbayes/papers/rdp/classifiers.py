@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from dpbayes import _checks
-from dpbayes._checks import Floats
-from dpbayes.domain.attribute import Attribute
-from dpbayes.domain.schema import Schema
-from dpbayes.domain.unit import Adjacency, PrivacyUnit
-from dpbayes.domain.values import is_missing, plain
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import NaiveBayes
 from dpbayes.papers.checked import counted, equal, found, states
 from dpbayes.papers.result import Result
 from dpbayes.privacy.guarantee import RDP
+from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.schema import Schema
+from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.values import is_missing, plain
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -41,7 +41,7 @@ def equation_7(table: ArrayLike) -> Result[Floats]:
     """``pi``_j = N_j/N and ``theta``_jc = N_jc/N_j, from counts of classes (rows) by values (columns)
     Source: [RDP] equation (7).
     """
-    counts = _checks.counts("equation_7", table).astype(np.float64)
+    counts = checks.counts("equation_7", table).astype(np.float64)
     if counts.ndim != 2 or not counts.any(axis=1).all():
         raise InvalidArgument("equation_7: expected a table of classes by values with a record in every class.")
     sizes = counts.sum(axis=1)
@@ -54,7 +54,7 @@ def equation_8(counts: ArrayLike, theta: ArrayLike) -> Result[float]:
     """LL(θ) = Σ N_jc·ln θ_jc, largest at θ = N_jc/N_c, where D_KL is least
     Source: [RDP] equation (8); section 2.2, first application.
     """
-    seen, shares = _checks.amounts("equation_8", counts), _checks.amounts("equation_8", theta)
+    seen, shares = checks.amounts("equation_8", counts), checks.amounts("equation_8", theta)
     if seen.shape != shares.shape or (shares > 1).any():
         raise InvalidArgument("equation_8: expected one probability for each count.")
     return equal(float(xlogy(seen, shares).sum()))

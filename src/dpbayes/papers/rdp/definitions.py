@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, xlogy
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, non_negative, positive
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, non_negative, positive
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import above_one, counted, equal, found, same_size, states, vector
@@ -99,7 +99,7 @@ def lemma_1(*pairs: tuple[float, float]) -> Result[float]:
     """
     orders, spent = pairs_of("lemma_1", pairs)
     for order in orders:
-        _checks.order("lemma_1", order)
+        checks.order("lemma_1", order)
     return found(math.fsum(spent), order=float(min(orders)), epsilon=math.fsum(spent))
 
 

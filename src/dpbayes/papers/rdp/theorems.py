@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, gammaln, lambertw
 
-from dpbayes._checks import Floats, non_negative, positive
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats, non_negative, positive
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import distance
 from dpbayes.mechanisms.utility import distribution, expected_kl, kl_tail, log_moment
 from dpbayes.papers.checked import above_one, equal, found, states, vector

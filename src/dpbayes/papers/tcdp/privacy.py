@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
-from dpbayes import _checks
-from dpbayes._checks import Floats, non_negative
-from dpbayes.errors import InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.checks import Floats, non_negative
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import equal, found, same_size, states, vector
 from dpbayes.papers.rdp.definitions import definition_2_1, definition_2_2, dirichlet_mechanism, kl, pairs_of
@@ -64,7 +64,7 @@ def compose(*pairs: tuple[float, float]) -> Result[float]:
     """
     omegas, spent = pairs_of("compose", tuple((pair[1], pair[0]) for pair in pairs))
     for omega in omegas:
-        _checks.order("compose", omega)
+        checks.order("compose", omega)
     return found(math.fsum(spent), rho=math.fsum(spent), omega=float(min(omegas)))
 
 
@@ -141,7 +141,7 @@ def _line(smallest: float, gamma: float, r: float, l2_squared: float, linf: floa
 
 
 def _renyi(rho: float, omega: float, order: float) -> float:
-    _checks.order("theorem_1", order)
+    checks.order("theorem_1", order)
     return order * rho if order < omega else math.inf
 
 
@@ -165,7 +165,7 @@ def H(u: ArrayLike, v: ArrayLike, *, order: float) -> Result[Any]:
 
 
 def _both(owner: str, u: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
-    one, other = _checks.amounts(owner, np.atleast_1d(u)), _checks.amounts(owner, np.atleast_1d(v))
+    one, other = checks.amounts(owner, np.atleast_1d(u)), checks.amounts(owner, np.atleast_1d(v))
     same_size(owner, one, other)
     if not (one.all() and other.all()):
         raise InvalidArgument(f"{owner}: expected u and v above zero.")

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, digamma, erfinv, gammaln, xlog1py, xlogy
 
-from dpbayes._checks import Floats, positive, probability
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.checks import Floats, positive, probability
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import distance
 from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import counted, equal, found, same_size, states, vector

@@ -10,14 +10,14 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes import _checks
-from dpbayes.domain.marginal import Marginal
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.plot.pictures import pairs_picture
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
+from dpbayes.schema.marginal import Marginal
+from dpbayes.schema.schema import Schema
 from dpbayes.studio import requests
 from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft
@@ -127,7 +127,7 @@ def save(http: HttpRequest) -> Response:
         if form.text("action") in ("solve", "next") and not asked.tables:
             raise InvalidArgument("studio: choose a table first.")
         if form.text("action") == "solve":
-            within = _checks.number("studio", "records", form.text("within"))
+            within = checks.number("studio", "records", form.text("within"))
             asked = cheapest(asked, schema, desk.account(draft), within)
             requests.save(desk, draft, asked)
         if form.text("action") == "budget":
@@ -176,7 +176,7 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
             asked,
             **_product(form, before),
             target=_target(form, before.target),
-            expected_records=_checks.whole("studio", "records", records) if records else None,
+            expected_records=checks.whole("studio", "records", records) if records else None,
         ), ""
     except DpbayesError as met:
         return asked, str(met)
@@ -218,31 +218,31 @@ def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
 def _product(form: Form, before: Request) -> dict[str, Any]:
     """What is published of the tables, and the prior of a posterior."""
     product = form.text("product", before.product)
-    _checks.one_of("studio", ("estimate", "posterior", before.product), product=product)
+    checks.one_of("studio", ("estimate", "posterior", before.product), product=product)
     listed = [part for part in form.text("prior_parameters").replace(";", ",").split(",") if part.strip()]
-    prior = tuple(_checks.number("studio", "prior", part) for part in listed)
+    prior = tuple(checks.number("studio", "prior", part) for part in listed)
     return {"product": product, "prior_parameters": prior or before.prior_parameters}
 
 
 def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
     if not form.text("epsilon"):
         return before
-    epsilon = _checks.number("studio", "ε", form.text("epsilon"))
+    epsilon = checks.number("studio", "ε", form.text("epsilon"))
     if form.text("delta") in ("", "0"):
         return PureDP(epsilon=epsilon)
-    return ApproxDP(epsilon=epsilon, delta=_checks.number("studio", "δ", form.text("delta")))
+    return ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", form.text("delta")))
 
 
 def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
     """Give the data set a budget: the owner's decision, written to the ledger."""
     from dpbayes.ledger.ledger import Ledger
 
-    epsilon = _checks.number("studio", "ε", form.text("limit-epsilon"))
+    epsilon = checks.number("studio", "ε", form.text("limit-epsilon"))
     delta = form.text("limit-delta")
     limit: Limit = (
         PureDP(epsilon=epsilon)
         if delta in ("", "0")
-        else ApproxDP(epsilon=epsilon, delta=_checks.number("studio", "δ", delta))
+        else ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", delta))
     )
     name = form.text("ledger") or f"{draft.name}.ledger"
     where = desk.folder.ledger(name)

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.ledger.account import Account
 from dpbayes.release.format import Release
+from dpbayes.schema.schema import Schema
 from dpbayes.studio.desk import Desk, command, desk_of, draft_of, form_of, page, to
 from dpbayes.words.budget import costs
 

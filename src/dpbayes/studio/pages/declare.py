@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes.domain.attribute import LONGEST_NOTE, Attribute
-from dpbayes.domain.display import plural
-from dpbayes.domain.presets import PRESETS, preset
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.display import plural
+from dpbayes.base.errors import DpbayesError, InvalidArgument
+from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
+from dpbayes.schema.presets import PRESETS, preset
 from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Declared, Draft
 from dpbayes.tables import declaring

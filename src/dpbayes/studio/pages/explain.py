@@ -12,7 +12,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.inference.ask import Answer
 from dpbayes.plot.pictures import interval_picture
 from dpbayes.release.format import Release

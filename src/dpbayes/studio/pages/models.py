@@ -12,15 +12,15 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes import _checks
-from dpbayes.domain.marginal import Marginal
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.models.base import Model, ModelSpec, built
 from dpbayes.models.base import Published as Tables
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import synthetic_table
 from dpbayes.plot.pictures import network_picture
+from dpbayes.schema.marginal import Marginal
 from dpbayes.studio.desk import command, page
 from dpbayes.studio.pages.explain import Published, chosen
 from dpbayes.studio.safety import attachment
@@ -169,7 +169,7 @@ def synthetic(http: HttpRequest) -> Response:
     if published is None:
         raise InvalidArgument("studio: nothing is published in this folder yet.")
     text = http.query_params.get("rows", "1000")
-    many = _checks.whole("synthetic", "records", text)
+    many = checks.whole("synthetic", "records", text)
     if many > MOST_ROWS:
         raise InvalidArgument(f"synthetic: expected a number of records from 1 to {MOST_ROWS:,}.")
     table = synthetic_table(build(published, http.query_params), many)

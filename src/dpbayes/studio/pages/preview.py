@@ -6,8 +6,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from dpbayes.domain.markup import tag
-from dpbayes.errors import InvalidArgument
+from dpbayes.base.display import tag
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.report.page import report_html
 from dpbayes.studio import requests
 from dpbayes.studio.desk import desk_of, draft_of, page, to

@@ -6,7 +6,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.release.format import Release
 from dpbayes.release.verify import Verification, verify
 from dpbayes.report.page import report_html

@@ -12,10 +12,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dpbayes import curator, recovery
+from dpbayes.base.codec import canonical, digest
+from dpbayes.base.errors import DpbayesError, InvalidArgument
+from dpbayes.base.files import check_folder
 from dpbayes.design.plan import Plan
-from dpbayes.domain.codec import canonical, digest
-from dpbayes.domain.durable import check_folder
-from dpbayes.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.release.words import ABOUT, statement

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpbayes import _checks
-from dpbayes.domain.schema import Schema
-from dpbayes.errors import DpbayesError, InvalidArgument
+from dpbayes.base import checks
+from dpbayes.base.errors import DpbayesError, InvalidArgument
+from dpbayes.schema.schema import Schema
 from dpbayes.studio.desk import Desk, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Draft, first
 from dpbayes.tables.engine import Column
@@ -83,11 +83,11 @@ def save(request: Request) -> Response:
         adjacency={"public": "replace-one", "private": "add-remove"}.get(form.text("size"), ""),
     )
     try:
-        draft = replace(draft, max_rows=_checks.whole("studio", "rows of one person", form.text("max_rows") or "1"))
+        draft = replace(draft, max_rows=checks.whole("studio", "rows of one person", form.text("max_rows") or "1"))
         if form.text("several") != "yes":
             draft = replace(draft, max_rows=1)
         records = form.text("records")
-        draft = replace(draft, records=_checks.whole("studio", "records", records) if records else None)
+        draft = replace(draft, records=checks.whole("studio", "records", records) if records else None)
         if not draft.adjacency:
             raise InvalidArgument("studio: say whether the number of records is public.")
         found = columns(desk, draft)

@@ -1,0 +1,152 @@
+"""How objects show themselves: a few lines of text, and the same facts as a small table in notebooks.
+
+No object shows counts: facts are public parameters, names and promises. HTML cannot be injected into: whatever is not
+made by ``tag`` is text, and is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+Facts = Sequence[tuple[str, str]]
+
+MOST, WIDTH = 12, 100
+
+
+def as_text(title: str, facts: Facts = ()) -> str:
+    """A title and a line for each fact: one screen at most.
+
+    >>> print(as_text("Schema 'survey'", [("sex", "F, M"), ("age", "4 bins")]))
+    Schema 'survey'
+      sex: F, M
+      age: 4 bins
+    """
+    return "\n".join([shortened(title, 2 * WIDTH), *(f"  {name}: {value}" for name, value in _shown(facts))])
+
+
+def as_html(title: str, facts: Facts = ()) -> str:
+    """The same as a table in the style of the report; whatever is in it is text."""
+    return embedded(table(shortened(title, 2 * WIDTH), ("what", "value"), _shown(facts), class_="facts"))
+
+
+def listed(items: Iterable[object], most: int = MOST) -> str:
+    """The first few, and how many more there are.
+
+    >>> listed(range(5), most=2)
+    '0, 1, … and 3 more'
+    """
+    found = [str(item) for item in items]
+    more = f", … and {len(found) - most:,} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more
+
+
+def listed_and(items: Iterable[str], most: int = 8) -> str:
+    """A list in a sentence.
+
+    >>> listed_and(["a", "b", "c"]), listed_and("abcdefghij", most=2)
+    ('a, b and c', 'a, b and 8 others')
+    """
+    found = list(items)
+    if len(found) > most:
+        found = [*found[:most], f"{len(found) - most} others"]
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}" if found else ""
+
+
+def plural(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "cell"), plural(1200, "cell"), plural(2, "entry")
+    ('1 cell', '1,200 cells', '2 entries')
+    """
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
+def shortened(text: str, most: int = WIDTH) -> str:
+    """At most this many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _shown(facts: Facts) -> list[tuple[str, str]]:
+    shown = [(shortened(name, WIDTH // 2), shortened(value)) for name, value in facts[:MOST]]
+    return shown if len(facts) <= MOST else [*shown, ("…", f"and {len(facts) - MOST:,} more")]
+
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""Whatever text gets into a page, browsers load nothing for it and run nothing."""
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: str, **attributes: object) -> Html:
+    """One element. Plain children are escaped; an attribute's final underscore is dropped, others become hyphens.
+
+    >>> tag("th", "<b>", tag("i", "x"), class_="name", aria_hidden="true")
+    '<th class="name" aria-hidden="true">&lt;b&gt;<i>x</i></th>'
+    """
+    listed = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{listed}>{joined(children)}</{name}>")
+
+
+def style() -> str:
+    """The style sheet of everything that the library draws."""
+    return Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+
+
+def page(name: str, body: Html) -> str:
+    """A self-contained page in the style of everything drawn."""
+    head = tag(
+        "head",
+        Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html('<meta name="color-scheme" content="light dark">'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+        tag("title", name),
+        Html(f"<style>{style()}</style>"),
+    )
+    return f"<!doctype html>\n{tag('html', head, tag('body', tag('main', body)), lang='en')}\n"
+
+
+def picture_style() -> str:
+    """The part of it that pictures need, for pages that have a style of their own."""
+    return style()[style().index("\n.picture") :]
+
+
+def embedded(body: Html) -> str:
+    """A part of a page that brings the style along: for notebooks."""
+    scoped = re.sub(r"@page [^}]*}", "", style()).replace(":root", ":scope").replace("\nbody {", "\n:scope {")
+    return str(tag("div", Html(f"<style>@scope (.dpbayes) {{{scoped}}}</style>"), body, class_="dpbayes"))
+
+
+def joined(parts: Iterable[str]) -> Html:
+    """The parts one after the other, plain ones escaped."""
+    return Html("".join(part if isinstance(part, Html) else _escaped(part) for part in parts))
+
+
+def _escaped(text: str) -> str:
+    """Text for HTML; halves of surrogate pairs, which no file can hold, become question marks."""
+    return escape(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], *, heads: int = 1, **of: object) -> Html:
+    """A table whose first ``heads`` columns name the row."""
+    names = (tag("th", name, scope="col", class_="name" if at < heads else None) for at, name in enumerate(columns))
+    head = tag("thead", tag("tr", *names))
+    body = tag("tbody", *(_row(list(row), heads) for row in rows))
+    scrolling = {"class_": "scroll", "tabindex": 0, "role": "region", "aria_label": caption}
+    return tag("div", tag("table", tag("caption", caption), head, body, **of), **scrolling)
+
+
+def _row(cells: list[str], heads: int) -> Html:
+    named = (tag("th", cell, scope="row", dir="auto") for cell in cells[:heads])
+    return tag("tr", *named, *(tag("td", cell) for cell in cells[heads:]))

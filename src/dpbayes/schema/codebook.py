@@ -1,0 +1,256 @@
+"""Codebooks: lists of codes with labels, in the formats in which offices, archives and survey tools keep them.
+
+A codebook is public: it says which codes there may be, not which there are. It never looks at rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from dpbayes.base.errors import MissingExtra, SchemaError
+from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
+from dpbayes.schema.values import text_of
+
+OWNER = "Codebook"
+
+COLUMNS = {
+    "variable": ("variable", "column", "name", "attribute", "field"),
+    "code": ("code", "value", "category"),
+    "label": ("label", "description", "meaning"),
+    "level": ("level", "group", "recode"),
+}
+"""Names that the columns of a CSV codebook may have; variable and code must be there."""
+
+STATISTICS = {".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".dta": "read_dta"}
+"""Files of SPSS and Stata, whose headers hold value labels."""
+
+PATIENCE = 60
+"""Seconds until a file counts as one that its library cannot read."""
+
+MISSING = 3
+"""The exit code that says that the library is not installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """One code of one variable."""
+
+    code: str
+    label: str = ""
+    level: str = ""
+    """The category that it is merged into, if not its own."""
+
+
+Codebook = dict[str, list[Code]]
+
+
+def read_codebook(path: str | Path) -> dict[str, Attribute]:
+    """The declarations in a codebook, by variable; variables without codes are left out."""
+    where = Path(path)
+    readers: dict[str, Callable[[Path], Codebook]] = {
+        ".csv": _of_csv,
+        ".tsv": _of_csv,
+        ".json": _of_json,
+        ".xml": _of_ddi,
+        **dict.fromkeys(STATISTICS, _of_statistics),
+    }
+    reader = readers.get(where.suffix.lower())
+    if reader is None:
+        raise SchemaError(f"{OWNER}: expected a file named {', '.join(readers)}, got {where.name!r}.")
+    try:
+        found = reader(where)
+    except OSError:
+        raise SchemaError(f"{OWNER}: {str(path)!r} cannot be read. Check the name.") from None
+    except (UnicodeError, ValueError, LookupError, TypeError, AttributeError, csv.Error, RecursionError):
+        raise SchemaError(f"{OWNER}: {where.name!r} is damaged, or not in the format that its name says.") from None
+    made = {name: _attribute(name, codes, where.name) for name, codes in found.items() if codes}
+    if not made:
+        raise SchemaError(f"{OWNER}: {where.name!r} lists no codes. It needs a variable and its codes.")
+    return made
+
+
+def _attribute(name: str, codes: list[Code], source: str) -> Attribute:
+    """One variable: its codes are the categories, unless they are merged into levels."""
+    levels = list(dict.fromkeys(each.level or each.code for each in codes))
+    merged: dict[str, list[str]] = {}
+    labels: dict[str, str] = {}
+    for each in codes:
+        level = each.level or each.code
+        texts = merged.setdefault(level, [])
+        if each.code not in texts:
+            texts.append(each.code)
+        if each.label and not each.level and each.label != level:
+            labels[level] = " ".join(each.label.split())[:LONGEST_NOTE]
+    recoded = tuple((level, tuple(texts)) for level, texts in merged.items() if texts != [level])
+    said = f"codebook {source}"[:LONGEST_NOTE]
+    return Attribute(name=name, categories=tuple(levels), codes=recoded, labels=tuple(labels.items()), source=said)
+
+
+# -- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def _of_csv(path: Path) -> Codebook:
+    text = path.read_text(encoding="utf-8-sig")
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ";" if ";" in text.partition("\n")[0] else ","
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    names = {name.strip().casefold(): name for name in rows.fieldnames or () if name}
+    known = {key: names[alias] for key, aliases in COLUMNS.items() for alias in reversed(aliases) if alias in names}
+    if "variable" not in known or "code" not in known:
+        raise SchemaError(
+            f"{OWNER}: expected columns named variable and code, and perhaps label and level, in {path.name!r}."
+        )
+    found: Codebook = {}
+    variable = ""
+    for row in rows:
+        variable = (row[known["variable"]] or "").strip() or variable  # sheets leave repeated names empty
+        code = row[known["code"]]
+        if variable and code not in (None, ""):
+            more = {key: (row[known[key]] or "").strip() for key in ("label", "level") if key in known}
+            found.setdefault(variable, []).append(Code(code=code, **more))
+    return found
+
+
+# -- JSON: plain lists, Table Schema, CSVW ----------------------------------------------------------------------------
+
+
+def _of_json(path: Path) -> Codebook:
+    content = json.loads(path.read_text(encoding="utf-8-sig"))
+    if isinstance(content, dict) and ("@context" in content or "tableSchema" in content):
+        return dict(_of_csvw(content))
+    if isinstance(content, dict) and ("fields" in content or "resources" in content):
+        return dict(_of_table_schema(content))
+    if not isinstance(content, dict):
+        raise TypeError
+    return {str(name): list(_plain(listed)) for name, listed in content.items()}
+
+
+def _plain(listed: object) -> Iterator[Code]:
+    """``{"1": "male"}``, ``["F", "M"]`` or ``[{"code": "1", "label": "male"}]``."""
+    if isinstance(listed, Mapping):
+        for code, label in listed.items():
+            yield Code(code=str(code), label=str(label))
+        return
+    if not isinstance(listed, list):
+        raise TypeError  # the caller says what is wrong with the file
+    for each in listed:
+        if isinstance(each, Mapping):
+            [code, *_] = [each[key] for key in ("code", "value", "name") if key in each]
+            yield Code(code=text_of(code), label=str(each.get("label", "")), level=str(each.get("level", "")))
+        else:
+            yield Code(code=text_of(each))
+
+
+def _of_table_schema(content: Mapping[str, Any]) -> Iterator[tuple[str, list[Code]]]:
+    """Frictionless: ``categories`` or ``constraints.enum`` of a field, in a Table Schema or a Data Package."""
+    schemas = [each.get("schema", {}) for each in content["resources"]] if "resources" in content else [content]
+    for schema in schemas:
+        for field in schema.get("fields", []):
+            listed = field.get("categories") or field.get("constraints", {}).get("enum") or []
+            if field.get("type") == "boolean" and not listed:
+                listed = ["true", "false"]
+            yield str(field["name"]), list(_plain(listed))
+
+
+def _of_csvw(content: Mapping[str, Any]) -> Iterator[tuple[str, list[Code]]]:
+    """CSV on the Web: a text type whose format is an alternation of plain words, or a boolean with its two words."""
+    for table in content.get("tables", [content]):
+        for column in table.get("tableSchema", {}).get("columns", []):
+            kind = column.get("datatype", "string")
+            base, form = (kind.get("base", "string"), kind.get("format", "")) if isinstance(kind, dict) else (kind, "")
+            words = str(form).removeprefix("^").removesuffix("$").removeprefix("(").removesuffix(")").split("|")
+            if base == "boolean" and not form:
+                words = ["true", "false"]
+            titles = column.get("titles")
+            name = column.get("name") or (titles if isinstance(titles, str) else titles[0])
+            literal = base in ("string", "boolean", "token") and all(
+                re.fullmatch(r"[\w \-/&,']+", each) for each in words
+            )
+            yield str(name), [Code(code=each) for each in words] if literal and len(words) > 1 else []
+
+
+# -- DDI codebook -----------------------------------------------------------------------------------------------------
+
+
+def _of_ddi(path: Path) -> Codebook:
+    text = path.read_bytes()
+    if b"<!ENTITY" in text or b"<!DOCTYPE" in text:  # what a document type may expand to has no place in a codebook
+        raise SchemaError(f"{OWNER}: {path.name!r} declares a document type. Remove its DOCTYPE line.")
+    try:
+        root = ElementTree.fromstring(text)  # noqa: S314 - entities are refused above
+    except ElementTree.ParseError:
+        raise SchemaError(f"{OWNER}: {path.name!r} is not XML. Export it again.") from None
+    found: Codebook = {}
+    for variable in _inner(root, "var"):
+        name = variable.attrib.get("name") or variable.attrib.get("ID") or ""
+        codes = []
+        for category in _children(variable, "catgry"):
+            value = _first_text(category, "catValu")
+            if name and value:
+                codes.append(Code(code=value, label=_first_text(category, "labl")))
+        found[name] = codes
+    return found
+
+
+def _inner(element: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
+    """Elements of this name, in whatever version of the name space."""
+    return (each for each in element.iter() if each.tag.rpartition("}")[2] == name)
+
+
+def _children(element: ElementTree.Element, name: str) -> list[ElementTree.Element]:
+    return [each for each in element if each.tag.rpartition("}")[2] == name]
+
+
+def _first_text(element: ElementTree.Element, name: str) -> str:
+    return next(("".join(each.itertext()).strip() for each in _children(element, name)), "")
+
+
+# -- SPSS and Stata ---------------------------------------------------------------------------------------------------
+
+
+def _of_statistics(path: Path) -> Codebook:
+    """Read in a process of its own: its library may crash on a damaged file, and would take us with it."""
+    if not path.is_file():
+        raise OSError
+    ours = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    code = "import sys; from dpbayes.schema.codebook import _tell; sys.exit(_tell(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(path.absolute())]
+    try:
+        done = subprocess.run(command, env=ours, capture_output=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        raise ValueError from None
+    if done.returncode == MISSING:
+        raise MissingExtra(
+            f"{OWNER}: value labels of SPSS and Stata files need pyreadstat. Install dpbayes[codebooks]."
+        )
+    if done.returncode:
+        raise ValueError
+    return {name: _labelled(values) for name, values in json.loads(done.stdout)}
+
+
+def _tell(path: str) -> int:
+    """In that process: print the value labels."""
+    try:
+        import pyreadstat
+    except ImportError:
+        return MISSING
+    reader = getattr(pyreadstat, STATISTICS[Path(path).suffix.lower()])
+    _, header = reader(path, metadataonly=True, output_format="dict")
+    labels = header.variable_value_labels.items()
+    told = [(str(name), [(text_of(code), str(label)) for code, label in values.items()]) for name, values in labels]
+    print(json.dumps(told))
+    return 0
+
+
+def _labelled(values: Iterable[tuple[object, object]]) -> list[Code]:
+    return [Code(code=text_of(code), label=str(label)) for code, label in values]
