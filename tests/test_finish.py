@@ -464,7 +464,7 @@ def test_the_command_lists_what_is_left_and_fails_then(here: Path) -> None:
     assert done.code == 1
     assert "1 finished, 1 unfinished." in done.out
     assert "Hand in the table" in done.err
-    assert "2 of 3 spent" in done.out  # today's balance: the charge of the other counts too
+    assert "2 of 3 is spent" in done.out  # today's balance: the charge of the other counts too
     again = dpbayes("finish", "people.ledger", "--json")
     listed = json.loads(again.out)
     assert again.code == 1

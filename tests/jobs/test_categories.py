@@ -81,8 +81,8 @@ def test_beside_other_releases_a_higher_threshold_leaves_more_of_the_limit(tmp_p
     ledger = Ledger(tmp_path / "d.ledger")
     ledger.open("d", AdaptiveDP(epsilon=3, delta=1e-6), UNITS[0])
     target = ApproxDP(epsilon=1, delta=1e-7)
-    alone, beside = (planned(Categories(column="job"), schema(), target, ledger=book) for book in (None, ledger))
     account = ledger.account("d")
+    alone, beside = (planned(Categories(column="job"), schema(), target, account=of) for of in (None, account))
     assert account.price(beside.cost) < account.price(alone.cost)
     assert beside.paid[0].mechanism.threshold > alone.paid[0].mechanism.threshold
     assert beside.cost.delta(1.0) <= 1e-7

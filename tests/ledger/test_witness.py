@@ -98,7 +98,7 @@ def test_the_witness_of_a_ledger_stays_and_holds_no_password(watched: Ledger, un
     assert watched.datasets() == ["census", "other"]
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "ledger.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "ledger.md"
 
 
 def test_a_witness_that_is_lost_is_written_again_as_the_documentation_says(
