@@ -46,7 +46,7 @@ _ENGINE_OF_LIBRARY = {"psycopg": "postgresql", "sqlalchemy": "postgresql", "pysp
 _EXTRA_OF_LIBRARY = {"psycopg": "postgres", "pyspark": "spark"}
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-_FORMATS = {
+FORMATS = {
     "csv": "csv",
     "tsv": "csv",
     "parquet": "parquet",
@@ -104,12 +104,32 @@ def public_address(source: str) -> str:
 
 
 def dataset_name(source: str) -> str:
-    """A name for the data at an address: that of its table, or of its file."""
-    path, _, options = source.partition("?")
-    named = dict(parse_qsl(options))
-    if _ENGINE_OF_SCHEME.get(path.partition("://")[0]):
-        return named.get("table") or Path(named.get("path", "")).stem
-    return Path(path).stem
+    """A name for the data at an address: that of its table, or of its file.
+
+    >>> dataset_name("data/people.csv.gz"), dataset_name("all.duckdb?table=people")
+    ('people', 'people')
+    """
+    path, options = address_parts(source)
+    if "table" in options or path.partition("://")[0] in _ENGINE_OF_SCHEME:
+        return options.get("table") or Path(options.get("path", "")).stem
+    return Path(path.removesuffix(".gz")).stem
+
+
+def address_parts(source: str) -> tuple[str, dict[str, str]]:
+    """A path or address, and its options: a question mark that no option follows belongs to a pattern.
+
+    >>> address_parts("all.duckdb?table=people"), address_parts("part?.csv")
+    (('all.duckdb', {'table': 'people'}), ('part?.csv', {}))
+    """
+    form = re.fullmatch(r"(?P<path>.+?)(\?(?P<options>[\w.]+=[^?]*))?", source, re.DOTALL)
+    if form is None:
+        return "", {}
+    return form["path"], dict(parse_qsl(form["options"] or "", keep_blank_values=True))
+
+
+def remote(source: str) -> bool:
+    """Whether it is an address, which only an engine can reach."""
+    return _REMOTE.match(source) is not None
 
 
 def one_table(table: str, known: Iterable[tuple[str, str]]) -> tuple[str, str]:
@@ -133,7 +153,7 @@ class FileSource:
     @property
     def remote(self) -> bool:
         """Whether the path is an address that only the engine can reach."""
-        return _REMOTE.match(self.path) is not None
+        return remote(self.path)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -145,13 +165,11 @@ class FileSource:
 
 def file_source(text: str) -> FileSource:
     """Read a path with its options; whether it exists is checked for local files."""
-    form = re.fullmatch(r"(?P<path>.+?)(\?(?P<options>\w+=[^?]*))?", text, re.DOTALL)
-    path = form["path"] if form else ""
-    options = dict(parse_qsl(form["options"] or "", keep_blank_values=True)) if form else {}
+    path, options = address_parts(text)
     suffix = path.lower().removesuffix(".gz").rpartition(".")[2]
-    if suffix not in _FORMATS:
+    if suffix not in FORMATS:
         raise TableError(f"Table: cannot tell what {path!r} is. Its name must end in .csv, .tsv, .parquet or .duckdb.")
-    found = FileSource(path, _FORMATS[suffix], options)
+    found = FileSource(path, FORMATS[suffix], options)
     for option in options:
         if option not in _OPTIONS[found.format]:
             raise TableError(f"Table: {path!r} does not take the option {option!r}.")
