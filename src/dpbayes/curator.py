@@ -55,7 +55,7 @@ class DryRun(DpbayesError):  # noqa: N818 - no error: the answer of a dry run
         super().__init__("Curator: a dry run reads no rows, charges nothing and writes nothing.")
         self.plan, self.ledger, self.out = plan, ledger, out
 
-    def obstacles(self) -> tuple[str, ...]:
+    def obstacles(self) -> tuple[DpbayesError, ...]:
         """What would refuse the release if it were asked for now."""
         checks: list[Callable[[], None]] = [
             lambda: check_price(self.plan, self.ledger),
@@ -66,7 +66,7 @@ class DryRun(DpbayesError):  # noqa: N818 - no error: the answer of a dry run
             try:
                 check()
             except DpbayesError as problem:
-                found.append(str(problem))
+                found.append(problem)
         return tuple(found)
 
 
@@ -116,16 +116,15 @@ class Curator:
         self, job: Job | object, target: Guarantee | None = None, *, about: Mapping[str, str] | None = None
     ) -> Plan:
         """Calibrate a job or a request. Looks at the schema, the column names and the ledger's rule, never at rows."""
-        said = dict(about or {})
+        said, account = dict(about or {}), None if self._ledger is None else self._ledger.account(self.schema.id)
         if isinstance(job, Request):
-            target, said = target or (job.target if job.want else job.guarantee()), {**job.about, **said}
+            target, said = target or job.guarantee(account), {**job.about, **said}
             job = job.job(self.schema)
         said = checked(said)
         self._at("calibrating")
         asked = as_job(job)
         if (suiting := getattr(asked, "suiting", None)) is not None:
             asked = suiting(self._engine)
-        account = None if self._ledger is None else self._ledger.account(self.schema.id)
         plan = planned(asked, self.schema, target, account=account)
         plan.job.check(self._engine, plan)
         return replace(plan, publication=said)

@@ -55,6 +55,19 @@ def listed_and(items: Iterable[str], most: int = 8) -> str:
     return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}" if found else ""
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What may be meant by a name that is not known; if nothing is near, all that is.
+
+    >>> nearest("titel", ["title", "author"]), nearest("x", ["title", "author"])
+    ("Did you mean 'title'?", 'There is title, author.')
+    """
+    from difflib import get_close_matches  # takes long to load, and is needed once something is wrong
+
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"There is {', '.join(names)}."
+
+
 def plural(number: int, noun: str) -> str:
     """A number with its noun.
 

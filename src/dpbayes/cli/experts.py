@@ -1,302 +1,223 @@
-"""From parameters to every guarantee, from a guarantee to parameters, and what it means to a person."""
+"""From mechanisms to every guarantee, from a guarantee to mechanisms, and what it means to a person."""
 
 from __future__ import annotations
 
-import json
 import math
-import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
-import typer
-
-from dpbayes.base.display import plural
-from dpbayes.base.errors import InvalidArgument
-from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, tell_people
-from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.gaussian import Gaussian
-from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.records import from_record
-from dpbayes.mechanisms.tuning import (
-    REFERENCE_CELLS,
-    REFERENCE_RECORDS,
-    SLACK,
-    Accounting,
-    ConcentrationCurve,
-    Purpose,
-    gaussian_noise,
-    laplace_noise,
-    published_dirichlet,
-)
-from dpbayes.mechanisms.urn import PseudoRecords
-from dpbayes.privacy.calibrate import calibrate
+from dpbayes.base import checks
+from dpbayes.base.display import nearest, plural
+from dpbayes.base.errors import InvalidArgument, LedgerError
+from dpbayes.cli.command import Answer, Wrong, now
+from dpbayes.cli.output import print_table, say, tell_people, working
+from dpbayes.cli.schema import unit_of
+from dpbayes.design.ranking import MEASURES, Prediction, Ranking, ranking
+from dpbayes.jobs.request import asked_for
+from dpbayes.mechanisms.records import cost_of
 from dpbayes.privacy.cautions import cautions
-from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.privacy.cost import Cost
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_up
 from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, percent, profile_of
-from dpbayes.privacy.target import guarantee_of
+from dpbayes.privacy.target import by_name, called
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
-from dpbayes.schema.unit import PrivacyUnit, Sensitivity
+from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.words.promise import caution
 
+if TYPE_CHECKING:
+    from dpbayes.cli.options import Promise
+
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-PARAMETERS = {
-    "dirichlet": {"weight", "concentration"},
-    "pseudo-records": {"weight", "concentration", "records"},
-    "gaussian": {"sigma"},
-    "laplace": {"scale"},
-}
-MECHANISMS: dict[str, Callable[..., Priced]] = {
-    "dirichlet": Dirichlet,
-    "pseudo-records": PseudoRecords,
-    "gaussian": Gaussian,
-    "laplace": Laplace,
-}
+
+FAMILIES = {"Dirichlet": "dirichlet", "Gaussian": "gaussian", "Laplace": "laplace"}
+"""What can be calibrated, by the names of the mechanisms."""
+
+REFERENCE_RECORDS = 1000
+"""Records of a table whose number is not given."""
 
 
-@options.unit
-def cost_command(
-    unit: PrivacyUnit,
-    releases: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="dirichlet, pseudo-records, gaussian or laplace with the options below; or several such as "
-            "dirichlet:weight=1,concentration=10,times=3 gaussian:sigma=4."
-        ),
-    ] = None,
-    weight: Annotated[float | None, typer.Option(help="Dirichlet: r.")] = None,
-    concentration: Annotated[
-        str | None, typer.Option(help="Dirichlet: α, one number, or one for each cell separated by commas.")
-    ] = None,
-    l2_squared: options.L2Squared = None,
-    linf: options.Linf = None,
-    records: Annotated[int | None, typer.Option(help="Pseudo-records: how many are drawn.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Gaussian: standard deviation.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Laplace: scale.")] = None,
-    times: Annotated[int, typer.Option(help="How often it is released.")] = 1,
-    records_file: Annotated[
-        Path | None, typer.Option("--from", help="JSON list of mechanism records; - reads standard input.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="δ at which ε is stated.")] = 1e-6,
-    epsilon: Annotated[float | None, typer.Option(help="State δ at this ε too.")] = None,
-    order: Annotated[float | None, typer.Option(help="State the Rényi divergence at this order too.")] = None,
-    curve: Annotated[
-        Path | None,
-        typer.Option(help="Draw the profile δ(ε) and the trade-off curve: .svg, .html, .png or .pdf."),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Price one release or many, in every notion of privacy.
+def price(mechanisms: tuple[str, ...], *, at: tuple[str, ...], unit: str, plot: Path | None) -> Answer:
+    """Price releases in every notion of privacy.
 
-    Example: dpbayes cost dirichlet --weight 1 --concentration 10 --delta 1e-5
+    A .json file holds a list of mechanism records, each perhaps with times. --at says where: delta=1e-6 if left out.
+
+    Example: dpbayes price 'Dirichlet(1, 10)' --at delta=1e-5
     """
-    given: dict[str, object] = {
-        "weight": weight,
-        "concentration": None if concentration is None else options.numbers("cost", concentration),
-        "records": records,
-        "sigma": sigma,
-        "scale": scale,
-        "sensitivity": options.sensitivity("cost", l2_squared, linf),
-    }
-    cost = _total(releases or [], given, times, records_file, unit)
-    if curve is not None:
+    cost, stated = cost_of(mechanisms, unit_of(unit)), _at(at)
+    if plot is not None:
         from dpbayes.plot.canvas import stacked
         from dpbayes.plot.pictures import profile_picture, tradeoff_picture
 
-        stacked([profile_picture(cost), tradeoff_picture(cost)], "Privacy profile and trade-off curve").save(curve)
-    epsilons = cost.epsilons(delta)
-    renyi_order, _ = cost.renyi_epsilon(delta)
+        stacked([profile_picture(cost), tradeoff_picture(cost)], "Privacy profile and trade-off curve").save(plot)
+    (delta, *_), orders = stated["delta"], sorted({*ORDERS, *stated["order"]})
+    epsilons = {each: cost.epsilons(each) for each in stated["delta"]}
+    here = epsilons[delta]
     omega, _ = cost.concentrated_epsilon(delta)
     result = {
-        "epsilon": min(epsilons.values()),
+        "epsilon": min(here.values()),
         "delta": delta,
-        "tightest": min(epsilons, key=epsilons.__getitem__),
-        "epsilons": epsilons,
-        "best_order": renyi_order,
+        "tightest": min(here, key=here.__getitem__),
+        "epsilons": here,
+        "best_order": cost.renyi_epsilon(delta)[0],
         "best_omega": omega,
         "pure_epsilon": cost.renyi(math.inf),
         "zcdp_rho": cost.concentrated(math.inf),
         "tcdp": {"omega": omega, "rho": cost.concentrated(omega)},
-        "renyi": {f"{at:g}": cost.renyi(at) for at in sorted({*ORDERS, *((order,) if order else ())})},
-        "delta_at_epsilon": None if epsilon is None else cost.delta(epsilon),
+        "renyi": {f"{order:g}": cost.renyi(order) for order in orders},
+        "at": {f"delta={each:g}": min(found.values()) for each, found in epsilons.items()}
+        | {f"epsilon={each:g}": cost.delta(each) for each in stated["epsilon"]},
         "releases": cost.releases,
         "unit": cost.unit.record(),
         "mechanisms": [{"times": count, **mechanism.record()} for mechanism, count in cost.entries],
     }
-    if as_json:
-        print_json(result)
-        return
-    notes = [
-        f"Unit: {cost.unit.adjacency}, at most {plural(cost.unit.max_rows, 'row')} per person; "
-        f"{plural(cost.releases, 'release')}.",
-        f"Tightest at δ={delta:g}: ε={min(epsilons.values()):.6g} ({result['tightest']}).",
-    ]
-    rows: list[tuple[object, ...]] = [(f"ε at δ={delta:g}, {name}", value) for name, value in epsilons.items()]
-    if epsilon is not None:
-        rows.append((f"δ at ε={epsilon:g}", cost.delta(epsilon)))
-    rows += [("zCDP ρ", cost.concentrated(math.inf)), (f"tCDP ρ up to ω={omega:.4g}", cost.concentrated(omega))]
-    rows += [(f"Rényi divergence at order {at}", value) for at, value in result["renyi"].items()]  # type: ignore[attr-defined]
-    print_table("Privacy cost", ("notion", "value"), rows, notes=notes)
+
+    def people() -> None:
+        rows: list[tuple[object, ...]] = []
+        for each, found in epsilons.items():
+            listed = sorted(found.items(), key=lambda item: -item[1])
+            rows += [(f"ε at δ={each:g}, {name}", value) for name, value in listed]
+        rows += [(f"δ at ε={each:g}", cost.delta(each)) for each in stated["epsilon"]]
+        rows += [("zCDP ρ", result["zcdp_rho"]), (f"tCDP ρ up to ω={omega:.4g}", cost.concentrated(omega))]
+        rows += [(f"Rényi divergence at order {order:g}", cost.renyi(order)) for order in orders]
+        notes = [
+            f"Unit: {cost.unit.adjacency}, at most {plural(cost.unit.max_rows, 'row')} per person; "
+            f"{plural(cost.releases, 'release')}.",
+            *(
+                f"Tightest at δ={each:g}: ε={min(found.values()):.6g} ({min(found, key=found.__getitem__)})."
+                for each, found in epsilons.items()
+            ),
+        ]
+        print_table("Privacy cost", ("notion", "value"), rows, notes=notes)
+
+    return Answer(result, people)
 
 
-def _total(
-    specs: list[str], given: dict[str, object], times: int, records_file: Path | None, unit: PrivacyUnit
-) -> Cost:
-    if records_file is not None:
-        return cost_of_file(records_file)
-    if not specs:
-        raise InvalidArgument("cost: expected a mechanism, several, or --from a file of records; got none.")
-    options_given = {key: value for key, value in given.items() if value is not None}
-    parts = [_parse(spec, options_given if len(specs) == 1 else {}, times, unit) for spec in specs]
-    return sum(parts[1:], parts[0])
+def _at(texts: Iterable[str]) -> dict[str, list[float]]:
+    """Where costs are stated; at δ = 10⁻⁶ unless another δ is named."""
+    found: dict[str, list[float]] = {"delta": [], "epsilon": [], "order": []}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if name not in found or not equals:
+            raise Wrong(f"price: expected --at delta=1e-6, epsilon=1 or order=5, got {text!r}.")
+        found[name].append(checks.number("price", name, value))
+    return found | {"delta": found["delta"] or [1e-6]}
 
 
-def _parse(spec: str, given: dict[str, object], times: int, unit: PrivacyUnit) -> Cost:
-    name, _, text = spec.partition(":")
-    if name not in PARAMETERS:
-        raise InvalidArgument(f"cost: expected dirichlet, pseudo-records, gaussian or laplace, got {name!r}.")
-    numbers: dict[str, Any] = dict(given)
-    for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
-        try:
-            numbers[key.strip()] = float(value)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise InvalidArgument(f"cost: expected name=number in {spec!r}, got {part!r}.")
-    repeat = numbers.pop("times", times)
-    wanted = PARAMETERS[name]
-    if set(numbers) - ({"sensitivity"} if name == "dirichlet" else set()) != wanted:
-        raise InvalidArgument(f"cost: {name} needs {' and '.join(sorted(wanted))}, got {sorted(numbers) or 'none'}.")
-    for key in ("times", "records"):
-        if not float({**numbers, "times": repeat}.get(key, 1)).is_integer():
-            raise InvalidArgument(f"cost: expected {key} to be a whole number.")
-    if "records" in numbers:
-        numbers["records"] = int(numbers["records"])
-    return Cost.of(MECHANISMS[name](**numbers, unit=unit), int(repeat))
-
-
-def cost_of_file(path: Path) -> Cost:
-    """The cost of a JSON list of mechanism records, each perhaps with ``times``."""
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        entries = json.loads(text)
-    except OSError as problem:
-        raise InvalidArgument(f"cost: cannot read {path}: {problem.strerror}.") from problem
-    except (ValueError, RecursionError) as problem:
-        raise InvalidArgument(f"cost: {path} is not JSON.") from problem
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidArgument(f"cost: expected {path} to hold a non-empty JSON list of mechanism records.")
-    parts = []
-    for entry in entries:
-        repeat = entry.pop("times", 1)
-        parts.append(Cost.of(from_record(entry), repeat))
-    return sum(parts[1:], parts[0])
-
-
-Kind = Literal["dirichlet", "gaussian", "laplace"]
-
-
-@options.priced_target
-@options.unit
-def calibrate_command(
-    unit: PrivacyUnit,
-    target: Guarantee,
-    mechanism: Annotated[Kind, typer.Argument(help="The mechanism to find parameters for.")],
-    releases: Annotated[int, typer.Option(help="How many releases share the guarantee.")] = 1,
-    accounting: Annotated[Accounting, typer.Option(help="Exact cost or the papers' bounds.")] = "exact",
-    purpose: Annotated[Purpose, typer.Option(help="Dirichlet: the draw itself, or an estimate.")] = "draw",
-    weight: Annotated[float | None, typer.Option(help="Dirichlet: fix the weight r instead of choosing it.")] = None,
-    cells: Annotated[int, typer.Option(help="Dirichlet: public number of cells.")] = REFERENCE_CELLS,
-    records: Annotated[int, typer.Option(help="Dirichlet: public number of records.")] = REFERENCE_RECORDS,
-    least_count: Annotated[int, typer.Option(help="Dirichlet: public lower bound on every count.")] = 0,
-    l2_squared: options.L2Squared = None,
-    linf: options.Linf = None,
-    slack: Annotated[
-        float, typer.Option(help="Dirichlet, published: the factor s of the slack s·(λ−1)·r·Δ∞ in algorithm 1.")
-    ] = SLACK,
-    as_json: options.AsJson = False,
-) -> None:
-    """Find the parameters that meet a guarantee.
-
-    Example: dpbayes calibrate dirichlet --epsilon 1 --delta 1e-6 --releases 21
-    """
-    delta, order, omega = (getattr(target, name, None) for name in ("delta", "order", "omega"))
-    made: Dirichlet | Gaussian | Laplace
-    if mechanism == "gaussian":
-        made = calibrate(gaussian_noise(unit), target, times=releases)
-    elif mechanism == "laplace":
-        made = calibrate(laplace_noise(unit), target, times=releases)
-    else:
-        moved = options.sensitivity("calibrate", l2_squared, linf)
-        made = _dirichlet(
-            target, unit, releases, accounting, purpose, weight, cells, records, least_count, moved, slack
-        )
-    cost = Cost.of(made, releases)
-    result = made.record() | {
-        "target": target.record(),
-        "releases": releases,
-        "accounting": accounting,
-        "gap": target.gap(cost),
-        "rho": cost.concentrated(omega) if omega else None,
-        "epsilon_at_delta": cost.epsilon(delta) if delta else None,
-        "epsilon_at_order": cost.renyi(order) if order else None,
-    }
-    if mechanism == "dirichlet":
-        result |= {"purpose": purpose, "cells": cells, "records": records}
-    if as_json:
-        print_json(result)
-        return
-    parameters = ("weight", "concentration", "sigma", "scale")
-    shown = [(key, value) for key, value in result.items() if key in parameters and value is not None]
-    spent = [
-        (key, value)
-        for key, value in result.items()
-        if key in ("epsilon_at_delta", "epsilon_at_order", "rho", "gap") and value is not None
-    ]
-    print_table(
-        f"{mechanism}: {target}, {releases} release{'s' if releases > 1 else ''}",
-        ("quantity", "value"),
-        shown + spent,
-        notes=(
-            f"Unit: {unit}. Accounting: {accounting}.",
-            "The gap is cost minus target: below zero is the private side.",
-        ),
-    )
-
-
-def _dirichlet(
-    target: Guarantee,
-    unit: PrivacyUnit,
-    releases: int,
-    accounting: Accounting,
-    purpose: Purpose,
-    weight: float | None,
+def calibrate(
+    mechanisms: tuple[str, ...] = (),
+    *,
+    unit: str,
+    times: int,
     cells: int,
-    records: int,
-    least_count: int,
-    moved: Sensitivity | None,
-    slack: float,
-) -> Dirichlet:
-    if accounting == "published" and weight is None and least_count == 0:
-        sizes = {"releases": releases, "cells": cells, "records": records}
-        return published_dirichlet(target, unit, **sizes, sensitivity=moved, slack=slack)
-    if slack != SLACK:
-        raise InvalidArgument("calibrate: a slack is part of algorithm 1: --accounting published without --weight.")
-    curve = ConcentrationCurve(
-        target=target,
-        unit=unit,
-        releases=releases,
-        least_count=least_count,
-        accounting=accounting,
-        sensitivity=moved,
-    )
-    if weight is not None:
-        return curve.at(weight)
-    return curve.best(purpose=purpose, cells=cells, records=records)
+    records: int | None,
+    ledger: str | None,
+    plot: Path | None,
+    **asked: Unpack[Promise],
+) -> Answer:
+    """Find parameters and the expected error that meet a guarantee; all mechanisms, ranked.
+
+    Errors are those of made-up tables with so many cells and records (1,000 if left out); no data is read.
+
+    Example: dpbayes calibrate Dirichlet --epsilon 1 --delta 1e-6 --times 21
+    """
+    target = _target(asked, ledger)
+    wanted = [_family(text) for text in mechanisms] or list(FAMILIES.values())
+    known, protected = records or REFERENCE_RECORDS, unit_of(unit)
+    with working(now()):
+        say("simulating releases of made-up tables")
+        by_measure = {
+            measure: ranking(
+                cells=cells, records=known, target=target, unit=protected, releases=times, measure=measure
+            )
+            for measure in MEASURES
+        }
+    ranked = by_measure["kl"]
+    chosen = [each for each in ranked.predictions if each.name.split()[0] in wanted]
+    if not chosen:
+        reasons = "; ".join(f"{label}: {reason}" for label, reason in ranked.impossible if label.split(",")[0] in wanted)
+        raise InvalidArgument(f"calibrate: no such mechanism meets {target}. {reasons}.")
+    if plot is not None:
+        from dpbayes.plot.pictures import errors_picture
+
+        rows = [(each.label, each.mean, each.quantile) for each in chosen]
+        axis, title = MEASURES["kl"], f"Expected error at {target}"
+        picture = errors_picture(rows, chosen[0].label, failure=0.05, measure=axis, title=title, why=ranked.why)
+        picture.save(plot)
+    result = {
+        "target": target.record(),
+        "unit": protected.record(),
+        "times": times,
+        "cells": cells,
+        "records": known,
+        "choice": ranked.choice.label,
+        "why": ranked.why,
+        "mechanisms": [_predicted(each, by_measure, target, times) for each in chosen],
+        "impossible": [{"label": label, "reason": reason} for label, reason in ranked.impossible],
+    }
+
+    def people() -> None:
+        lines = [
+            (
+                each["label"],
+                _parameters(each["mechanism"]),
+                *(f"{each['errors'][measure]:.3g}" for measure in MEASURES),
+            )
+            for each in result["mechanisms"]  # type: ignore[attr-defined]
+        ]
+        title = f"{target}: {plural(times, 'release')} of {cells} cells, {known:,} records, {protected.adjacency}"
+        notes = [f"{label}: {reason}." for label, reason in ranked.impossible if not mechanisms]
+        columns = ("mechanism, product", "parameters", *(name.removesuffix(" distance") for name in MEASURES.values()))
+        print_table(title, columns, lines, notes=[*notes, *([] if mechanisms else [ranked.why])])
+
+    return Answer(result, people)
+
+
+def _family(text: str) -> str:
+    if text not in FAMILIES:
+        raise Wrong(f"calibrate: there is no mechanism {text!r}. {nearest(text, FAMILIES)}")
+    return FAMILIES[text]
+
+
+def _target(asked: Promise, ledger: str | None) -> Guarantee:
+    """The target, priced as a ledger does that is named, at its δ unless another is said."""
+    said = asked_for(**asked, wanted=False)
+    if not said:
+        raise InvalidArgument("Guarantee: expected --epsilon with --delta, as in --epsilon 1 --delta 1e-6.")
+    target: Guarantee = said["target"]
+    if ledger is None or ledger == "none":
+        return target
+    from dpbayes.ledger.ledger import Ledger
+
+    book = Ledger(ledger)
+    names = book.datasets()
+    if len(names) != 1:
+        raise LedgerError(f"Ledger: expected one data set in it, and it has {', '.join(names) or 'none'}.")
+    account = book.account(names[0])
+    if said["open_delta"] and account.budget.exception:
+        target = ApproxDP(epsilon=target.size, delta=account.budget.exception)
+    return account.priced(target)
+
+
+def _predicted(each: Prediction, by_measure: dict[Any, Ranking], target: Guarantee, times: int) -> dict[str, Any]:
+    means = {
+        measure: next(other.mean for other in found.predictions if other.label == each.label)
+        for measure, found in by_measure.items()
+    }
+    return {
+        "label": each.label,
+        "product": each.product,
+        "mechanism": each.mechanism.record(),
+        "gap": target.gap(Cost.of(each.mechanism, times)),
+        "errors": means,
+        "standard_error": each.standard_error,
+    }
+
+
+def _parameters(record: dict[str, object]) -> str:
+    letters = {"weight": "r", "concentration": "α", "sigma": "σ", "scale": "b"}
+    return ", ".join(f"{letters[key]}={value:.4g}" for key, value in record.items() if key in letters)
 
 
 BAR_WIDTH = 40
@@ -305,73 +226,53 @@ EXCEPTION = 10.0
 """Odds are stated with an exception of ten times δ: at δ itself no bound on them follows from (ε, δ)."""
 
 
-@options.unit
-def risk_command(
-    unit: PrivacyUnit,
-    release: Annotated[
-        Path | None, typer.Argument(help="A release: its composed cost is used, exactly, instead of a guarantee.")
-    ] = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    order: options.Order = None,
-    rho: options.Rho = None,
-    omega: options.Omega = None,
-    mu: Annotated[float | None, typer.Option(help="μ of Gaussian DP.", rich_help_panel="Guarantee")] = None,
-    blind: Annotated[
-        list[float] | None,
-        typer.Option(help="How often a guess is right without the release, from 0 to 1; repeatable."),
-    ] = None,
-    records: Annotated[int | None, typer.Option(help="Number of records, if public: for warnings.")] = None,
-    chart: Annotated[Path | None, typer.Option(help="Also draw a chart: .svg, .html, .png or .pdf.")] = None,
-    as_json: options.AsJson = False,
-) -> None:
+def risk(
+    release: Path | None = None, *, unit: str, blind: tuple[float, ...], plot: Path | None, **asked: Unpack[Promise]
+) -> Answer:
     """Say what a guarantee means: how often any attacker can be right about one person.
+
+    Of a release its composed cost is used, exactly, instead of a guarantee; 'GDP(0.5)' is a guarantee here too.
 
     Example: dpbayes risk --epsilon 1 --delta 1e-6
     """
-    numbers = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "omega": omega}
-    given = [release is not None, mu is not None, any(number is not None for number in numbers.values())]
-    if sum(given) != 1:
-        raise InvalidArgument(
-            "risk: expected a release, --mu, or a guarantee such as --epsilon 1 --delta 1e-6; one of them."
-        )
+    text = asked["guarantee"] or ""
+    gaussian = text.startswith("GDP")
+    said = {} if gaussian else asked_for(**asked, wanted=False)
+    if (release is not None) + bool(said) + gaussian != 1:
+        raise InvalidArgument("risk: expected a release, or a guarantee such as --epsilon 1 --delta 1e-6; one of them.")
     priced: Guarantee | Cost | GDP
     promise: Guarantee | None = None
+    protected, records = unit_of(unit), None
     if release is not None:
         made = Release.load(release)
-        priced, promise, unit, records = made.cost, made.promise, made.unit, records or made.records
-    elif mu is not None:
-        priced = GDP(mu=mu)
+        priced, promise, protected, records = made.cost, made.promise, made.unit, made.records
+    elif gaussian:
+        priced = GDP(**by_name("risk", text, ("mu",), called("risk", text)[2]))
     else:
-        priced = promise = guarantee_of(**numbers)
-    profile, found = profile_of(priced), Risk.of(priced, blind=tuple(blind or BLIND))
-    spoken = () if promise is None else cautions(promise, unit, records=records)
+        priced = promise = said["target"]
+    profile, found = profile_of(priced), Risk.of(priced, blind=blind or BLIND)
+    spoken = () if promise is None else cautions(promise, protected, records=records)
     beyond = EXCEPTION * (promise.exception or 1e-6 if promise else 1e-6)
     factor = odds(profile, min(beyond, 0.5))
-    if chart is not None:
+    if plot is not None:
         from dpbayes.plot.pictures import risk_picture
 
-        risk_picture(profile, str(promise or priced)).save(chart)
-    if as_json:
-        guesses = [{"blind": at, "at_most": right} for at, right in found.guesses]
-        print_json(
-            {
-                "odds_factor": factor,
-                "except_with_probability": beyond,
-                "membership": found.membership,
-                "guesses": guesses,
-                "cautions": list(spoken),
-            }
-        )
-        return
+        risk_picture(profile, str(promise or priced)).save(plot)
+    result = {
+        "odds_factor": factor,
+        "except_with_probability": beyond,
+        "membership": found.membership,
+        "guesses": [{"blind": guess, "at_most": right} for guess, right in found.guesses],
+        "cautions": list(spoken),
+    }
     exception = "" if promise and promise.pure else f", except with probability {chance(beyond)}"
-    _print(found, factor, exception, unit, promise or priced, spoken)
+    return Answer(result, lambda: _print(found, factor, exception, protected, promise or priced, spoken))
 
 
 def _print(
     found: Risk, factor: float, exception: str, unit: PrivacyUnit, said: object, spoken: tuple[str, ...]
 ) -> None:
-    tell_people(f"What {said} means to one person", "bold")
+    tell_people(f"What {said} means to one person", bold=True)
     question = "one possible record of a person against another" if unit.replaces else "a person being in the data"
     tell_people(
         f"The odds that anyone gives to {question}, rise by a factor of at most {rounded_up(factor, 3)}{exception}."
@@ -389,4 +290,4 @@ def _print(
         "data; what holds for everybody can be learnt without them."
     )
     for each in spoken:
-        tell_people(caution(each), "bold")
+        tell_people(caution(each), bold=True)

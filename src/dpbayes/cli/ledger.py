@@ -1,40 +1,32 @@
-"""``dpbayes ledger``: budgets, what was spent, and the proof of it."""
+"""``dpbayes ledger``: budgets, what was spent, the proof of it, and releases that were interrupted."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, tell
+from dpbayes.cli.command import Answer, now
+from dpbayes.cli.output import print_table, show_release, tell, tell_people, warn, working
+from dpbayes.cli.release import near
+from dpbayes.jobs.request import asked_for
 from dpbayes.ledger.history import timeline
+from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.cautions import cautions
-from dpbayes.privacy.guarantee import Limit, Rule, rounded_up
+from dpbayes.privacy.guarantee import Limit, rounded_up
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.words import budget as budgets
 from dpbayes.words import promise
 
 if TYPE_CHECKING:
+    from dpbayes.cli.options import Promise
     from dpbayes.ledger.account import Account
-
-Where = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database.")]
-Dataset = Annotated[str, typer.Option(help="The declared id of the data set.")]
-RuleOption = Annotated[
-    Rule, typer.Option(help="How an (ε, δ) limit is kept: gaussian for Gaussian noise, renyi for mixtures.")
-]
-Slack = Annotated[
-    float | None,
-    typer.Option(help="Part of δ for releases with a δ of their own, such as found categories; δ/20 if left out."),
-]
-Reason = Annotated[str, typer.Option(help="Who decided, and why; public.")]
-AnyDataset = Annotated[str | None, typer.Option(help="Only this data set; all of them otherwise.")]
+    from dpbayes.tables.beside import Beside
 
 NO_ROLES = (
     "the database made no roles for owner and analysts, so whoever may write this ledger may change its limits; "
@@ -48,148 +40,170 @@ PAGE = 50
 """Entries that are shown unless more are asked for."""
 
 
-@options.limit
 def init(
-    ledger: Where,
-    limit: Limit,
-    schema: Annotated[
-        Path | None, typer.Option(help="Schema of the data set: its id, unit and digest are registered.")
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Without a schema: the id of the data set.")] = None,
-    adjacency: Annotated[
-        options.AdjacencyName | None, typer.Option(help="Without a schema: which data sets are neighbours.")
-    ] = None,
-    max_rows: options.MaxRows = 1,
-    person: Annotated[str | None, typer.Option(help="Without a schema: the column that identifies people.")] = None,
-    rule: RuleOption = "gaussian",
-    slack: Slack = None,
-    about: Annotated[str, typer.Option(help="A remark for the record; public.")] = "",
-    witness: Annotated[
-        str, typer.Option(help="A second file or address that sees every charge: an older ledger is refused.")
-    ] = "",
-    as_json: options.AsJson = False,
-) -> None:
-    """Give a data set a budget, in a new ledger or an existing one.
+    data: str, *, rule: str, about: str | None, schema: Path | None, ledger: str | None, witness: str | None,
+    **asked: Unpack[Promise],
+) -> Answer:  # fmt: skip
+    """Give a data set a budget.
 
-    Example: dpbayes ledger init survey.ledger --schema survey.toml --epsilon 2 --delta 1e-6
+    Id, unit and digest of the data set are those of its schema. A limit says its δ: --delta 0 for a pure one.
+
+    Example: dpbayes ledger init survey.csv --epsilon 6 --delta 1e-6
     """
-    from dpbayes.ledger.ledger import Ledger
-
-    if (schema is None) != (dataset is not None and adjacency is not None) or (
-        schema is not None and (dataset, adjacency, max_rows, person) != (None, None, 1, None)
-    ):
-        raise InvalidArgument("ledger: expected --schema, or --dataset with --adjacency; got another combination.")
-    opened = Ledger(ledger)
-    if schema is not None:
-        declared = Schema.load(schema)
-        name, unit, digest = declared.id, declared.unit, declared.digest
-    elif dataset is not None and adjacency is not None:
-        name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
-    opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about, witness=witness)
-    for said in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
-        tell(promise.caution(said), err=True)
-    if opened.lacks_roles:
-        tell(promise.caution(NO_ROLES), err=True)
-    _print_balances([opened.account(name)], as_json)
+    limit, found = limit_of(asked), near(data, schema, ledger)
+    declared = Schema.load(found.need_schema())
+    where = found.ledger or found.new_ledger
+    if where is None:
+        raise InvalidArgument("ledger: expected --ledger, a new file or an address for the budget.")
+    book = Ledger(where)
+    book.open(declared, limit, rule=rule, about=about or "", witness=witness or "")  # type: ignore[arg-type]  # a choice
+    said = list(cautions(limit, declared.unit, records=declared.records))
+    for each in [*said, *([NO_ROLES] if book.lacks_roles else [])]:
+        warn(now(), promise.caution(each))
+    return _balances([book.account(declared.id)])
 
 
-@options.limit
-def budget(
-    ledger: Where,
-    limit: Limit,
-    dataset: Dataset,
-    about: Annotated[str, typer.Option(help="Who decided, and why; public.")],
-    slack: Slack = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Change the limit of a data set: the data owner's decision, kept in the ledger. The rule stays.
-
-    Example: dpbayes ledger budget survey.ledger --dataset example-survey --epsilon 3 --delta 1e-6 --about "board"
-    """
-    from dpbayes.ledger.ledger import Ledger
-
-    opened = Ledger(ledger)
-    opened.change_budget(dataset, limit, about=about, slack=slack)
-    _print_balances([opened.account(dataset)], as_json)
-
-
-def accept(
-    ledger: Where,
-    schema: Annotated[Path, typer.Option(help="The schema that releases may use from now on.")],
-    reason: Reason,
-    as_json: options.AsJson = False,
-) -> None:
-    """Let releases use another schema too: the data owner's decision, kept in the ledger.
-
-    Example: dpbayes ledger accept survey.ledger --schema survey.toml --reason "categories of region were bought"
-    """
-    from dpbayes.ledger.ledger import Ledger
-
-    declared, opened = Schema.load(schema), Ledger(ledger)
-    if (known := opened.account(declared.id).unit) != declared.unit:
-        raise UnitMismatch(
-            f"Ledger: {declared.id!r} protects this unit: {known}. The schema declares another: {declared.unit}. "
-            "Open a new data set for it."
-        )
-    opened.accept(declared.id, declared.digest, about=reason)
-    _print_balances([opened.account(declared.id)], as_json)
-
-
-def charge(
-    ledger: Where,
-    dataset: Dataset,
-    records: Annotated[Path, typer.Option("--from", help="JSON list of mechanism records; - reads standard input.")],
-    about: Annotated[str, typer.Option(help="What is released; public.")],
-) -> None:
-    """Charge a series: a list of releases that is fixed now and drawn later, at the price of its composition.
-
-    Example: dpbayes ledger charge survey.ledger --dataset example-survey --from series.json --about "monthly tables"
-    """
-    from dpbayes.cli.experts import cost_of_file
-    from dpbayes.ledger.ledger import Ledger
-
-    receipt = Ledger(ledger).charge(dataset, cost_of_file(records), about=about)
-    print_json(receipt.record())
-
-
-def changed(
-    ledger: Where,
-    table: Annotated[str, typer.Argument(help="The private table.")],
-    schema: Annotated[Path, typer.Option(help="Schema file; its columns are compared.")],
-) -> None:
-    """Say whether the table has changed since you last asked. For the data owner: the answer is not for publication.
-
-    Example: dpbayes ledger changed survey.ledger survey.csv --schema survey.toml
-    """
-    from dpbayes.curator import Curator
-
-    curator = Curator(table, schema, ledger=ledger)
-    said = "The table has changed" if curator.changed() else "No change was noticed in the table"
-    tell(f"{said} since the ledger last saw these columns. Keep this answer to yourself: it is not private.")
+def limit_of(asked: Promise) -> Limit:
+    """The limit that the options name; its δ has to be said."""
+    said = asked_for(**asked, wanted=False)
+    if not said:
+        raise InvalidArgument("Guarantee: expected --epsilon with --delta, as in --epsilon 6 --delta 1e-6.")
+    if said["open_delta"]:
+        raise InvalidArgument("Guarantee: expected --delta too: 1e-6, or 0 for a pure limit.")
+    return said["target"]  # type: ignore[no-any-return]
 
 
 def show(
-    ledger: Where,
-    dataset: AnyDataset = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every entry, instead of the last 50.")] = False,
-    since: Annotated[
-        str | None, typer.Option(help="Entries from this one on, by number, or from this day on: 2026-11-01.")
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Print budgets, what is spent and left, and the last charges.
+    data: str, *, all_: bool, since: str | None, schema: Path | None, ledger: str | None
+) -> Answer:
+    """Limit, spent, left, and every release; all hashes are checked.
 
-    Example: dpbayes ledger show survey.ledger --since 2026-11-01
+    Example: dpbayes ledger show survey.csv
     """
-    accounts = _accounts(ledger, dataset)
-    first = {account.dataset: _first(account, everything, since) for account in accounts}
-    if as_json:
-        listed = [(account, _charges(account, first[account.dataset])) for account in accounts]
-        print_json([_balance(account) | {"charges": shown} for account, shown in listed])
-        return
-    _print_balances(accounts, as_json)
-    for account in accounts:
-        _print_charges(account, first[account.dataset])
+    accounts = _accounts(near(data, schema, ledger))
+    listed = [(account, _first(account, all_, since)) for account in accounts]
+    result = [_balance(account) | {"charges": _charges(account, first)} for account, first in listed]
+
+    def people() -> None:
+        _print_balances(accounts)
+        for account, first in listed:
+            _print_charges(account, first)
+
+    return Answer(result, people)
+
+
+def limit(data: str, *, about: str, schema: Path | None, ledger: str | None, **asked: Unpack[Promise]) -> Answer:
+    """Change the limit of a data set: the owner's decision, kept in the ledger. The rule stays.
+
+    Example: dpbayes ledger limit survey.csv --epsilon 8 --delta 1e-6 --about "board, 3 May"
+    """
+    new, found = limit_of(asked), near(data, schema, ledger)
+    account, book = _account(found)
+    before = budgets.room(account.left(), account.budget)
+    book.change_budget(account.dataset, new, about=about)
+    answer = _balances([book.account(account.dataset)])
+    return replace(answer, show=lambda: (tell_people(f"Before: {account.budget}. {before}"), answer.show and answer.show()))
+
+
+def accept(data: str, *, about: str, schema: Path | None, ledger: str | None) -> Answer:
+    """Let releases use a changed schema: the owner's decision, kept in the ledger.
+
+    Example: dpbayes ledger accept survey.toml --about "regions released on 3 May"
+    """
+    found = near(data, schema, ledger)
+    declared = Schema.load(found.need_schema())
+    account, book = _account(found)
+    if account.unit != declared.unit:
+        raise UnitMismatch(
+            f"Ledger: {declared.id!r} protects this unit: {account.unit}. The schema declares another: "
+            f"{declared.unit}. Open a new data set for it."
+        )
+    book.accept(declared.id, declared.digest, about=about)
+    return _balances([book.account(declared.id)])
+
+
+def charge(
+    data: str, mechanisms: tuple[str, ...], *, about: str, schema: Path | None, ledger: str | None
+) -> Answer:
+    """Charge releases that are drawn elsewhere or later, as one series: fixed now, at the price of its composition.
+
+    Example: dpbayes ledger charge survey.csv '12 * Gaussian(400)' --about "monthly tables of 2027"
+    """
+    from dpbayes.mechanisms.records import cost_of
+
+    account, book = _account(near(data, schema, ledger))
+    receipt = book.charge(account.dataset, cost_of(mechanisms, account.unit), about=about)
+    after = book.account(account.dataset)
+
+    def people() -> None:
+        tell_people(f"Charged as entry {receipt.serial}: {receipt.hash}")
+        for each in budgets.balance(after):
+            tell_people(each)
+
+    return Answer(receipt.record() | {"balance": _balance(after)}, people)
+
+
+def finish(
+    data: str, *, out: Path | None, give_up: bool, only: str | None, schema: Path | None, ledger: str | None
+) -> Answer:
+    """Complete releases that were interrupted after their charge; charges nothing more.
+
+    If DATA is a table, releases of a table whose address held a password are completed from it.
+
+    Example: dpbayes ledger finish survey.csv
+    """
+    from dpbayes.recovery import IN_ORDER, State, recover, unfinished
+
+    found = near(data, schema, ledger)
+    if found.ledger is None:
+        raise LedgerError("Ledger: there is no ledger, so nothing can be finished. Name the ledger.")
+    book = Ledger(found.ledger)
+    table = data if data == str(found.table) else None
+    with working(now()):
+        items = recover(book, table=table, out=out, forgo=give_up, only=only)
+    left = [item for item in items if item.left]
+    made = [item.release for item in items if item.release is not None]
+
+    def people() -> None:
+        for item in items:
+            if item.release is not None:
+                account = book.account(item.dataset)
+                show_release(replace(item.release, spending=account.spending(account.head.serial)), None)
+        notable = [item for item in items if item.state not in IN_ORDER]
+        if notable:
+            rows = [(each.name, each.dataset, each.entry, each.about, each.state, each.says) for each in notable]
+            print_table(
+                "What was not in order",
+                ("name", "data set", "entry", "what", "state", "why"),
+                [["-" if cell in ("", None) else cell for cell in row] for row in rows],
+            )
+        states = Counter(item.state for item in items)
+        listed = ", ".join(f"{states[state]} {state}" for state in get_args(State) if states[state])
+        tell(f"{listed}." if listed else "There are no charges yet.")
+        tell(f"dpbayes: {unfinished(items)}" if left else "Nothing is left unfinished.", err=bool(left))
+
+    result = {"releases": [each.record() for each in made], "items": [item.record() for item in items]}
+    return Answer(result, people, code=1 if left else 0)
+
+
+def _account(found: Beside) -> tuple[Account, Ledger]:
+    """The one data set that is meant, and its ledger."""
+    accounts = _accounts(found)
+    if len(accounts) != 1:
+        named = ", ".join(account.dataset for account in accounts)
+        raise LedgerError(f"Ledger: it has several data sets: {named}. Name the schema of one with --schema.")
+    assert found.ledger is not None
+    return accounts[0], Ledger(found.ledger)
+
+
+def _accounts(found: Beside) -> list[Account]:
+    """The data set of the schema; without a schema, all that are in the ledger."""
+    if found.ledger is None:
+        found.need_ledger()
+        raise LedgerError("Ledger: expected a ledger, got none. Leave --ledger out, or name one.")
+    book = Ledger(found.ledger)
+    names = book.datasets() if found.schema is None else [Schema.load(found.schema).id]
+    return [book.account(name) for name in names]
 
 
 def _first(account: Account, everything: bool, since: str | None) -> int:
@@ -205,73 +219,6 @@ def _first(account: Account, everything: bool, since: str | None) -> int:
             f"ledger: expected --since as an entry or a day such as 2026-11-01, got {since!r}."
         ) from None
     return next((entry.serial for entry in account.entries if str(entry.body["time"]) >= day), len(account.entries))
-
-
-def verify(
-    ledger: Where,
-    dataset: AnyDataset = None,
-    exported: Annotated[bool, typer.Option("--exported", help="LEDGER is a file of ledger export.")] = False,
-    holds: Annotated[list[str] | None, typer.Option(help="The hash on a release: it must be there.")] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Recompute every hash, certificate and the total, and name the first broken entry.
-
-    Example: dpbayes ledger verify survey.ledger
-    """
-    from dpbayes.mechanisms.base import confirm
-
-    accounts = _exported(ledger, dataset) if exported else _accounts(ledger, dataset)
-    for account in accounts:
-        for mechanism, _ in account.cost.entries:
-            confirm(mechanism)
-    present = {entry.hash for account in accounts for entry in account.entries}
-    for wanted in holds or ():
-        if wanted not in present:
-            raise LedgerError(
-                f"Ledger: no entry has the hash {wanted}. An older copy may have been put back: find the newer one."
-            )
-    _print_balances(accounts, as_json)
-
-
-def export(
-    ledger: Where,
-    dataset: AnyDataset = None,
-    out: Annotated[Path | None, typer.Option(help="Write here instead of to the terminal.")] = None,
-) -> None:
-    """Write all entries as lines of JSON: mechanisms, times, remarks and hashes, nothing private.
-
-    Example: dpbayes ledger export survey.ledger --out survey.jsonl
-    """
-    from dpbayes.ledger.history import lines
-
-    text = "".join(f"{line}\n" for account in _accounts(ledger, dataset) for line in lines(account))
-    if out is None:
-        tell(text, nl=False)
-        return
-    try:
-        out.write_text(text, encoding="ascii")
-    except OSError as problem:
-        raise LedgerError(f"Ledger: {out} cannot be written. Check the folder and the disk.") from problem
-
-
-def _accounts(ledger: str, dataset: str | None) -> list[Account]:
-    from dpbayes.ledger.ledger import Ledger
-
-    opened = Ledger(ledger)
-    return [opened.account(name) for name in (opened.datasets() if dataset is None else [dataset])]
-
-
-def _exported(path: str, dataset: str | None) -> list[Account]:
-    from dpbayes.ledger.history import read
-
-    try:
-        lines = Path(path).read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise LedgerError(f"Ledger: {path} cannot be read as an export. Check the name.") from problem
-    accounts = read(lines)
-    if dataset is not None and dataset not in accounts:
-        raise LedgerError(f"Ledger: there is no data set {dataset!r} in the export. Check the name.")
-    return [account for name, account in accounts.items() if dataset in (None, name)]
 
 
 def _balance(account: Account) -> dict[str, Any]:
@@ -303,22 +250,23 @@ def _charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
     costs = account.costs
     totals = dict(zip(costs, account.budget.running(costs.values()), strict=True))
     listed = []
-    for serial, charge in account.charges.items():
+    for serial, made in account.charges.items():
         if serial < first:
             continue
-        line: dict[str, Any] = {key: charge.entry.body[key] for key in ("serial", "time", "about", "releases")}
+        line: dict[str, Any] = {key: made.entry.body[key] for key in ("serial", "time", "about", "releases")}
         own = total = None
         if serial in costs:
             own, total = account.price(costs[serial]), totals[serial]
-        listed.append(line | {"state": charge.state, "hash": charge.entry.hash, "own": own, "total": total})
+        listed.append(line | {"state": made.state, "hash": made.entry.hash, "own": own, "total": total})
     return listed
 
 
-def _print_balances(accounts: list[Account], as_json: bool) -> None:
-    """The balances as JSON or as tables with sentences."""
-    if as_json:
-        print_json([_balance(account) for account in accounts])
-        return
+def _balances(accounts: list[Account]) -> Answer:
+    return Answer([_balance(account) for account in accounts], lambda: _print_balances(accounts))
+
+
+def _print_balances(accounts: list[Account]) -> None:
+    """The balances as tables with sentences."""
     for account in accounts:
         shown = _balance(account)
         also = shown.pop("spent_also")
@@ -362,5 +310,5 @@ def _print_charges(account: Account, first: int = 0) -> None:
     )
 
 
-def _price(number: float | None) -> str:
-    return "-" if number is None else rounded_up(number, 4)
+def _price(amount: float | None) -> str:
+    return "-" if amount is None else rounded_up(amount, 4)

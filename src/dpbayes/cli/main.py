@@ -1,4 +1,4 @@
-"""The command line: one application, one place where errors become text."""
+"""The command line: what it offers, and one place where errors become text. A command is loaded when it is called."""
 
 from __future__ import annotations
 
@@ -6,174 +6,109 @@ import gc
 import os
 import signal
 import sys
-import warnings
-from importlib import import_module
-from itertools import pairwise
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
-from typer.core import TyperGroup
-
-from dpbayes.base import checks
-from dpbayes.base.errors import DpbayesError
-
-COMMANDS = {
-    "build": "models:build_command",
-    "calibrate": "experts:calibrate_command",
-    "cost": "experts:cost_command",
-    "discover categories": "wide:categories",
-    "discover edges": "wide:edges",
-    "doctor": "start:doctor",
-    "estimate": "published:estimate_command",
-    "example": "start:example_command",
-    "export": "published:export_command",
-    "finish": "release:finish_command",
-    "fit naive-bayes": "models:naive_bayes",
-    "fit bayes-net": "models:bayes_net",
-    "keys": "published:keys_command",
-    "ledger init": "ledger:init",
-    "ledger budget": "ledger:budget",
-    "ledger accept": "ledger:accept",
-    "ledger charge": "ledger:charge",
-    "ledger changed": "ledger:changed",
-    "ledger show": "ledger:show",
-    "ledger verify": "ledger:verify",
-    "ledger export": "ledger:export",
-    "papers": "papers:papers_command",
-    "plan": "plan:plan_command",
-    "posterior release": "posterior:release_command",
-    "posterior draw": "posterior:draw_command",
-    "posterior compare": "posterior:compare_command",
-    "posterior certify": "posterior:certify_command",
-    "predict": "models:predict_command",
-    "release": "release:release_command",
-    "risk": "experts:risk_command",
-    "schema init": "schema:init",
-    "schema adopt": "schema:adopt",
-    "schema check": "schema:check",
-    "schema show": "schema:show",
-    "show": "models:show_command",
-    "sign": "published:sign_command",
-    "studio": "studio:studio_command",
-    "synth": "synth:synth_command",
-    "verify": "published:verify_command",
-    "wide open": "wide:open_command",
-    "wide ask": "wide:ask_command",
+PANELS = {
+    "Publish": ("example", "schema", "ledger", "plan", "release", "ask", "verify", "studio"),
+    "Models and records": ("model", "predict", "synth"),
+    "Hand over": ("export", "keys", "sign"),
+    "Research": ("price", "calibrate", "risk", "papers"),
+    "This computer": ("doctor",),
 }
-"""Each command, and the module of this package with the function that it is."""
+"""The first words, as help shows them."""
 
 GROUPS = {
-    "discover": "Buy categories or bin edges that are not public knowledge.",
-    "fit": "Fit a model to a private table.",
+    "schema": "Write, check and extend what is public about a table.",
     "ledger": "Budgets, what was spent, and the proof of it.",
-    "posterior": "Release whole posteriors, and compare ways to do it.",
-    "schema": "Write, check and show what is public about a table.",
-    "wide": "Distributions over domains too wide to list.",
 }
 """What commands of two words share."""
 
-INTERRUPTED = 130
-UNFINISHED = "If the ledger was charged already, `dpbayes finish` completes the release, and charges nothing more."
-UNEXPECTED = 70
+COMMANDS = {
+    "example": ("start", "Write a made-up survey of 20,000 people, and its schema."),
+    "schema init": ("schema", "Write a schema from column names and declarations; reads no rows."),
+    "schema check": ("schema", "Show a schema; check that the table's columns fit."),
+    "schema adopt": ("schema", "Write released categories or edges into a schema file."),
+    "ledger init": ("ledger", "Give a data set a budget."),
+    "ledger show": ("ledger", "Limit, spent, left, and every release; all hashes are checked."),
+    "ledger limit": ("ledger", "Change the limit of a data set: the owner's decision, kept in the ledger."),
+    "ledger accept": ("ledger", "Let releases use a changed schema: the owner's decision, kept in the ledger."),
+    "ledger charge": ("ledger", "Charge releases that are drawn elsewhere or later, as one series."),
+    "ledger finish": ("ledger", "Complete releases that were interrupted after their charge; charges nothing more."),
+    "plan": ("release", "Say what a release would cost and how exact it would be; reads no rows."),
+    "release": ("release", "Publish tables, a posterior, a model or records of a private table."),
+    "ask": ("ask", "Answer questions from everything published; free."),
+    "verify": ("published", "Check releases, ledgers or exported ledgers from what is public."),
+    "studio": ("studio", "Do all of this in the browser, on this machine. Stop with Ctrl-C."),
+    "model": ("models", "Show a fitted model, or build one from published tables; free."),
+    "predict": ("models", "Predict the class of every record of a file; free."),
+    "synth": ("models", "Draw synthetic records from what is published; free."),
+    "export": ("published", "Write a release for its readers, or a ledger as lines of JSON."),
+    "keys": ("published", "Make a key pair for signatures. Keep the .key file secret; publish the .pub file."),
+    "sign": ("published", "Sign a release and, through its hashes, the files beside it. Works offline."),
+    "price": ("experts", "Price releases in every notion of privacy."),
+    "calibrate": ("experts", "Find parameters and the expected error that meet a guarantee; all mechanisms, ranked."),
+    "risk": ("experts", "Say what a guarantee means: how often any attacker can be right about one person."),
+    "papers": ("papers", "List and run what the papers behind dpbayes state."),
+    "doctor": ("start", "Check the installation: libraries, entropy, noise samplers, and an exact number."),
+}
+"""Each command: the module of this package whose function of that name it is, and what it does."""
+
+ABOUT = "Publish what a sensitive table of categories says, without exposing anyone in it."
+
+REFUSED, USAGE, BUDGET, UNFINISHED, FAULT, INTERRUPTED = 1, 2, 3, 4, 70, 130
+KINDS = {1: "refused", 2: "usage", 3: "budget", 4: "unfinished", 70: "fault", 130: "interrupted"}
+"""What the exit codes are called in JSON."""
+
 TRACEBACK = "DPBAYES_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected failure."""
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        from dpbayes.cli.output import tell
-
-        tell(f"dpbayes {version('dpbayes')}")
-        raise typer.Exit
-
-
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    """Publish what a sensitive table of categories says, without exposing anyone in it."""
-
-
-class _Root(TyperGroup):
-    """The commands; a number that cannot be read is told in the words of every other face."""
-
-    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # of typer's own click
-        """Run a command; typer has its own words for other wrong usage."""
-        try:
-            return super().invoke(ctx)
-        except typer.BadParameter as problem:
-            names = getattr(problem.param, "opts", [])
-            for word, after in pairwise([*sys.argv, ""]):
-                name, _, value = word.partition("=")
-                if name in names and "," in (value or after):
-                    checks.number(ctx.invoked_subcommand or "dpbayes", name, value or after)
-            raise
-
-
-def application(command: str | None = None) -> typer.Typer:
-    """The whole application, or only the part that one command needs: then only its libraries are loaded."""
-    made = typer.Typer(
-        name="dpbayes", cls=_Root, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
-    )
-    made.callback()(root)
-    known = {words.split()[0] for words in COMMANDS}
-    groups = {name: typer.Typer(no_args_is_help=True, help=said) for name, said in GROUPS.items()}
-    for words, place in COMMANDS.items():
-        first, _, second = words.partition(" ")
-        if command != "--version" and (command not in known or first == command):
-            module, _, function = place.partition(":")
-            groups.get(first, made).command(second or first)(getattr(import_module(f"dpbayes.cli.{module}"), function))
-    for name, group in groups.items():
-        if group.registered_commands:
-            made.add_typer(group, name=name)
-    return made
-
-
-def __getattr__(name: str) -> typer.Typer:
-    if name == "app":
-        return application()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 def run() -> None:
     """Entry point: every failure is one sentence. An unexpected one is not quoted: it may hold private values."""
-    gc.set_threshold(200_000, 50, 50)  # a command lives shortly: looking for garbage while it loads is in vain
+    if sys.argv[1:] == ["--version"]:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"dpbayes {version('dpbayes')}\n")
+        return
+    gc.set_threshold(200_000, 50, 50)  # a command lives shortly: collecting garbage during import only costs time
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore", RuntimeWarning)  # arithmetic at extremes; python -W shows them
-    warnings.formatwarning = lambda message, *_, **__: f"dpbayes: {message}\n"  # in one sentence, as everything else
-    completing = any(name.endswith("_COMPLETE") for name in os.environ)
-    command = sys.argv[1] if len(sys.argv) > 1 and not completing else None
+    from dpbayes.cli.command import Run, Wrong, application, prepare
+    from dpbayes.base.errors import BudgetExceeded, DpbayesError, Unfinished
+
+    now = Run(json="--json" in sys.argv)
+    prepare(now)
     try:
-        application(command)()
+        sys.exit(application(now))
     except DpbayesError as problem:
-        _stop(str(problem), 1)
-    except (KeyboardInterrupt, SystemExit) as stop:
-        if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:  # typer has its own words for wrong usage
-            raise
-        charged = any(word.startswith("--ledger") for word in sys.argv)
-        _stop("interrupted." + f" {UNFINISHED}" * charged, INTERRUPTED)
+        codes = {BudgetExceeded: BUDGET, Unfinished: UNFINISHED, Wrong: USAGE}
+        _stop(now, str(problem), next((code for kind, code in codes.items() if isinstance(problem, kind)), REFUSED))
+    except KeyboardInterrupt:
+        _stop(now, f"interrupted.{now.aftermath()}", INTERRUPTED)
     except BrokenPipeError:
-        sys.exit(1)
+        sys.exit(REFUSED)
     except OSError as problem:
-        _stop(f"the system refused: {os.strerror(problem.errno or 0)}.", 1)
+        code = UNFINISHED if now.charged else REFUSED
+        _stop(now, f"the system refused: {os.strerror(problem.errno or 0)}.{now.aftermath()}", code)
     except MemoryError:
-        _stop("memory ran out. Ask for fewer cells, or free some memory.", 1)
+        code = UNFINISHED if now.charged else REFUSED
+        _stop(now, f"memory ran out. Ask for fewer cells, or free some memory.{now.aftermath()}", code)
     except Exception as problem:
         if TRACEBACK in os.environ:
             raise
         _stop(
+            now,
             f"an unexpected {type(problem).__name__}, a fault of dpbayes. Its text stays hidden, since it may quote "
-            f"private values; set {TRACEBACK}=1 to see where it happened, and report it.",
-            UNEXPECTED,
+            f"private values; set {TRACEBACK}=1 to see where it happened, and report it.{now.aftermath()}",
+            FAULT,
         )
 
 
-def _stop(sentence: str, code: int) -> NoReturn:
-    from dpbayes.cli.output import tell  # not before it is needed, as Rich takes its time
+def _stop(now: object, sentence: str, code: int) -> NoReturn:
+    from dpbayes.cli.output import tell_failure
 
-    tell("dpbayes: " + sentence.removeprefix("dpbayes: "), err=True)
+    sentence = sentence.removeprefix("dpbayes: ")
+    if getattr(now, "json", False):
+        tell_failure({"error": {"kind": KINDS[code], "sentence": sentence, "code": code}})
+    else:
+        tell_failure(f"dpbayes: {sentence}")
     sys.exit(code)

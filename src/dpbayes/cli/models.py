@@ -1,234 +1,138 @@
-"""Models: fitted to a private table, built from what is published, shown, and asked to predict."""
+"""Models: shown, built from what is published, asked to predict, and drawn from. Free: only releases are read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 
+from dpbayes.base import checks
 from dpbayes.base.codec import to_record
 from dpbayes.base.errors import InvalidArgument, TableError
-from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, show_release, tell_programs
-from dpbayes.curator import Curator
-from dpbayes.jobs.mechanisms import Wish
-from dpbayes.jobs.model import Fit
-from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.models.base import Model, ModelSpec
-from dpbayes.models.bayes_net import BayesNet
+from dpbayes.cli.command import Answer, Wrong, now
+from dpbayes.cli.output import print_table, say, tell, tell_people, tell_programs, warn, working
+from dpbayes.cli.ask import found, of_one_data_set
+from dpbayes.jobs.model import named
+from dpbayes.models.base import Model, ModelSpec, Published, built, distribution
+from dpbayes.models.fidelity import fidelity, shortfall
 from dpbayes.models.histogram import Histogram
+from dpbayes.models.latent import LatentModel
 from dpbayes.models.metrics import Scores, scores
-from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
-from dpbayes.models.synthetic import write_table
-from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.models.naive_bayes import NaiveBayesModel
+from dpbayes.models.several import FEWEST, Several
+from dpbayes.models.synthetic import columns_of, placed, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import codes
+from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.sources import csv_header, file_source, parquet_names
 
-Estimate = Annotated[Literal["posterior", "draw"], typer.Option(help="Posterior means, or the papers' single draw.")]
-Mechanism = Annotated[Wish, typer.Option(help="Which mechanism; auto takes the least noise.")]
-AccountingOption = Annotated[Accounting, typer.Option(help="Exact, or the papers' parameters.")]
-Expected = Annotated[int | None, typer.Option(help="Public guess of the number of records.")]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("naive-bayes", "network", "histogram")
 
 
-@options.target
-@options.curator
-def naive_bayes(
-    curator: Curator,
-    target: Guarantee,
-    class_: Annotated[str, typer.Option("--target", help="The attribute to predict.")],
-    feature: Annotated[
-        list[str] | None, typer.Option(help="An attribute that predicts; all others if left out.")
-    ] = None,
-    out: options.NewFolder = None,
-    mechanism: Mechanism = "auto",
-    estimate: Estimate = "posterior",
-    accounting: AccountingOption = "exact",
-    tempered: Annotated[
-        bool | None,
-        typer.Option(
-            "--tempered/--not-tempered",
-            help="Spend a tenth of the budget on how far the model may trust itself; by default where that helps.",
-        ),
-    ] = None,
-    expected_records: Expected = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Fit a private naive Bayes classifier.
-
-    Example: dpbayes fit naive-bayes survey.csv --schema survey.toml --target income --epsilon 1 --delta 1e-6
-    --ledger survey.ledger --out model
-    """
-    job = Fit(
-        model=NaiveBayes(target=class_, features=tuple(feature or ()), estimate=estimate),
-        mechanism=mechanism,
-        accounting=accounting,
-        expected_records=expected_records,
-        tempered=tempered,
-    )
-    _fit(curator, job, target, out, as_json=as_json)
-
-
-@options.target
-@options.curator
-def bayes_net(
-    curator: Curator,
-    target: Guarantee,
-    graph: Annotated[
-        Path | None,
-        typer.Option(help="JSON file: [[parent, child], …], or an object with edges and nodes; learned if left out."),
-    ] = None,
-    out: options.NewFolder = None,
-    mechanism: Mechanism = "auto",
-    estimate: Estimate = "posterior",
-    accounting: AccountingOption = "exact",
-    expected_records: Expected = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Fit a private Bayesian network: the tables of a given graph, or all pairs, from which a tree is learned.
-
-    Example: dpbayes fit bayes-net survey.csv --schema survey.toml --epsilon 1 --delta 1e-6
-    --ledger survey.ledger --out network
-    """
-    job = Fit(
-        model=BayesNet(estimate=estimate) if graph is None else BayesNet.of(_text(graph), estimate=estimate),
-        mechanism=mechanism,
-        accounting=accounting,
-        expected_records=expected_records,
-    )
-    _fit(curator, job, target, out, as_json=as_json)
-
-
-def _text(graph: Path) -> str:
-    try:
-        return graph.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidArgument(f"fit: cannot read the graph {str(graph)!r}.") from None
-
-
-def _fit(curator: Curator, job: Fit, target: Guarantee, out: Path | None, *, as_json: bool) -> None:
-    made = options.released(curator, job, target, out=out, quiet=as_json)
-    print_json(made.record()) if as_json else show_release(made, out)
-
-
-Kind = Literal["naive-bayes", "bayes-net", "histogram"]
-
-
-def build_command(
-    kind: Annotated[Kind, typer.Argument(help="Which model.")],
-    releases: Annotated[list[Path], typer.Argument(help="Releases of one data set: files or folders.")],
-    target: Annotated[str | None, typer.Option(help="naive-bayes: the attribute to predict.")] = None,
-    feature: Annotated[list[str] | None, typer.Option(help="naive-bayes: an attribute that predicts.")] = None,
-    graph: Annotated[Path | None, typer.Option(help="bayes-net: JSON file of edges; learned if left out.")] = None,
-    attribute: Annotated[list[str] | None, typer.Option(help="histogram: an attribute of the joint table.")] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Build a model from releases that hold its tables, at no cost, and print its tables.
-
-    Example: dpbayes build naive-bayes published --target income
-    """
-    spec = specification(kind, target=target, features=feature, graph=graph, attributes=attribute)
-    model = spec.build([Release.load(path) for path in releases])
-    network = model.network
-    if as_json:
-        print_json({"model": to_record(spec), "statement": model.published.statement(), "tables": to_record(network)})
-        return
-    rows = [(node, ", ".join(parents) or "-", network.tables[node].size) for node, parents in network.parents.items()]
-    print_table(
-        f"{kind} of {model.published.schema.id}", ("node", "given", "cells"), rows, notes=[model.published.statement()]
-    )
-
-
-def specification(
-    kind: Kind,
+def model(
+    source: Path,
+    tables: tuple[str, ...] = (),
     *,
-    target: str | None = None,
-    features: list[str] | None = None,
-    graph: Path | None = None,
-    attributes: list[str] | None = None,
-) -> ModelSpec[Model]:
-    """The model that the options name."""
-    if kind == "naive-bayes":
-        if target is None:
-            raise InvalidArgument("build: naive-bayes needs --target, the attribute to predict.")
-        return NaiveBayes(target=target, features=tuple(features or ()))
-    if kind == "bayes-net":
-        if graph is None:
-            return BayesNet()
-        return BayesNet.of(graph.read_text(encoding="utf-8"))
-    if not attributes:
-        raise InvalidArgument("build: histogram needs --attribute, once for each attribute.")
-    return Histogram(attributes=tuple(attributes))
+    as_: str | None,
+    also: tuple[str, ...],
+    plot: Path | None,
+    test: str | None,
+    out: Path | None,
+) -> Answer:
+    """Show a fitted model, or build one from published tables; free.
 
+    Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes,
+    network or histogram it is built: of a class, of nodes with their parents, or of a joint table.
 
-def show_command(
-    model: options.ReleaseFile,
-    node: Annotated[str | None, typer.Option(help="Show the table of this attribute.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it into an SVG, HTML, PNG or PDF file.")] = None,
-    public_test: Annotated[
-        str | None, typer.Option(help="Public records with known classes: accuracy, cross-entropy, calibration curve.")
-    ] = None,
-    bif: Annotated[Path | None, typer.Option(help="Write the network as a BIF file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Show a fitted model: its promise, its tables, how well it predicts on public records.
-
-    Example: dpbayes show network --node income --plot network.svg
+    Example: dpbayes model published/2 --plot income.svg
     """
-    read = Release.load(model).build()
-    scored = None if public_test is None else _scores(read, public_test)
+    releases = of_one_data_set([*found(source), *(each for path in also for each in found(Path(path)))])
+    made = built(releases, None if as_ is None else specification(as_, tables))
+    scored = None if test is None else _scores(made, test)
+    nodes = [] if as_ is not None else [_node(made, name) for name in tables]
     if plot is not None:
         from dpbayes.plot import pictures
         from dpbayes.plot.canvas import stacked
 
-        drawn = [pictures.network_picture(read.network, f"{read.kind} of {read.published.schema.id}")]
-        drawn += [] if node is None else [pictures.table_picture(read.network, node, read.published.schema)]
+        published = made.published.schema
+        drawn = [pictures.network_picture(made.network, f"{made.kind} of {published.id}")]
+        drawn += [pictures.table_picture(made.network, node, published) for node in nodes]
         drawn += [] if scored is None else [pictures.calibration_picture(scored)]
         stacked(drawn, drawn[0].title).save(plot)
-    if bif is not None:
-        from dpbayes.models.network import to_bif
+    if out is not None:
+        _write_network(made, out)
+    summary = _summary(made, scored) | ({"tables of nodes": [_table(made, node) for node in nodes]} if nodes else {})
 
-        bif.write_text(to_bif(read.network, read.published.schema.id), encoding="utf-8")
-    summary = _summary(read, scored)
-    if node is not None:
-        summary["table"] = _table(read, node)
-    if as_json:
-        print_json(summary)
+    def people() -> None:
+        notes = [summary["statement"]]
+        if scored is not None:
+            notes.append(
+                f"On {scored.records:,} public records: accuracy {scored.accuracy:.4f}, "
+                f"cross-entropy {scored.cross_entropy:.4f}."
+            )
+        network = made.network
+        rows = [(each, ", ".join(above) or "-", network.tables[each].size) for each, above in network.parents.items()]
+        print_table(f"{made.kind} of {summary['dataset']}", ("node", "given", "cells"), rows, notes=notes)
+        for table in summary.get("tables of nodes", ()):
+            shown = [(index, *row) for index, row in enumerate(table["rows"][:40])]
+            title = f"{table['node']} given {', '.join(table['given']) or 'nothing'}"
+            print_table(title, ("row", *table["levels"]), shown)
+
+    return Answer(summary, people)
+
+
+def specification(kind: str, tables: Sequence[str]) -> ModelSpec[Model]:
+    """The model that the tables name."""
+    if kind not in KINDS:
+        raise Wrong(f"model: expected --as {', '.join(KINDS)}, got {kind!r}.")
+    if kind != "histogram":
+        return named(kind, tables)
+    if len(tables) != 1:
+        raise Wrong("model: a histogram is of one joint table, such as sex,income. Name it.")
+    return Histogram(attributes=Marginal.parse(tables[0]).of)
+
+
+def _write_network(made: Model, out: Path) -> None:
+    from dpbayes.base.files import write
+    from dpbayes.models.network import to_bif
+
+    if out.exists():
+        raise InvalidArgument(f"model: {str(out)!r} exists already. Name a new file.")
+    if out.suffix == ".bif":
+        write(out, to_bif(made.network, made.published.schema.id))
+    elif out.suffix == ".json":
+        import json
+
+        write(out, json.dumps(to_record(made.network), indent=1, ensure_ascii=False))
     else:
-        _print(read, summary)
+        raise Wrong(f"model: expected a file that ends in .bif or .json, got {out.name!r}.")
 
 
-def _scores(model: Model, path: str) -> Scores:
-    if not isinstance(model, NaiveBayesModel):
-        raise InvalidArgument(f"show: --public-test goes with naive-bayes models, not with {model.kind}.")
-    target = model.spec.target
-    columns = read_columns(path, (*model.features, target))
-    return scores(model.predict_log_proba(columns), codes(model.published.schema[target], columns[target]))
+def _scores(made: Model, path: str) -> Scores:
+    if not isinstance(made, NaiveBayesModel):
+        raise InvalidArgument(f"model: --test goes with naive-bayes models, not with {made.kind}.")
+    target = made.spec.target
+    columns = read_columns(path, (*made.features, target))
+    return scores(made.predict_log_proba(columns), codes(made.published.schema[target], columns[target]))
 
 
-def _summary(model: Model, scored: Scores | None) -> dict[str, Any]:
-    (release,) = model.published.releases
+def _summary(made: Model, scored: Scores | None) -> dict[str, Any]:
+    release = made.published.releases[0]
     summary: dict[str, Any] = {
-        "kind": model.kind,
-        "statement": release.statement(),
+        "kind": made.kind,
+        "statement": made.published.statement(),
         "guarantee": dict(release.promise.record()),
         "unit": dict(release.unit.record()),
         "dataset": release.dataset,
         "created": release.created,
         "seeded": release.seeded,
         "choice": release.choice,
-        "tables": [
-            {
-                "marginal": str(table.marginal),
-                "cells": len(table.values),
-                "mechanism": release.paid[table.by].mechanism.record(),
-            }
-            for table in release.tables
-            if table.kind != "derived"
-        ],
+        "network": to_record(made.network),
         "answers": {answer.name: list(answer.values) for answer in release.answers},
     }
     if scored is not None:
@@ -240,10 +144,15 @@ def _summary(model: Model, scored: Scores | None) -> dict[str, Any]:
     return summary
 
 
-def _table(model: Model, node: str) -> dict[str, Any]:
-    network = model.network
-    if node not in network.parents:
-        raise InvalidArgument(f"show: there is no attribute {node!r} in the model. It has {', '.join(network.nodes)}.")
+def _node(made: Model, name: str) -> str:
+    if name not in made.network.parents:
+        listed = ", ".join(made.network.nodes)
+        raise InvalidArgument(f"model: there is no attribute {name!r} in the model. It has {listed}.")
+    return name
+
+
+def _table(made: Model, node: str) -> dict[str, Any]:
+    network = made.network
     return {
         "node": node,
         "given": list(network.parents[node]),
@@ -252,39 +161,18 @@ def _table(model: Model, node: str) -> dict[str, Any]:
     }
 
 
-def _print(model: Model, summary: dict[str, Any]) -> None:
-    notes = [summary["statement"]]
-    if "public test" in summary:
-        test = summary["public test"]
-        notes.append(
-            f"On {test['records']:,} public records: accuracy {test['accuracy']:.4f}, "
-            f"cross-entropy {test['cross_entropy']:.4f}."
-        )
-    rows = [(table["marginal"], table["cells"], table["mechanism"]["mechanism"]) for table in summary["tables"]]
-    print_table(f"{model.kind} of {summary['dataset']}", ("table", "cells", "mechanism"), rows, notes=notes)
-    if "table" in summary:
-        table = summary["table"]
-        shown = [(index, *row) for index, row in enumerate(table["rows"][:40])]
-        print_table(f"{table['node']} given {', '.join(table['given']) or 'nothing'}", ("row", *table["levels"]), shown)
+def predict(model: Path, table: str, *, out: Path | None, probabilities: bool) -> Answer:
+    """Predict the class of every record of a file; free.
 
-
-def predict_command(
-    model: options.ReleaseFile,
-    table: Annotated[str, typer.Argument(help="CSV or Parquet file with new records.")],
-    out: Annotated[
-        Path | None, typer.Option(help="CSV or Parquet file to write; CSV on standard output if left out.")
-    ] = None,
-    probabilities: Annotated[bool, typer.Option("--probabilities", help="Add P(class) of every class.")] = False,
-) -> None:
-    """Predict the class of every record of a file. Free: the model is public already.
-
-    Example: dpbayes predict model survey.csv --probabilities --out predicted.csv
+    Example: dpbayes predict published/2 survey.csv --out predicted.csv
     """
     import pyarrow as pa
 
     read = Release.load(model).build()
     if not isinstance(read, NaiveBayesModel):
-        raise InvalidArgument(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes show`.")
+        raise InvalidArgument(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes model`.")
+    if out is not None:
+        _new(out)
     log_proba = read.predict_log_proba(read_columns(table, read.features))
     best = np.array(read.classes, dtype=object)[log_proba.argmax(axis=1)]
     columns = {read.spec.target: pa.array(best, pa.string())}
@@ -293,12 +181,137 @@ def predict_command(
     predicted = pa.table(columns)
     if out is not None:
         write_table(predicted, out)
-        return
-    from pyarrow import csv
+        return Answer({"out": str(out), "rows": len(best)}, lambda: tell_people(f"Wrote {len(best):,} rows to {out}."))
 
-    buffer = pa.BufferOutputStream()
-    csv.write_csv(predicted, buffer)
-    tell_programs(buffer.getvalue().to_pybytes().decode("utf-8"))
+    def rows() -> None:
+        from pyarrow import csv
+
+        buffer = pa.BufferOutputStream()
+        csv.write_csv(predicted, buffer)
+        tell_programs(buffer.getvalue().to_pybytes().decode("utf-8"))
+
+    return Answer(predicted.to_pydict() if now().json else None, rows)
+
+
+def _new(out: Path) -> None:
+    """Refuse a file that is there, or that nothing can be written to."""
+    if writable(out).exists():
+        raise InvalidArgument(f"{str(out)!r} exists already. Name a new file.")
+
+
+def synth(
+    source: Path,
+    *,
+    rows: int | None,
+    out: Path | None,
+    seed: int | None,
+    sets: int,
+    independent: bool,
+    also: tuple[str, ...],
+    with_: tuple[str, ...],
+) -> Answer:
+    """Draw synthetic records from what is published; free.
+
+    They go to records.csv unless --out names another file. With croissant metadata for machine learning is written
+    beside them, with fidelity a page that says which pairs of attributes can be trusted.
+
+    Example: dpbayes synth published/3 --rows 1000 --out records.parquet
+    """
+    releases = of_one_data_set([*found(source), *(each for path in also for each in found(Path(path)))])
+    published = Published.of(releases)
+    rows, out = rows or published.schema.records, out or Path("records.csv")
+    if rows is None:
+        raise Wrong("synth: the number of records is not public. Say how many with --rows.")
+    pages = _checked(rows, out, sets, with_)
+    with working(now()):
+        say("fitting the model to what was released")
+        made = _model(published)
+        sets = _possible(made, sets)
+        if sets > 1:
+            say(f"drawing {sets} sets of {rows:,} records, each from a model of its own")
+            _several(made, rows, sets, seed, out)
+        else:
+            say(f"drawing {rows:,} records")
+            records = synthetic_table(made, rows, rng=np.random.default_rng(seed), even=not independent)
+            say("writing them")
+            write_table(records, out)
+    for remark in shortfall(made) if isinstance(made, LatentModel) else ():
+        warn(now(), remark)
+    if sets > 1:
+        said = f"Wrote {sets} sets of {rows:,} records to {_numbered(out, 1, sets)} and so on. {published.statement()}"
+        files = [str(_numbered(out, number, sets)) for number in range(1, sets + 1)]
+        return Answer({"files": files, "rows": rows}, lambda: tell(said))
+    if "croissant" in with_:
+        from dpbayes.report.companions import croissant_json
+
+        text = croissant_json(published.releases[0], out, records.schema, rows)
+        pages["croissant"].write_text(text, encoding="utf-8")
+    if "fidelity" in with_:
+        from dpbayes.report.companions import write_fidelity
+
+        write_fidelity(published.releases[0], pages["fidelity"])
+    distances = fidelity(published, columns_of(records))
+    written = [str(each) for each in (out, *pages.values())]
+
+    def people() -> None:
+        shown = [
+            (names, entry["distance"], entry["noise"])
+            for kind in ("one-way", "two-way")
+            for names, entry in distances[kind].items()
+        ]
+        notes = ("A distance near the noise is as good as it gets.", published.statement())
+        print_table("Total variation to the release", ("attributes", "distance", "noise alone"), shown, notes=notes)
+        tell(f"Wrote {rows:,} records to {', '.join(written)}.")
+
+    return Answer({"files": written, "rows": rows, "distances": distances}, people)
+
+
+def _model(found: Published) -> Model:
+    """The model that was measured for, or the largest joint table."""
+    if "model" in found.releases[0].job:
+        return built(found.releases)
+    return Histogram(attributes=distribution(found.tables).marginal.of).build(found)
+
+
+def _checked(rows: int, out: Path, sets: int, with_: tuple[str, ...]) -> dict[str, Path]:
+    """Refuse how many records there cannot be, and where they and their pages cannot go; where the pages go."""
+    checks.positive_integer("synth", rows=rows, sets=sets)
+    if unknown := set(with_) - {"croissant", "fidelity"}:
+        raise Wrong(f"synth: expected --with croissant or fidelity, got {min(unknown)!r}.")
+    if sets > 1 and with_:
+        raise InvalidArgument("synth: croissant and fidelity go with one set, not with --sets.")
+    if 1 < sets < FEWEST:
+        raise InvalidArgument(f"synth: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
+    for each in [out] if sets == 1 else [_numbered(out, number, sets) for number in range(1, sets + 1)]:
+        _new(each)
+    ends = {"croissant": ".croissant.json", "fidelity": ".fidelity.html"}
+    return {name: placed(out.with_suffix(ends[name])) for name in with_}
+
+
+def _possible(model: Model, sets: int) -> int:
+    """One where the budget came to a model without fits: one set is written then, because it is paid for."""
+    if sets == 1 or not isinstance(model, LatentModel) or model.fits is not None:
+        return sets
+    warn(
+        now(),
+        f"the model came to {model.described}, and has no fits whose differences could tell how sure a number "
+        "is. So one set is written. Ask the posterior of the release for intervals of the tables that were measured.",
+    )
+    return 1
+
+
+def _several(model: Model, rows: int, sets: int, seed: int | None, out: Path) -> None:
+    """Sets from as many models, each in a file of its own."""
+    if not isinstance(model, LatentModel):
+        raise InvalidArgument("synth: --sets needs a release for synthetic records of a whole table.")
+    made = Several.of(model, sets).tables(rows, rng=np.random.default_rng(seed))
+    for number, table in enumerate(made, start=1):
+        write_table(table, _numbered(out, number, sets))
+
+
+def _numbered(path: Path, number: int, most: int) -> Path:
+    """records.csv becomes records-01.csv, records-02.csv, …"""
+    return path.with_stem(f"{path.stem}-{number:0{len(str(most))}d}")
 
 
 def check_readable(path: str, names: Sequence[str]) -> None:

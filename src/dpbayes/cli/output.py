@@ -9,22 +9,20 @@ import json
 import math
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+import click
 
-from dpbayes.base.display import plural
-from dpbayes.release.format import Release
-from dpbayes.report.tables import lines
-from dpbayes.words import budget, promise
-from dpbayes.words.report import footnotes, title
-from dpbayes.words.view import View
+if TYPE_CHECKING:
+    from dpbayes.cli.command import Run
+    from dpbayes.release.format import Release
+
+JSON = "Print JSON: command, version, found, result, warnings."
 
 SHOWN_CELLS = 12
 """Cells of a table that a release shows on the terminal."""
@@ -44,7 +42,7 @@ def printable(text: str) -> str:
 
 def tell(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print a text, on standard error if ``err``; without the end of a line unless ``nl``."""
-    typer.echo(printable(text), err=err, nl=nl)
+    click.echo(printable(text), err=err, nl=nl)
 
 
 def tell_programs(text: str) -> None:
@@ -52,9 +50,24 @@ def tell_programs(text: str) -> None:
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
-def tell_people(text: str, style: str | None = None) -> None:
-    """Print a line for people."""
-    Console().print(printable(text), style=style, highlight=False, markup=False)
+def tell_people(text: str, *, bold: bool = False) -> None:
+    """Print a line for people, broken where the terminal ends."""
+    for line in printable(text).split("\n"):
+        broken = textwrap.wrap(line, get_terminal_size().columns, break_on_hyphens=False, break_long_words=False)
+        for part in broken or [""]:
+            click.secho(part, bold=bold)
+
+
+def tell_failure(said: object) -> None:
+    """The sentence, or the JSON, of what went wrong."""
+    tell(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), err=True)
+
+
+def warn(run: Run, text: str) -> None:
+    """Something to think over: a sentence on standard error, or a part of the JSON."""
+    run.warnings.append(text)
+    if not run.json:
+        tell(text if text.startswith("Caution") else f"dpbayes: {text}", err=True)
 
 
 def plain(value: Any) -> Any:
@@ -63,9 +76,16 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    tell(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 _telling: list[Callable[[str], None]] = []
@@ -78,23 +98,19 @@ def say(what: str) -> None:
 
 
 @contextmanager
-def working(*, quiet: bool = False) -> Iterator[None]:
+def working(run: Run) -> Iterator[None]:
     """A line on standard error that says what is going on, for people at a terminal."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if run.json or not sys.stderr.isatty():
         yield
         return
-    with console.status("starting") as status:
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
         _telling.append(status.update)
         try:
             yield
         finally:
             _telling.pop()
-
-
-def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
-    tell(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 def number(value: object) -> str:
@@ -108,23 +124,32 @@ def print_table(
     title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], *, notes: Iterable[str] = ()
 ) -> None:
     """A table for people, with notes below it."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    def cell(text: str) -> str:
+        return escape(printable(text).replace("\n", "\\n").replace("\t", "\\t"))
+
     table = Table()
     for index, column in enumerate(columns):
-        table.add_column(_cell(column), justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(cell(column), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(number(cell)) for cell in row))
-    tell_people(title, "bold")
+        table.add_row(*(cell(number(each)) for each in row))
+    tell_people(title, bold=True)
     Console().print(table)
     for note in notes:
         tell_people(note)
 
 
-def _cell(text: str) -> str:
-    return escape(printable(text).replace("\n", "\\n").replace("\t", "\\t"))
-
-
 def show_release(made: Release, out: Path | None) -> None:
     """A release for people: its tables, its promise, and where it stands in the ledger."""
+    from dpbayes.base.display import plural
+    from dpbayes.report.tables import lines
+    from dpbayes.words import budget, promise
+    from dpbayes.words.report import footnotes, title
+    from dpbayes.words.view import View
+
     for table in made.asked:
         view, name = View(made, table), title(table.marginal)
         columns, rows = lines(view, SHOWN_CELLS)
@@ -134,7 +159,7 @@ def show_release(made: Release, out: Path | None) -> None:
         print_table(name, (name, *columns), rows, notes=notes)
     for answer in made.answers:
         print_table(answer.name, (answer.name,), [(value,) for value in answer.values[:200]])
-    tell_people(made.statement(), "bold")
+    tell_people(made.statement(), bold=True)
     tell_people(f"Mechanism: {made.choice}")
     if made.spending is not None:
         tell_people(f"Ledger: {budget.standing(made.spending)}")

@@ -1,63 +1,62 @@
-"""``dpbayes papers``: what the papers state, what answers it, what is wrong in print, and a call of it."""
+"""``dpbayes papers``: what the papers state, what is wrong in print, and any function by its name in the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
+from dpbayes.base.errors import InvalidArgument
+from dpbayes.cli.command import Answer, Wrong
+from dpbayes.cli.output import print_table, tell, tell_people
 
-from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, tell, tell_people
+DOCUMENTS = ("rdp", "tcdp", "h-full", "h-abstract", "h-notes")
 
 
-def papers_command(
-    what: Annotated[
-        str, typer.Argument(help="A paper, to list its statements; or a call of a function, to run it; or nothing.")
-    ] = "",
-    wrong: Annotated[bool, typer.Option("--errata", help="Only what is wrong in print.")] = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """List the papers behind dpbayes, their statements and errata, or run a function by its name in the paper.
+def papers(
+    paper: str | None = None, name: str | None = None, arguments: tuple[str, ...] = (), *, out: Path | None
+) -> Answer:
+    """List and run what the papers behind dpbayes state.
 
-    Example: dpbayes papers 'hellinger.loss(prior=(1, 1), n=20, epsilon=0.8, delta=1e-8)'
+    NAME is a function with its arguments by their symbols, or errata. Without arguments PAPER may be a whole call.
+
+    Example: dpbayes papers tcdp theorem_2 alpha=10 delta=1e-5
     """
-    from dpbayes import papers
+    from dpbayes import papers as stated
 
-    if "(" in what:
-        found = papers.run(what)
-        if as_json:
-            print_json(record(found))
-        else:
-            tell(repr(found))
-        return
-    if not what and not wrong:
-        _overview(as_json)
-        return
-    chosen = (papers.errata if wrong else papers.statements)(what or None)
-    if as_json:
-        print_json([record(each) for each in chosen])
-        return
-    for each in chosen:
-        tell_people(f"{each.row} [{each.paper}] {each.place}", "bold")
-        tell_people(f"    {each.erratum if wrong else each.says}")
-        for line in () if wrong else each.calls or [each.also or f"reproduced: {each.figure}"]:
-            tell_people(f"    {line}")
+    if paper is None:
+        rows = [(each, len(stated.statements(each)), len(stated.errata(each))) for each in DOCUMENTS]
+        result = [{"paper": each, "statements": many, "errata": wrong} for each, many, wrong in rows]
+        return Answer(result, lambda: print_table("From the papers", ("paper", "statements", "with errata"), rows))
+    if name is None and "(" not in paper:
+        return _listed(stated.statements(paper), wrong=False)
+    if name == "errata":
+        return _listed(stated.errata(paper), wrong=True)
+    found = stated.run(paper if name is None else f"{paper}.{name}({', '.join(map(_argument, arguments))})")
+    if out is not None:
+        if not hasattr(found, "plot"):
+            raise InvalidArgument("papers: there is no figure of this. Leave --out away.")
+        found.plot(out)
+    return Answer(record(found), lambda: tell(repr(found)))
 
 
-def _overview(as_json: bool) -> None:
-    from dpbayes import papers
+def _argument(text: str) -> str:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise Wrong(f"papers: expected KEY=VALUE, such as alpha=10, got {text!r}.")
+    return f"{name}={value}"
 
-    rows = [
-        (name, len(papers.statements(name)), len(papers.errata(name)))
-        for name in ("rdp", "tcdp", "h-full", "h-abstract", "h-notes")
-    ]
-    if as_json:
-        print_json([{"paper": name, "statements": stated, "errata": wrong} for name, stated, wrong in rows])
-        return
-    print_table("From the papers", ("paper", "statements", "with errata"), rows)
-    tell_people("Name a paper to list its statements, --errata for what is wrong in print, or a call to run it.")
+
+def _listed(chosen: Any, *, wrong: bool) -> Answer:
+    def people() -> None:
+        for each in chosen:
+            tell_people(f"{each.row} [{each.paper}] {each.place}", bold=True)
+            tell_people(f"    {each.erratum if wrong else each.says}")
+            for line in () if wrong else each.calls or [each.also or f"reproduced: {each.figure}"]:
+                tell_people(f"    {line}")
+
+    return Answer([record(each) for each in chosen], people)
 
 
 def record(value: object) -> Any:

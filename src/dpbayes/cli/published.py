@@ -1,246 +1,218 @@
-"""What is published: estimated together, verified, exported, signed. Free."""
+"""What is published: verified, exported, signed. Free."""
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from dpbayes.base.codec import to_record
 from dpbayes.base.display import plural
-from dpbayes.base.errors import InvalidArgument, ReleaseError
-from dpbayes.cli import options
-from dpbayes.cli.output import SHOWN_CELLS, print_json, print_table, tell, tell_people
+from dpbayes.base.errors import InvalidArgument, LedgerError
+from dpbayes.base.files import write
+from dpbayes.cli.ask import places
+from dpbayes.cli.command import Answer, Wrong
+from dpbayes.cli.output import tell, tell_people
+from dpbayes.cli.release import key_value
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import NOISY, Posterior
-from dpbayes.release.signature import new_key, sign
-from dpbayes.schema.marginal import Marginal
+from dpbayes.release.signature import SUFFIX, new_key
+from dpbayes.release.signature import sign as signed
 
-PARTS = ("counts", "records", "population")
-"""What is estimated of a table: counts, shares of these records, shares of the population."""
+if TYPE_CHECKING:
+    from dpbayes.ledger.account import Account
 
 
-def estimate_command(
-    releases: Annotated[
-        list[Path], typer.Argument(help="Releases of one data set: files, folders, or a folder of such folders.")
-    ],
-    table: Annotated[
-        list[str] | None, typer.Option(help="A table, such as income|sex, even if only a larger one is published.")
-    ] = None,
-    ask: Annotated[
-        list[str] | None,
-        typer.Option(help="A question, such as \"share(income='high' | sex='F') - share(income='high' | sex='M')\"."),
-    ] = None,
-    target: Annotated[
-        Literal["records", "population"], typer.Option(help="Whether shares are of these records, or of all people.")
-    ] = "records",
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    ledger: Annotated[
-        str | None, typer.Option(help="Use only releases that this ledger was charged for, and say which are missing.")
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Estimate tables and answer questions from everything published about a data set. Free.
+def verify(things: tuple[str, ...], *, ledger: str | None, key: str | None, thorough: bool) -> Answer:
+    """Check releases, ledgers or exported ledgers from what is public.
 
-    All tables agree and sharpen each other. Without --table and --ask, every published table is estimated.
+    Releases are priced again, and their numbers recomputed. With a ledger also that each was charged there, and which
+    charged ones are missing. Of a ledger every hash, price and certificate is checked.
 
-    Example: dpbayes estimate published --table 'income|sex' --ask "share(sex='female')"
+    Example: dpbayes verify published --ledger survey.ledger
     """
-    found = [Release.load(path) for given in releases for path in _found(given)]
-    missing = 0
-    if ledger is not None:
-        found, missing = _charged(found, ledger)
-    posterior = Posterior(found)
-    tables = table or ([] if ask else _published(posterior))
-    estimated = [_table(posterior, each, level) for each in tables]
-    answers = [posterior.ask(question, level=level, target=target) for question in ask or ()]
-    if as_json:
-        listed = [to_record(each) for each in answers]
-        print_json({"dataset": posterior.schema.id, "statement": _statement(posterior), "level": level,
-                    "tables": estimated, "answers": listed, "charged_elsewhere": missing})  # fmt: skip
-        return
-    for each in estimated:
-        _print(each, "population" if target == "population" else "records", level)
-    if answers:
-        rows = [(each.question, each.estimate, each.lower, each.upper) for each in answers]
-        notes = dict.fromkeys(note for each in answers for note in each.notes)
-        print_table("Answers", ("question", "estimate", "from", "to"), rows, notes=notes)
-    if missing:
-        tell_people(
-            f"{plural(missing, 'release')} that the ledger was charged for would sharpen this, but is not here."
-        )
-    tell_people(_statement(posterior))
+    results: list[dict[str, Any]] = []
+    releases: list[Release] = []
+    said: list[str] = []
+    for thing in things:
+        accounts = _ledger_in(thing)
+        if accounts is not None:
+            for account in accounts:
+                results.append(_checked_account(thing, account, said))
+            continue
+        for place, release in _releases_in(thing):
+            releases.append(release)
+            results.append(_checked(place, release, ledger, key, thorough, said))
+    if ledger is not None and releases:
+        said += _missing(releases, ledger)
+    ok = all(each["ok"] for each in results)
+    return Answer({"ok": ok, "checked": results}, lambda: [tell(each) for each in said], code=0 if ok else 1)
 
 
-def _charged(found: list[Release], address: str) -> tuple[list[Release], int]:
-    """The releases that a ledger was charged for, and how many others of the data set it was charged for."""
+def _releases_in(thing: str) -> list[tuple[str, Release]]:
+    if thing == "-":
+        return [(thing, Release.from_json(click.get_binary_stream("stdin").read()))]
+    return [(str(path), Release.load(path)) for path in places(Path(thing))]
+
+
+def _checked(
+    place: str, release: Release, ledger: str | None, key: str | None, thorough: bool, said: list[str]
+) -> dict[str, Any]:
+    from dpbayes.release.verify import verify as verification
+
+    where = Path(place)
+    folder = None if place == "-" else where if where.is_dir() else where.parent
+    result = verification(release, ledger=ledger, folder=folder if release.files or key else None, key=key)
+    record = result.record() | {"thing": place, "id": release.id}
+    said += [f"{place}:", str(result)]
+    if thorough:
+        record |= _certificate(release, said)
+    ok = bool(record["ok"])
+    said.append(release.statement() if ok else "This release does not verify: do not rely on its promise.")
+    if key is None and folder is not None and (folder / f"release.json{SUFFIX}").exists():
+        said.append("It is signed. To check by whom, give the publisher's public key with --key.")
+    return record
+
+
+def _certificate(release: Release, said: list[str]) -> dict[str, Any]:
+    """The certificate of a posterior, derived again; nothing where the promise rests on a theorem."""
+    from math import isfinite
+
+    made = release.paid[0].mechanism
+    if not isfinite(getattr(made, "smoothing", float("inf"))):
+        said.append("pass  certificate: the promise rests on theorems alone")
+        return {}
+    from dpbayes.hellinger.certificate import certify
+
+    delta, claimed = release.promise.exception, release.promise.size
+    derived = certify(made.prior, made.total, sharpness=made.sharpness, smoothing=made.smoothing, delta=delta)  # type: ignore[attr-defined]
+    exact = derived.epsilon if not delta else derived.epsilon_at_delta
+    holds = bool(exact <= claimed)
+    worst = f"worst pair of tables {list(derived.table)} and {list(derived.neighbour)}"
+    said.append(f"{'pass' if holds else 'FAIL'}  certificate: it costs ε={exact:.9g}, {claimed:g} is claimed; {worst}")
+    certificate = {"verified": holds, "claimed_epsilon": claimed, "certificate": derived.record()}
+    return certificate if holds else certificate | {"ok": False}
+
+
+def _missing(releases: list[Release], ledger: str) -> list[str]:
+    """Which releases of the same data sets the ledger was charged for that are not here."""
+    from dpbayes.ledger.history import history
     from dpbayes.ledger.ledger import Ledger
 
-    book = Ledger(address)
-    kept = []
-    for release in found:
-        locks = {charge.lock for charge in book.account(release.dataset).charges.values() if charge.state != "void"}
-        if release.lock and release.lock in locks:
-            kept.append(release)
-    if not kept:
-        raise ReleaseError("estimate: the ledger was charged for none of these releases. Name its own, or no ledger.")
-    here = {release.lock for release in kept}
-    charges = book.account(kept[0].dataset).charges.values()
-    return kept, sum(charge.state == "drawn" and charge.lock not in here for charge in charges)
+    said, here = [], {release.lock for release in releases}
+    for name in dict.fromkeys(release.dataset for release in releases):
+        account = Ledger(ledger).account(name)
+        for past in history(account):
+            each = account.charges[past.serial]
+            if each.state == "drawn" and each.lock not in here:
+                said.append(f"missing: entry {past.serial} of {past.day}, {past.about}, was drawn and is not among these.")
+    return said
 
 
-def _found(path: Path) -> list[Path]:
-    """A release, or all that lie in a folder."""
-    if not path.is_dir() or (path / "release.json").is_file():
-        return [path]
-    inside = sorted(each.parent for each in path.glob("**/release.json"))
-    if not inside:
-        raise ReleaseError(f"estimate: there is no release in {str(path)!r}.")
-    return inside
+def _ledger_in(thing: str) -> list[Account] | None:
+    """The accounts of a ledger or of an export of one; None if it is neither."""
+    from dpbayes.ledger.history import read as exported
+    from dpbayes.ledger.ledger import Ledger
+
+    path = Path(thing)
+    if thing.startswith(("postgresql://", "postgres://")) or path.suffix == ".ledger" or _begins(path, b"SQLite format 3"):
+        book = Ledger(thing)
+        return [book.account(name) for name in book.datasets()]
+    if path.suffix != ".jsonl" and not _begins(path, b'{"about":'):
+        return None
+    try:
+        return list(exported(path.read_text(encoding="ascii").splitlines()).values())
+    except (OSError, UnicodeDecodeError) as problem:
+        raise LedgerError(f"Ledger: {thing} cannot be read as an export. Check the name.") from problem
 
 
-def _published(posterior: Posterior) -> list[str]:
-    tables = (table for release in posterior.releases for table in release.tables)
-    tables = (table for table in tables if table.asked and table.kind in (*NOISY, "derived"))
-    return list(dict.fromkeys(str(table.marginal) for table in tables))
+def _begins(path: Path, start: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(start)) == start
+    except OSError:
+        return False
 
 
-def _statement(posterior: Posterior) -> str:
-    return " ".join(dict.fromkeys(release.statement() for release in posterior.releases))
+def _checked_account(thing: str, account: Account, said: list[str]) -> dict[str, Any]:
+    """Every hash and price was checked when it was read; certificates are derived again here."""
+    from dpbayes.mechanisms.base import confirm
+    from dpbayes.words import budget
+
+    for mechanism, _ in account.cost.entries:
+        confirm(mechanism)
+    many = plural(len(account.entries), "entry")
+    said += [f"{thing}:", f"pass  {account.dataset}: {account.budget}; the chain of {many} is sound, and every price is right"]
+    said += [f"      {each}" for each in budget.balance(account)]
+    return {"thing": thing, "ok": True, "dataset": account.dataset, "spent": account.spent, "left": account.left(),
+            "entries": len(account.entries), "head": account.head.hash}  # fmt: skip
 
 
-def _table(posterior: Posterior, asked: str, level: float) -> dict[str, Any]:
-    """The table as a record: one entry a cell."""
-    marginal = Marginal.of_text(asked)
-    found = posterior.table(marginal, level=level)
-    parts = {
-        part: [getattr(getattr(found, part), end).ravel().tolist() for end in ("values", "lower", "upper")]
-        for part in PARTS
-    }
-    cells = []
-    for place, levels in enumerate(product(*(axis.levels for axis in marginal.axes(posterior.schema)))):
-        numbers = {part: dict(zip(("estimate", "lower", "upper"), (end[place] for end in ends), strict=True))
-                   for part, ends in parts.items()}  # fmt: skip
-        swallowed = bool(found.swallowed.ravel()[place])
-        cells.append({"levels": dict(zip(marginal.names, levels, strict=True)), **numbers, "swallowed": swallowed})
-    return {"table": str(marginal), "cells": cells, "note": found.population.note, "promise": found.counts.note}
+def export(thing: str, out_: Path, *, with_: tuple[str, ...], set_: tuple[str, ...]) -> Answer:
+    """Write a release for its readers, or a ledger as lines of JSON.
 
+    With xlsx a workbook comes too, with sheet a privacy sheet, with registry an entry for the public registry, whose
+    curator, curator_type, region and sector are given by --set; with parquet the numbers are Parquet files.
 
-def _print(table: dict[str, Any], shown: str, level: float) -> None:
-    rows, marked = [], any(cell["swallowed"] for cell in table["cells"][:SHOWN_CELLS])
-    for cell in table["cells"][:SHOWN_CELLS]:
-        counts, shares = cell["counts"], cell[shown]
-        rows.append((
-            " · ".join(cell["levels"].values()),
-            f"{counts['estimate']:.1f}", f"{counts['lower']:.0f} to {counts['upper']:.0f}",
-            f"{shares['estimate']:.4f}", f"{shares['lower']:.4f} to {shares['upper']:.4f}",
-            *(["swallowed by noise" if cell["swallowed"] else ""] if marked else []),
-        ))  # fmt: skip
-    interval = f"{100 * level:g} % interval"
-    hidden = len(table["cells"]) - len(rows)
-    of = "records" if shown == "records" else "the population"
-    print_table(
-        table["table"],
-        (table["table"], "count", interval, f"share of {of}", interval, *([""] if marked else [])),
-        rows,
-        notes=[
-            *([f"… and {hidden:,} more cells; --json has them all."] if hidden else []),
-            *([table["note"]] if shown == "population" and table["note"] else []),
-            *filter(None, [table["promise"]]),
-        ],
-    )
-
-
-def verify_command(
-    release: Annotated[Path, typer.Argument(help="A release: its file or folder; - reads standard input.")],
-    ledger: Annotated[
-        str | None, typer.Option(help="Check the charge too: a ledger file, or postgresql://user@host/database.")
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option(help="Check the signature too: the publisher's public key, or its file.")
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Price a release of any kind again, and recompute its numbers, from its file alone.
-
-    Example: dpbayes verify published --ledger survey.ledger --key office.pub
-    """
-    from dpbayes.release.format import Release
-    from dpbayes.release.signature import SUFFIX
-    from dpbayes.release.verify import verify
-
-    piped = str(release) == "-"
-    read = Release.from_json(typer.get_binary_stream("stdin").read()) if piped else Release.load(release)
-    folder = None if piped else release if release.is_dir() else release.parent
-    found = verify(read, ledger=ledger, folder=folder if read.files or key else None, key=key)
-    if as_json:
-        print_json(found.record())
-    else:
-        tell(str(found))
-        tell(read.statement() if found.ok else "This release does not verify: do not rely on its promise.")
-        if key is None and folder is not None and (folder / f"release.json{SUFFIX}").exists():
-            tell("It is signed. To check by whom, give the publisher's public key with --key.")
-    if not found.ok:
-        raise typer.Exit(1)
-
-
-def export_command(
-    release: options.ReleaseFile,
-    out: Annotated[Path, typer.Argument(help="New folder to write.")],
-    also: Annotated[
-        list[str] | None,
-        typer.Option("--with", help="xlsx (a workbook), sheet (a privacy sheet) or registry (an entry); repeatable."),
-    ] = None,
-    numbers: Annotated[Literal["csv", "parquet"], typer.Option(help="Format of the numbers files.")] = "csv",
-    curator: Annotated[str | None, typer.Option(help="Registry: who publishes, as an office or a company.")] = None,
-    curator_type: Annotated[
-        Literal["Government", "Industry", "Nonprofit"] | None, typer.Option(help="Registry: what kind of publisher.")
-    ] = None,
-    region: Annotated[str | None, typer.Option(help="Registry: which region the data describe.")] = None,
-    sector: Annotated[
-        Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] | None,
-        typer.Option(help="Registry: which sector the data describe."),
-    ] = None,
-) -> None:
-    """Write a release once more, with everything that its readers need. It costs nothing.
-
-    Example: dpbayes export published public --with xlsx --with sheet
+    Example: dpbayes export published/1 public --with sheet
     """
     from dpbayes.report.folder import save
     from dpbayes.report.registry import Deployment
 
+    accounts = _ledger_in(thing)
+    if accounts is not None:
+        return _export_ledger(accounts, out_)
+    said = {name: str(value) for name, value in map(key_value, set_)}
+    if unknown := set(said) - {"curator", "curator_type", "region", "sector"}:
+        raise Wrong(f"export: there is no key {min(unknown)!r}. There is curator, curator_type, region, sector.")
     deployment = None
-    if "registry" in (also or ()):
-        if curator is None or curator_type is None or region is None:
-            raise InvalidArgument("export: expected --curator, --curator-type and --region with --with registry.")
-        deployment = Deployment(curator=curator, curator_type=curator_type, region=region, sector=sector)
-    paths = save(Release.load(release), out, numbers=numbers, also=also or (), deployment=deployment)  # type: ignore[arg-type]
-    tell(f"Written to {out}: {', '.join(path.name for path in paths)}.")
+    if "registry" in with_:
+        if not {"curator", "curator_type", "region"} <= set(said):
+            raise InvalidArgument("export: expected --set curator=…, curator_type=… and region=… with --with registry.")
+        deployment = Deployment(**said)  # type: ignore[arg-type]  # checked there
+    if unknown := set(with_) - {"xlsx", "sheet", "registry", "parquet"}:
+        raise Wrong(f"export: expected --with xlsx, sheet, registry or parquet, got {min(unknown)!r}.")
+    also: Any = [each for each in with_ if each != "parquet"]
+    numbers: Any = "parquet" if "parquet" in with_ else "csv"
+    paths = save(Release.load(thing), out_, numbers=numbers, also=also, deployment=deployment)
+    said_to = f"Written to {out_}: {', '.join(path.name for path in paths)}."
+    return Answer([str(path) for path in paths], lambda: tell_people(said_to))
 
 
-def keys_command(
-    name: Annotated[Path, typer.Argument(help="Where to write: NAME.key and NAME.pub.")],
-) -> None:
+def _export_ledger(accounts: list[Account], out: Path) -> Answer:
+    """All entries: mechanisms, times, remarks and hashes, nothing private."""
+    from dpbayes.ledger.history import lines
+
+    if out.exists():
+        raise InvalidArgument(f"export: {str(out)!r} exists already. Name a new file.")
+    text = "".join(f"{line}\n" for account in accounts for line in lines(account))
+    try:
+        write(out, text)
+    except OSError as problem:
+        raise LedgerError(f"Ledger: {out} cannot be written. Check the folder and the disk.") from problem
+    said = f"Written to {out}: {plural(text.count(chr(10)), 'line')}. Anyone can check it: dpbayes verify {out}"
+    return Answer([str(out)], lambda: tell_people(said))
+
+
+def keys(name: Path) -> Answer:
     """Make a key pair for signatures. Keep the .key file secret; publish the .pub file.
 
     Example: dpbayes keys office
     """
     secret, public = new_key(name)
     text = public.read_text(encoding="utf-8").splitlines()[1]
-    tell(f"Written: {secret}, which only you can read, and {public}.")
-    tell(f"Anyone can check your signatures with: dpbayes verify FOLDER --key {text}")
+
+    def people() -> None:
+        tell(f"Written: {secret}, which only you can read, and {public}.")
+        tell(f"Anyone can check your signatures with: dpbayes verify RELEASE --key {text}")
+
+    return Answer({"secret": str(secret), "public": str(public), "key": text}, people)
 
 
-def sign_command(
-    folder: options.ReleaseFile,
-    key: Annotated[Path, typer.Option(help="Your secret key, as dpbayes keys or minisign -GW writes it.")],
-    comment: Annotated[str, typer.Option(help="A line that is signed too.")] = "",
-) -> None:
-    """Sign a release and, through its hashes, all files beside it. Works offline.
+def sign(release: Path, *, key: str, about: str | None) -> Answer:
+    """Sign a release and, through its hashes, the files beside it. Works offline.
 
-    Example: dpbayes sign published --key office.key
+    Example: dpbayes sign published/1 --key office.key
     """
-    Release.load(folder)
-    tell(f"Written: {sign(folder, key, comment=comment)}")
+    Release.load(release)
+    made = signed(release, Path(key), comment=about or "")
+    return Answer(str(made), lambda: tell(f"Written: {made}"))

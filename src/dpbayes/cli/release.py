@@ -1,98 +1,292 @@
-"""``dpbayes release`` and ``finish``: from a table to a published distribution, also after an interruption."""
+"""``dpbayes plan`` and ``release``: the one command that reads rows and pays for them, and its dry run."""
 
 from __future__ import annotations
 
-from collections import Counter
+import tomllib
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
-import typer
-
-from dpbayes.base.errors import InvalidArgument
-from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, show_release, tell, working
-from dpbayes.curator import Curator
-from dpbayes.jobs.request import Request
-from dpbayes.recovery import IN_ORDER, Item, State, recover, unfinished
+from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, TargetUnreachable, Unfinished
+from dpbayes.cli.command import Answer, Run, Wrong, now
+from dpbayes.cli.output import say, show_release, tell, tell_people, warn, working
+from dpbayes.curator import STEPS, Curator, DryRun
+from dpbayes.design.forecast import of_the_limit, preview, remarks, sentences
+from dpbayes.design.forecast import warnings as cautions
+from dpbayes.jobs.base import planned, requestable
+from dpbayes.jobs.request import FILES, Request, asked_for
+from dpbayes.jobs.wanted import is_want
+from dpbayes.ledger.history import already
+from dpbayes.privacy.risk import Risk
+from dpbayes.release.format import Release
+from dpbayes.release.words import ABOUT
+from dpbayes.schema.schema import Schema
+from dpbayes.tables.beside import Beside, beside
+from dpbayes.words import promise
 
 if TYPE_CHECKING:
+    from dpbayes.cli.options import Asked
+    from dpbayes.design.plan import Plan
+    from dpbayes.ledger.account import Account
     from dpbayes.ledger.ledger import Ledger
 
+PUBLISHED = Path("published")
+"""Where releases go whose folder is not named: 1, 2, …"""
 
-@options.request
-@options.curator
-def release_command(
-    curator: Curator,
-    request: Request,
-    out: options.NewFolder = None,
-    numbers: Annotated[Literal["csv", "parquet"], typer.Option(help="Format of the numbers files.")] = "csv",
-    as_json: options.AsJson = False,
-) -> None:
-    """Publish tables of a private file under one guarantee.
 
-    Example: dpbayes release survey.csv --schema survey.toml --marginal sex,income --epsilon 1 --delta 1e-6
-    --ledger survey.ledger --out published
+def plan(data: str, tables: tuple[str, ...] = (), **asked: Unpack[Asked]) -> Answer:
+    """Say what a release would cost and how exact it would be; reads no rows.
+
+    Exactly what `dpbayes release` would do, with a curator that cannot draw. The exit code is 3 if the budget does not
+    allow it.
+
+    Example: dpbayes plan survey.csv 'income|sex ± 1 point' 'region ± 50 records'
     """
-    if out is None and numbers != "csv":
-        raise InvalidArgument("release: --numbers goes with --out.")
-    request = options.at_most_what_is_left(request, ledger=curator.remembers)
-    if options.unlimited(request) and not curator.dry_run:
+    return _made(data, tables, None, asked, dry=True)
+
+
+def release(
+    data: str,
+    tables: tuple[str, ...] = (),
+    *,
+    out: Path | None,
+    dry_run: bool,
+    insecure_seed: int | None,
+    **asked: Unpack[Asked],
+) -> Answer:
+    """Publish tables, a posterior, a model or records of a private table.
+
+    Without --out the release goes to published/1, published/2, …: the next number that is free. Nothing is charged
+    before the promise is printed, and nothing is drawn before it is charged.
+
+    Example: dpbayes release survey.csv region 'income|sex' --epsilon 1
+
+    Example: dpbayes release survey.csv income --as naive-bayes --epsilon 1
+
+    Example: dpbayes release survey.csv income --as synthetic --epsilon 1
+
+    Example: dpbayes release survey.csv region --as categories --epsilon 0.5
+
+    Example: dpbayes release survey.csv age --as edges --epsilon 0.2 --set bounds=16:120 --set bins=5
+
+    Example: dpbayes release survey.csv sex --as posterior --epsilon 0.8 --delta 0 --set prior=0.5
+
+    Example: dpbayes release survey.csv age 'education|age' 'income|age,education' --as network --epsilon 1
+
+    Example: dpbayes release survey.csv region,sex --as wide --epsilon 0.5
+    """
+    return _made(data, tables, out, asked, dry=dry_run, seed=insecure_seed)
+
+
+def products() -> tuple[str, list[tuple[str, str]]]:
+    """What ``--as`` makes, of which tables, and with which keys."""
+    listed = [(name, job.MAKES[name]) for name, job in requestable().items()]
+    return "--as KIND", [
+        (name, f"Tables named: {make.tables}." + (f" --set {', '.join(make.keys)}." if make.keys else ""))
+        for name, make in listed
+    ]
+
+
+plan.listed = release.listed = products  # type: ignore[attr-defined]  # shown below the options
+
+
+def near(data: str, schema: Path | None = None, ledger: str | None = None) -> Beside:
+    """What lies beside the data, told as the first line."""
+    run, found = now(), beside(data, schema, ledger)
+    run.found = found
+    if not run.json:
+        tell_people(found.line)
+    return found
+
+
+def _request(tables: tuple[str, ...], asked: Asked, found: Beside) -> Request:
+    """The request file, if there is one, with what the options say instead."""
+    file = asked["request"]
+    request = Request(stem=found.stem) if file is None else replace(Request.load(file), stem=found.stem)
+    said: dict[str, Any] = {"tables": tables or None, "product": asked["as_"]}
+    wanted = any(map(is_want, tables or request.tables))
+    said |= asked_for(asked["epsilon"], asked["delta"], asked["guarantee"], wanted=wanted)
+    request = request.with_changes(**said)
+    keys = dict(request.keys)
+    for text in asked["set_"]:
+        name, value = key_value(text)
+        if name in ABOUT:
+            said_text = str(value)
+            request = request.with_changes(**{name: _release_id(said_text) if name == "supersedes" else said_text})
+        elif name in ("tables", "as", "epsilon", "delta", "guarantee"):
+            raise Wrong(f"set: {name} is an option or an argument of its own.")
+        else:
+            keys[name] = _absolute(value) if name in FILES else value
+    return request.with_changes(keys=keys)
+
+
+def key_value(text: str) -> tuple[str, Any]:
+    """One key with its value, which is TOML or else text.
+
+    >>> key_value("bins=5"), key_value("bounds=0:120"), key_value("title=Income by sex")
+    (('bins', 5), ('bounds', '0:120'), ('title', 'Income by sex'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise Wrong(f"set: expected KEY=VALUE, as in --set title='Income by sex', got {text!r}.")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return name.strip(), value.strip()
+
+
+def _absolute(value: Any) -> Any:
+    """Files that an option names start from here, those of the request file from there."""
+    if isinstance(value, list):
+        return [_absolute(each) for each in value]
+    return str(Path(value).absolute()) if isinstance(value, str) and Path(value).suffix else value
+
+
+def _release_id(named: str) -> str:
+    """The id of a release, given as such or as its file or folder."""
+    return Release.load(named).id if Path(named).exists() else named
+
+
+def _made(
+    data: str, tables: tuple[str, ...], out: Path | None, asked: Asked, *, dry: bool, seed: int | None = None
+) -> Answer:
+    """Plan the release, and make it unless it is a dry run."""
+    run, found = now(), near(data, asked["schema"], asked["ledger"])
+    schema = Schema.load(found.need_schema())
+    place = found.ledger if dry or seed is not None else found.need_ledger()
+    book = _opened(place)
+    account = None if book is None else book.account(schema.id)
+    request = _request(tables, asked, found)
+    if request.unlimited and account is None and not dry:
         raise InvalidArgument("release: expected --epsilon, the most that may be paid, or a ledger.")
-    made = options.released(curator, request, out=out, numbers=numbers, quiet=as_json)
-    print_json(made.record()) if as_json else show_release(made, out)
+    with working(run):
+        told = _telling(run, charged=book is not None and seed is None)
+        curator = None
+        if found.table is not None:
+            curator = Curator(found.table, schema, ledger=book, seed=seed, progress=told, dry_run=dry)
+        elif not dry:
+            raise InvalidArgument(f"release: expected the table itself, got {data}. Name the table.")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                plan = _planned(request, schema, account) if curator is None else curator.plan(request)
+        except TargetUnreachable as problem:
+            if request.unlimited and account is not None:  # what is left is not enough
+                raise BudgetExceeded(str(problem)) from None
+            raise
+    origin = request.origin(account)
+    if dry or curator is None:
+        return _dry(DryRun(plan, book, out), account, origin)
+    curator.check(plan, out)  # what is refused is refused in one sentence
+    for each in (*cautions(plan), *curator.much(plan)):
+        warn(run, promise.caution(each))
+    if not run.json:
+        tell_people(f"Promise: {plan.target}{origin}.")
+    folder = _reserved() if out is None else out
+    try:
+        with working(run):
+            made = curator.release(plan, out=folder)
+            after = plan.job.after(made, schema, folder) if hasattr(plan.job, "after") else ""
+    except BaseException as problem:
+        if out is None and not run.charging and not isinstance(problem, Unfinished):
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+    def show() -> None:
+        show_release(made, folder)
+        if after:
+            tell(after)
+
+    return Answer(made.record() | {"folder": str(folder)}, show)
 
 
-def finish_command(
-    ledger: Annotated[str, typer.Argument(help="Ledger file or PostgreSQL address.")],
-    table: Annotated[
-        str | None, typer.Option(help="The table, where its address held a password or it lay in memory.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder to write to, instead of the one asked for.")] = None,
-    forgo: Annotated[
-        bool, typer.Option("--forgo", help="Give up what never read a row, and take its charge back.")
-    ] = False,
-    only: Annotated[
-        str | None, typer.Option(help="Only the release of this name, as the list of this command has it.")
-    ] = None,
-    as_json: options.AsJson = False,
+def _opened(place: str | Path | None) -> Ledger | None:
+    if place is None:
+        return None
+    from dpbayes.ledger.ledger import Ledger  # only here: databases take long to load
+
+    return Ledger(place)
+
+
+def _telling(run: Run, *, charged: bool) -> Callable[[str], None]:
+    """Tells people what is going on, and notes when the ledger is charged."""
+
+    def told(step: str) -> None:
+        run.charging = run.charging or (charged and step.startswith(STEPS[1]))
+        run.charged = run.charged or (charged and step.startswith(STEPS[2]))
+        say(step)
+
+    return told
+
+
+def _planned(request: Request, schema: Schema, account: Account | None) -> Plan:
+    """The plan without the table, where only its schema is here."""
+    made = planned(request.job(schema), schema, request.guarantee(account), account=account)  # type: ignore[arg-type]
+    return replace(made, publication=request.about)
+
+
+def _reserved() -> Path:
+    """The next free number, taken before anything is charged: nobody else gets it."""
+    taken = [int(each.name) for each in PUBLISHED.glob("*") if each.name.isdecimal()]
+    number = max(taken, default=0)
+    while True:
+        number += 1
+        try:
+            (PUBLISHED / str(number)).mkdir(parents=True)
+        except FileExistsError:
+            if PUBLISHED.exists() and not PUBLISHED.is_dir():
+                raise InvalidArgument("release: published is a file here. Name a new folder with --out.") from None
+            continue
+        return PUBLISHED / str(number)
+
+
+def _dry(trial: DryRun, account: Account | None, origin: str) -> Answer:
+    """What the release would say, what it costs, and whether anything stands in its way."""
+    plan, found = trial.plan, trial.obstacles()
+    said = [*([] if account is None else already(account, plan.wanted)), *remarks(plan)]
+    used = None if account is None else of_the_limit(plan, account)[1]
+    result: dict[str, Any] = preview(plan) | {
+        "sentences": list(sentences(plan)),
+        "remarks": said,
+        "cautions": list(cautions(plan)),
+        "refused": [str(each) for each in found],
+        "ledger_affords": None if account is None else not any(str(each).startswith("Ledger") for each in found),
+        "limit": used,
+    }
+    if wanted := list(getattr(plan.job, "want", ())):
+        result |= {"want": wanted, "least": plan.target.record()}
+    code = 0 if not found else 3 if any(isinstance(each, BudgetExceeded) for each in found) else 1
+    return Answer(result, lambda: _show(trial, said, used, found, origin), code)
+
+
+def _show(
+    trial: DryRun, said: list[str], used: str | None, found: tuple[DpbayesError, ...], origin: str
 ) -> None:
-    """Complete every release of a ledger that was interrupted after its charge, and list what is left.
-
-    Nothing is charged again.
-
-    Example: dpbayes finish survey.ledger
-    """
-    from dpbayes.ledger.ledger import Ledger
-
-    book = Ledger(ledger)
-    with working(quiet=as_json):
-        found = recover(book, table=table, out=out, forgo=forgo, only=only)
-    if as_json:
-        made = [item.release.record() for item in found if item.release is not None]
-        print_json({"releases": made, "items": [item.record() for item in found]})
-    else:
-        _show(book, found)
-    if any(item.left for item in found):
-        raise unfinished(found)
-
-
-def _show(book: Ledger, found: list[Item]) -> None:
-    """The releases that were finished, with today's balance; then everything that is not in order, and how much is."""
-    for item in found:
-        if item.release is not None:
-            account = book.account(item.dataset)
-            show_release(replace(item.release, spending=account.spending(account.head.serial)), None)
-    notable = [item for item in found if item.state not in IN_ORDER]
-    if notable:
-        rows = [(each.name, each.dataset, each.entry, each.about, each.state, each.says) for each in notable]
-        print_table(
-            "What was not in order",
-            ("name", "data set", "entry", "what", "state", "why"),
-            [["-" if cell in ("", None) else cell for cell in row] for row in rows],
-        )
-    states = Counter(item.state for item in found)
-    listed = ", ".join(f"{states[state]} {state}" for state in get_args(State) if states[state])
-    tell(f"{listed}." if listed else "There are no charges yet.")
-    if not any(item.left for item in found):
-        tell("Nothing is left unfinished.")
+    plan = trial.plan
+    priced = preview(plan)
+    tell_people("Dry run: no rows were read and nothing was charged.", bold=True)
+    for sentence in sentences(plan):
+        tell_people(f"• {sentence}")
+    if plan.wanted:
+        tell_people("± is half a 95 % interval. Numbers below a readable size are published too, and say so.")
+    for remark in said:
+        tell_people(remark)
+    least = " It is the least that gives the wanted accuracies." if getattr(plan.job, "want", ()) else ""
+    tell_people(f"Cost: {plan.target}{origin}.{least} Why: {plan.choice}.")
+    if used:
+        tell_people(used)
+    for sentence in Risk.of(plan.cost, blind=()).sentences(taking_part=not plan.schema.unit.replaces):
+        tell_people(sentence)
+    read = priced["columns"] or [getattr(plan.job, "column", "none")]
+    tell_people(f"Columns that a release would read: {', '.join(read)}.")
+    if not found:
+        book = "No ledger is named" if trial.ledger is None else "The ledger affords it"
+        tell_people(f"{book}{', and the folder is free' if trial.out is not None else ''}.")
+    for each in cautions(plan):
+        tell_people(promise.caution(each), bold=True)
+    for each in found:
+        tell(f"dpbayes: it would be refused. {each}", err=True)

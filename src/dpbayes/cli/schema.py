@@ -1,122 +1,101 @@
-"""``dpbayes schema``: write, check and show what is public about a table."""
+"""``dpbayes schema``: write, check and extend what is public about a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dpbayes.base.display import plural
 from dpbayes.base.errors import SchemaError
 from dpbayes.base.files import write
-from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, printable, tell
+from dpbayes.cli.command import Answer
+from dpbayes.cli.output import print_table, printable, tell, tell_people
+from dpbayes.cli.release import near
+from dpbayes.release.format import Release
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.labels import labels
 from dpbayes.schema.presets import PRESETS
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
-from dpbayes.tables.declaring import KINDS
-from dpbayes.tables.engine import Column, Kind
-
-if TYPE_CHECKING:
-    from dpbayes.schema.attribute import Attribute
-
+from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.tables.beside import beside
+from dpbayes.tables.declaring import KINDS, declared, from_codebooks, skeleton
+from dpbayes.tables.declaring import from_public as public_lists
+from dpbayes.tables.engine import Column, Kind, check_schema
+from dpbayes.tables.sources import dataset_name, open_table, public_address
 
 _SHOWN_LEVELS = 8
-_DECLARE = "Declare a column"
-
-Table = Annotated[str, typer.Argument(help="A CSV, Parquet or DuckDB file, or a pattern of files.")]
-SchemaFile = Annotated[Path, typer.Argument(help="A schema file in TOML.")]
 
 
 def init(
-    table: Table,
-    out: Annotated[Path | None, typer.Option(help="Write to this new file instead of standard output.")] = None,
-    name: Annotated[str | None, typer.Option("--id", help="Id of the data set; else the file's name.")] = None,
-    codebook: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Code lists: CSV, JSON, Table Schema, CSVW, DDI (.xml), SPSS (.sav, .por), Stata (.dta); repeatable.",
-            rich_help_panel=_DECLARE,
-        ),
-    ] = None,
-    categories: Annotated[
-        list[str] | None, typer.Option(help="sex=F,M (or F;M); repeatable.", rich_help_panel=_DECLARE)
-    ] = None,
-    edges: Annotated[
-        list[str] | None,
-        typer.Option(help="age=0,18,65,inf or age=0:80:10; repeatable.", rich_help_panel=_DECLARE),
-    ] = None,
-    dates: Annotated[
-        list[str] | None,
-        typer.Option(help="admitted=quarter:2019-01-01:2022-01-01, or days; repeatable.", rich_help_panel=_DECLARE),
-    ] = None,
-    preset: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="smokes=yes-no; also sex, sex-iso, months, weekdays, countries, ages-5, ages-10, income; repeatable.",
-            rich_help_panel=_DECLARE,
-        ),
-    ] = None,
-    closed: Annotated[
-        list[str] | None,
-        typer.Option(help="sex=M: no further levels, all else counts as M; repeatable.", rich_help_panel=_DECLARE),
-    ] = None,
-    from_public: Annotated[
-        str | None,
-        typer.Option(help="Take categories from this file, which is public already.", rich_help_panel=_DECLARE),
-    ] = None,
-    leave_out: Annotated[
-        list[str] | None, typer.Option(help="A column that no release will use; repeatable.", rich_help_panel=_DECLARE)
-    ] = None,
-    ask: Annotated[bool, typer.Option("--ask", help="Ask about each column that is not declared yet.")] = False,
-    adjacency: options.AdjacencyOption = "replace-one",
-    max_rows: options.MaxRows = 1,
-    person: Annotated[
-        str | None, typer.Option(help="Column that identifies people.", rich_help_panel="Privacy unit")
-    ] = None,
-    records: Annotated[
-        int | None, typer.Option(help="Number of records, if it is public.", rich_help_panel="Privacy unit")
-    ] = None,
-) -> None:
-    """Write a schema from column names and types, and from what you declare: no rows are read.
+    table: str,
+    *,
+    codebook: tuple[Path, ...],
+    categories: tuple[str, ...],
+    edges: tuple[str, ...],
+    dates: tuple[str, ...],
+    preset: tuple[str, ...],
+    from_public: str | None,
+    leave_out: tuple[str, ...],
+    interactive: bool,
+    unit: str,
+    person: str | None,
+    records: int | None,
+    out: Path | None,
+) -> Answer:
+    """Write a schema from column names and declarations; reads no rows.
 
-    Example: dpbayes schema init survey.csv --categories sex=female,male --preset age=ages-10 --out first.toml
+    It goes beside the table, with its name; --out - prints it instead.
+
+    Example: dpbayes schema init survey.csv --categories sex=female,male --out -
     """
-    from dpbayes.tables.declaring import closing, declared, from_codebooks, skeleton
-    from dpbayes.tables.declaring import from_public as public_lists
-    from dpbayes.tables.sources import dataset_name, open_table
-
     columns = open_table(table).columns()
-    dropped = set(leave_out or ())
-    if unknown := (dropped | ({person} if person else set())) - {column.name for column in columns}:
+    if unknown := {*leave_out, *([person] if person else [])} - {column.name for column in columns}:
         raise SchemaError(f"Schema: the table has no column {min(unknown)!r}. Check the name.")
-    columns = tuple(column for column in columns if column.name not in dropped and column.name != person)
+    columns = tuple(column for column in columns if column.name not in leave_out and column.name != person)
     said = {"categories": categories, "edges": edges, "dates": dates, "preset": preset}
     known: dict[str, Attribute] = {}
     if from_public is not None:
         _refuse_private(from_public, table)
         known |= public_lists(from_public, columns)
-    known |= from_codebooks(codebook or (), columns)
-    known |= declared({kind: texts or () for kind, texts in said.items()}, columns)
-    if ask:
+    known |= from_codebooks(codebook, columns)
+    known |= declared(said, columns)
+    if interactive:
         answers, skipped = ask_about([column for column in columns if column.name not in known])
         known |= answers
         columns = tuple(column for column in columns if column.name not in skipped)
-    known |= closing(closed or (), known)
-    unit = PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person)
-    text = skeleton(columns, id=name or dataset_name(table) or "data", declared=known, unit=unit, records=records)
+    whose = unit_of(unit, person)
+    text = skeleton(columns, id=dataset_name(table) or "data", declared=known, unit=whose, records=records)
     left = [column.name for column in columns if column.name not in known]
     if not left:
         Schema.from_toml(text)  # whatever is wrong with it is said before it is written
-    if out is None:
-        tell(text, nl=False)
-        return
-    _write_new(out, text)
-    _tell_written(out, table, left)
+    where = beside(table).new_schema if out is None else out
+    if where is None:
+        raise SchemaError("Schema: the table has no name that a schema could share. Name a new file with --out.")
+    if str(where) != "-":
+        _write_new(where, text)
+
+    def people() -> None:
+        if str(where) == "-":
+            tell(text, nl=False)
+            return
+        command = f"dpbayes schema check {where}"
+        if left:
+            listed = ", ".join(left[:8]) + (", …" if len(left) > 8 else "")
+            tell_people(f"Wrote {where}. Fill in the empty lists ({listed}), then run: {command}")
+        else:
+            tell_people(f"Wrote {where}. Every column of {public_address(table)} is declared. Check it with: {command}")
+
+    return Answer({"schema": str(where), "text": text, "undeclared": left}, people)
+
+
+def unit_of(text: str, person: str | None = None) -> PrivacyUnit:
+    """``replace-one``, ``add-remove`` or ``add-remove:5``."""
+    adjacency, colon, rows = text.partition(":")
+    if adjacency not in ("replace-one", "add-remove") or (colon and not (rows.isascii() and rows.isdecimal())):
+        raise SchemaError(f"unit: expected replace-one, add-remove or add-remove:5, got {text!r}.")
+    return PrivacyUnit(adjacency=adjacency, max_rows=int(rows or 1), person=person)  # type: ignore[arg-type]  # as text
 
 
 def _refuse_private(public: str, table: str) -> None:
@@ -126,8 +105,8 @@ def _refuse_private(public: str, table: str) -> None:
         same = public == table
     if same:
         raise SchemaError(
-            "Schema: --from-public names the table itself. Its values are private: declare them, or buy them with "
-            "`dpbayes discover`."
+            "Schema: --from-public names the table itself. Its values are private: declare them, or release them with "
+            "`dpbayes release --as categories`."
         )
 
 
@@ -141,28 +120,14 @@ def _write_new(out: Path, text: str) -> None:
         raise SchemaError(f"Schema: {str(out)!r} cannot be written. Check the folder.") from None
 
 
-def _tell_written(out: Path, table: str, left: list[str]) -> None:
-    from dpbayes.tables.sources import public_address
+def adopt(release: Path, schema: Path) -> Answer:
+    """Write released categories or edges into a schema file.
 
-    command = f"dpbayes schema check {out} {public_address(table)}"
-    if not left:
-        tell(f"Wrote {out}. Every column is declared. Check it with: {command}", err=True)
-        return
-    listed = ", ".join(left[:8]) + (", …" if len(left) > 8 else "")
-    tell(f"Wrote {out}. Fill in the empty lists ({listed}), then run: {command}", err=True)
+    Where they come from is written beside them.
 
-
-def adopt(
-    release: options.ReleaseFile,
-    schema: Annotated[Path, typer.Option(help="The schema file to write to.")],
-    as_json: options.AsJson = False,
-) -> None:
-    """Write bought categories or edges into a schema file, with where they come from.
-
-    Example: dpbayes schema adopt found --schema survey.toml
+    Example: dpbayes schema adopt published/4 survey.toml
     """
     from dpbayes.jobs.edges import adopted
-    from dpbayes.release.format import Release
 
     try:
         text = schema.read_text(encoding="utf-8")
@@ -173,78 +138,67 @@ def adopt(
         write(schema, changed)
     except OSError:
         raise SchemaError(f"Schema: {str(schema)!r} cannot be written. Check the folder.") from None
-    if as_json:
-        print_json({"attribute": attribute.table(), "digest": Schema.from_toml(changed).digest})
-        return
-    tell(
+    said = (
         f"Wrote {attribute.name} with {len(attribute.declared)} levels to {schema}. Let the data owner accept it: "
-        f'dpbayes ledger accept LEDGER --schema {schema} --reason "{attribute.name} was bought"'
+        f'dpbayes ledger accept {schema} --about "{attribute.name} was released"'
+    )
+    return Answer(
+        {"attribute": attribute.table(), "digest": Schema.from_toml(changed).digest}, lambda: tell_people(said)
     )
 
 
-def check(
-    schema: SchemaFile,
-    table: Annotated[str | None, typer.Argument(help="Check also that this table has the columns.")] = None,
-    values: Annotated[
-        bool, typer.Option("--values", help="For the owner: read the rows, and name columns with undeclared values.")
-    ] = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Check a schema and, with a table, that its columns fit: names and types only, unless --values is given.
+def check(data: str, *, schema: Path | None, ledger: str | None, read_rows: bool) -> Answer:
+    """Show a schema; check that the table's columns fit.
 
-    Example: dpbayes schema check survey.toml survey.csv
+    Looks at names and types of columns only, unless --read-rows is given.
+
+    Example: dpbayes schema check survey.csv
     """
-    from dpbayes.tables.engine import check_schema
-    from dpbayes.tables.sources import open_table, public_address
+    found = near(data, schema, ledger)
+    declared = Schema.load(found.need_schema())
+    if found.table is not None:
+        check_schema(declared, open_table(found.table).columns())
+    levels = {attribute.name: list(attribute.levels) for attribute in declared.attributes}
+    result = declared.record() | {"digest": declared.digest, "levels": levels, "cells": declared.size}
+    said, code = [], 0
+    if read_rows:
+        if found.table is None:
+            raise SchemaError("Schema: --read-rows goes with a table. Name it.")
+        from dpbayes.curator import Curator
 
-    declared = Schema.load(schema)
-    if values:
-        if table is None:
-            raise SchemaError("Schema: --values goes with a table. Name it.")
-        _check_values(declared, table)
-        return
-    if table is not None:
-        check_schema(declared, open_table(table).columns())
-        table = public_address(table)
-    if as_json:
-        print_json({"id": declared.id, "digest": declared.digest, "cells": declared.size, "table": table})
-        return
-    fits = "" if table is None else f" It fits {table}."
-    tell(f"{schema} is a valid schema of {len(declared.attributes)} attributes.{fits}")
+        curator = Curator(found.table, declared, ledger=found.ledger)
+        undeclared = curator.undeclared()
+        code = int(any(declared[name].unknown == "refuse" for name in undeclared))
+        said = [
+            f"Values that are not declared occur in {', '.join(undeclared)}."
+            if undeclared
+            else "Every value is declared."
+        ]
+        result["undeclared"] = list(undeclared)
+        if found.ledger is not None:
+            result["changed"] = curator.changed()
+            noticed = "The table has changed" if result["changed"] else "No change was noticed in the table"
+            said.append(f"{noticed} since the ledger last saw these columns.")
+        said.append("Keep this answer to yourself: it is not private.")
 
+    def people() -> None:
+        fits = "" if found.table is None else f" It fits {public_address(str(found.table))}."
+        print_table(
+            f"{declared.id}: {declared.size:,} cells",
+            ("attribute", "levels", "which", "source"),
+            [
+                (attribute.name, len(attribute.levels), _listed(labels(attribute)), attribute.source or "-")
+                for attribute in declared.attributes
+            ],
+            notes=(
+                _unit_note(declared),
+                *_drop_note(declared),
+                f"A valid schema of {plural(len(declared.attributes), 'attribute')}.{fits}",
+                *said,
+            ),
+        )
 
-def _check_values(declared: Schema, table: str) -> None:
-    from dpbayes.curator import Curator
-
-    found = Curator(table, declared).undeclared()
-    remark = "Keep this answer to yourself: it is not private."
-    if not found:
-        tell(f"Every value is declared. {remark}")
-        return
-    tell(f"Values that are not declared occur in {', '.join(found)}. {remark}")
-    if any(declared[name].unknown == "refuse" for name in found):
-        raise typer.Exit(1)
-
-
-def show(schema: SchemaFile, as_json: options.AsJson = False) -> None:
-    """Show attributes, levels, sources and the privacy unit of a schema.
-
-    Example: dpbayes schema show survey.toml
-    """
-    declared = Schema.load(schema)
-    if as_json:
-        levels = {attribute.name: list(attribute.levels) for attribute in declared.attributes}
-        print_json(declared.record() | {"digest": declared.digest, "levels": levels, "cells": declared.size})
-        return
-    print_table(
-        f"{declared.id}: {declared.size:,} cells",
-        ("attribute", "levels", "which", "source"),
-        [
-            (attribute.name, len(attribute.levels), _listed(labels(attribute)), attribute.source or "-")
-            for attribute in declared.attributes
-        ],
-        notes=(_unit_note(declared), *_drop_note(declared)),
-    )
+    return Answer(result, people, code)
 
 
 def _listed(levels: tuple[str, ...]) -> str:
@@ -296,7 +250,7 @@ def ask_about(columns: Sequence[Column]) -> tuple[dict[str, Attribute], set[str]
 def _asked(column: Column) -> Attribute | str:
     while True:
         question = f"{printable(column.name)} ({column.kind})"
-        answer = typer.prompt(question, default=USUAL.get(column.kind, "c"), err=True).strip().lower()[:1]
+        answer = click.prompt(question, default=USUAL.get(column.kind, "c"), err=True).strip().lower()[:1]
         if answer in ("l", "s"):
             return str(answer)
         if answer not in CHOICES:
@@ -304,6 +258,6 @@ def _asked(column: Column) -> Attribute | str:
             continue
         kind = CHOICES[answer]
         try:
-            return KINDS[kind](column.name, typer.prompt(f"  {HOW[kind]}", err=True))
+            return KINDS[kind](column.name, click.prompt(f"  {HOW[kind]}", err=True))
         except SchemaError as problem:
             tell(f"  {problem}", err=True)

@@ -9,44 +9,38 @@ import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from dpbayes.cli import options
-from dpbayes.cli.output import print_json, print_table, tell
+from dpbayes.cli.command import Answer
+from dpbayes.cli.output import print_table, tell
 
 
-def example_command(
-    folder: Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")],
-    as_json: options.AsJson = False,
-) -> None:
+def example(folder: Path = Path()) -> Answer:
     """Write a made-up survey of 20,000 people, and its schema.
 
-    Example: dpbayes example demo
+    Example: dpbayes example .
     """
     from dpbayes.example import write_example
 
     table, schema = write_example(folder)
-    if as_json:
-        print_json({"table": str(table), "schema": str(schema)})
-        return
-    tell(f"Wrote {table} and {schema}: 20,000 people who do not exist.")
-    tell("Give it a budget, publish two tables, and check what was published:")
-    for command in next_steps(table, schema):
-        tell("  " + shlex.join(command))
+    steps = [shlex.join(words) for words in next_steps(table)]
+
+    def people() -> None:
+        tell(f"Wrote {table} and {schema}: 20,000 people who do not exist.")
+        tell("Give it a budget, publish two tables, check what was published, and ask it:")
+        for command in steps:
+            tell(f"  {command}")
+
+    return Answer({"table": str(table), "schema": str(schema), "next": steps}, people)
 
 
-def next_steps(table: Path, schema: Path) -> list[list[str]]:
+def next_steps(table: Path) -> list[list[str]]:
     """The commands of a first release."""
-    ledger, out = table.with_suffix(".ledger"), table.with_name("published")
-    budget = ["--schema", str(schema), "--epsilon", "3", "--delta", "1e-6"]
-    tables = ["--marginal", "sex,income", "--marginal", "income|region", "--epsilon", "1", "--delta", "1e-6"]
-    where = ["--schema", str(schema), "--ledger", str(ledger), "--out", str(out)]
+    ledger = str(table.with_suffix(".ledger"))
     return [
-        ["dpbayes", "ledger", "init", str(ledger), *budget],
-        ["dpbayes", "release", str(table), *tables, *where],
-        ["dpbayes", "verify", str(out), "--ledger", str(ledger)],
+        ["dpbayes", "ledger", "init", str(table), "--epsilon", "6", "--delta", "1e-6"],
+        ["dpbayes", "release", str(table), "region", "income|sex", "--epsilon", "1"],
+        ["dpbayes", "verify", "published", "--ledger", ledger],
+        ["dpbayes", "ask", "published", "income|sex"],
     ]
 
 
@@ -60,7 +54,7 @@ OPTIONAL = {
 }
 
 
-def doctor(as_json: options.AsJson = False) -> None:
+def doctor() -> Answer:
     """Check the installation: libraries, entropy, noise samplers, and an exact number.
 
     Example: dpbayes doctor
@@ -68,20 +62,18 @@ def doctor(as_json: options.AsJson = False) -> None:
     checks = [_python(), *(_library(name) for name in REQUIRED), _entropy(), _noise(), _exact_number()]
     checks += [*(_optional(name, use) for name, use in OPTIONAL.items()), _java()]
     ready = all(passed for _, passed, _ in checks if passed is not None)
-    if as_json:
-        print_json(
-            {"ready": ready, "checks": [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in checks]}
-        )
-    else:
-        signs = {True: "ok", False: "FAILED", None: "–"}
+    signs = {True: "ok", False: "FAILED", None: "–"}
+
+    def people() -> None:
         print_table(
             "Ready" if ready else "Not ready",
             ("check", "state", "detail"),
             [(name, signs[ok], detail) for name, ok, detail in checks],
-            notes=("Shell completion: dpbayes --install-completion",),
+            notes=('Shell completion: eval "$(_DPBAYES_COMPLETE=bash_source dpbayes)", or zsh_source, fish_source.',),
         )
-    if not ready:
-        raise typer.Exit(code=1)
+
+    listed = [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in checks]
+    return Answer({"ready": ready, "checks": listed}, people, code=0 if ready else 1)
 
 
 Check = tuple[str, bool | None, str]

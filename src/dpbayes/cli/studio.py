@@ -5,55 +5,47 @@ from __future__ import annotations
 import socket
 import threading
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from dpbayes.base.errors import InvalidArgument, MissingExtra
+from dpbayes.cli.command import Answer
 from dpbayes.cli.output import tell
 
-PORT = 8765
 
+def studio(folder: Path = Path(), *, public: bool, port: int, expose: str | None, no_browser: bool) -> Answer:
+    """Do all of this in the browser, on this machine. Stop with Ctrl-C.
 
-def studio_command(
-    folder: Annotated[Path, typer.Argument(help="The start folder: the studio sees and writes nothing else.")] = Path(),
-    public: Annotated[
-        bool, typer.Option("--public", help="For readers: show the releases in the folder, and nothing else.")
-    ] = False,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = PORT,
-    host: Annotated[str, typer.Option(help="Address to listen on; others than 127.0.0.1 need --expose.")] = "127.0.0.1",
-    expose: Annotated[bool, typer.Option("--expose", help="Let other machines reach it.")] = False,
-    browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
-) -> None:
-    """Plan a release in the browser, see what readers will get, make it, and explain it. Stop with Ctrl-C.
+    Plan a release, see what readers will get, make it, and explain it. It sees and writes nothing outside FOLDER.
 
-    Example: dpbayes studio demo
+    Example: dpbayes studio . --no-browser --port 0
     """
     try:
         import uvicorn
 
-        from dpbayes.studio.app import studio, warm
+        from dpbayes.studio.app import studio as made
+        from dpbayes.studio.app import warm
         from dpbayes.studio.safety import Session, allowed_hosts, check_host
     except ModuleNotFoundError as problem:
         if (problem.name or "").split(".")[0] not in ("uvicorn", "starlette", "jinja2"):
             raise
         raise MissingExtra(f"studio: it needs {problem.name}. Install dpbayes[studio].") from None
-    check_host(host, exposed=expose)
+    host = expose or "127.0.0.1"
+    check_host(host, exposed=expose is not None)
     listening = _listen(host, port)
     port = listening.getsockname()[1]
     origin = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     session = None if public else Session(origin, tell=lambda fresh: tell(f"To open another browser: {fresh}"))
-    app = studio(folder, session=session, hosts=allowed_hosts(host, port))
+    app = made(folder, session=session, hosts=allowed_hosts(host, port))
     address = f"{origin}/" if session is None else session.address()
     tell(f"The studio of {folder.resolve()} is open: {address}")
     if session is not None:
         tell("The address lets one browser in, once. Keep it to yourself. Ctrl-C stops the studio.")
-    if browser:
+    if not no_browser:
         _open(address)
     threading.Thread(target=warm, name="warm", daemon=True).start()
     # Neither addresses nor errors are logged: the first hold the token, the second might quote a value.
     settings = uvicorn.Config(app, access_log=False, log_level="critical", server_header=False, lifespan="off")
     uvicorn.Server(settings).run(sockets=[listening])
+    return Answer(None)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -25,8 +25,13 @@ from dpbayes.privacy.solve import safe_root
 from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.unit import PrivacyUnit
 
-Measure = Literal["kl", "linf", "tv"]
-MEASURES: dict[Measure, str] = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation distance"}
+Measure = Literal["kl", "tv", "linf", "hellinger"]
+MEASURES: dict[Measure, str] = {
+    "kl": "KL divergence",
+    "tv": "total variation distance",
+    "linf": "largest difference",
+    "hellinger": "Hellinger distance",
+}
 
 SEED = 20240229
 """Simulated tables are the same in every ranking, so that rankings can be compared."""
@@ -185,10 +190,12 @@ def _published(mechanism: TableMechanism, counts: Ints, need: Need, rng: np.rand
 
 
 def score(measure: Measure, truth: Floats, published: Floats) -> float:
-    """KL(truth‖published), largest difference, or total variation."""
+    """KL(truth‖published), largest difference, total variation, or Hellinger distance."""
     if measure == "kl":
         seen = truth > 0
         return float((truth[seen] * np.log(truth[seen] / published[seen])).sum())
+    if measure == "hellinger":
+        return math.sqrt(max(1.0 - float(np.sqrt(truth * published).sum()), 0.0))
     difference = np.abs(truth - published)
     return float(difference.max() if measure == "linf" else 0.5 * difference.sum())
 

@@ -3,20 +3,23 @@
 A job says what it needs (``plan``: mechanisms and cost, from public numbers only) and how it is drawn once it is paid
 for (``draw``). Charging, keeping, noting and finishing are the curator's, for every job alike. A new product is one new
 module of this package whose ``JOB`` is its class; the module's name, with dashes, is the kind written in releases.
+``MAKES`` says as what it is asked for (``--as``), of which tables, and with which keys; ``requested`` makes the job.
 """
 
 from __future__ import annotations
 
 import math
 import pkgutil
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from dpbayes.base import codec, display
+from dpbayes.base import checks, codec, display
 from dpbayes.base.codec import READERS, Record
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import check_memory
@@ -40,11 +43,47 @@ LOOSEST = 1e6
 """The largest ε or ρ that may be asked for; beyond it there is no noise left to compute with."""
 
 
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A product, as it is asked for."""
+
+    tables: str
+    """Which tables are named, in words."""
+    keys: tuple[str, ...] = ()
+    """What else can be said: names of fields of the job, where it does not read them in its own way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a request is about and where it stands: not part of it, and needed by some jobs."""
+
+    schema: Schema | None = None
+    folder: Path = Path()
+    """Where the files are that keys name."""
+    stem: Path | None = None
+    """What the names of the data set's files begin with."""
+
+
 class BaseJob(codec.WithKind):
     """What most jobs share: their JSON form by fields, and a table that has the columns of the plan."""
 
     __slots__ = ()
     place: ClassVar[str] = "job"
+    MAKES: ClassVar[Mapping[str, Make]] = {}
+
+    @classmethod
+    def requested(
+        cls,
+        kind: str,
+        tables: Sequence[str],
+        keys: Mapping[str, object],
+        setting: Setting,  # noqa: ARG003 - for those that read files
+    ) -> Self:
+        """The job of a request: of one joint table, or of one column, whatever its field is called."""
+        made = cast(Any, cls)
+        if "column" in cls.__slots__:
+            return made(column=one_column(kind, tables), **typed(cls, keys))  # type: ignore[no-any-return]
+        return made(marginal=one_joint(kind, tables), **typed(cls, keys))  # type: ignore[no-any-return]
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column of the plan."""
@@ -57,6 +96,61 @@ def kinds() -> tuple[str, ...]:
 
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     return tuple(name.replace("_", "-") for name in names if name not in HELPERS)
+
+
+def requestable() -> dict[str, type[BaseJob]]:
+    """Everything that can be asked for, and the job that makes it."""
+    jobs = [import_module(f"dpbayes.jobs.{kind.replace('-', '_')}").JOB for kind in kinds()]
+    return {name: job for job in jobs for name in job.MAKES}
+
+
+def maker(product: str) -> type[BaseJob]:
+    """The job that makes a product; its own module is enough if that has its name."""
+    module = f"dpbayes.jobs.{product.replace('-', '_')}"
+    if product.replace("-", "").isalpha() and find_spec(module) and hasattr(import_module(module), "JOB"):
+        found = import_module(module).JOB
+        if product in found.MAKES:
+            return cast("type[BaseJob]", found)
+    known = requestable()
+    if product not in known:
+        raise InvalidArgument(f"as: there is nothing called {product!r} to release. {display.nearest(product, known)}")
+    return known[product]
+
+
+def one_joint(kind: str, tables: Sequence[str]) -> Marginal:
+    """The joint table that a product is made of."""
+    if len(tables) != 1:
+        raise InvalidArgument(f"{kind}: expected one table, such as sex,income, got {len(tables)}. Choose one table.")
+    return Marginal.parse(tables[0])
+
+
+def one_column(kind: str, tables: Sequence[str]) -> str:
+    """The column that a product is made of."""
+    found = one_joint(kind, tables)
+    if len(found.names) != 1:
+        raise InvalidArgument(f"{kind}: expected one column, got {tables[0]!r}. Name one column, such as region.")
+    return found.names[0]
+
+
+def typed(job: type, keys: Mapping[str, object]) -> dict[str, Any]:
+    """The values of fields as their types ask for: texts of numbers are read, and one value stands for a list of it."""
+    hints = get_type_hints(job)
+    return {name: of_type(hints[name], name, value) for name, value in keys.items()}
+
+
+def of_type(hint: Any, name: str, value: object) -> Any:
+    """One value of this type, written as in a request; ``0:120`` and ``0,120`` are two numbers."""
+    options = [each for each in get_args(hint) if each is not type(None)] if get_origin(hint) is not None else []
+    if get_origin(hint) is tuple:
+        many = value.replace(":", ",").split(",") if isinstance(value, str) else value
+        many = many if isinstance(many, (list, tuple)) else [many]
+        return tuple(of_type(options[0], name, each) for each in many)
+    if len(options) == 1 and type(None) in get_args(hint):
+        return of_type(options[0], name, value)
+    if hint in (float, int) and isinstance(value, str):
+        number = checks.number("Request", name, value)
+        value = int(number) if hint is int and number.is_integer() else number
+    return codec.from_record(hint, value, name)
 
 
 def job_from_record(record: Record) -> Job:

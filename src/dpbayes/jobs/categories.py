@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, check_columns
+from dpbayes.jobs.base import BaseJob, Make, check_columns
+from dpbayes.jobs.edges import after_buying
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.format import Answer, Paid
+from dpbayes.release.format import Answer, Paid, Release
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.engine import Engine, check_column
@@ -28,6 +31,7 @@ class Categories(BaseJob):
     """
 
     kind: ClassVar[str] = "categories"
+    MAKES: ClassVar[Mapping[str, Make]] = {"categories": Make("one column")}
     column: str
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
@@ -73,6 +77,11 @@ class Categories(BaseJob):
         kept = made.draw(np.fromiter(counted.values(), dtype=np.int64, count=len(counted)), rng) if counted else ()
         found = tuple(sorted(text for text, keep in zip(counted, kept, strict=True) if keep))
         return Drawn(answers=(Answer(name=f"categories of {self.column}", by=0, values=found),))
+
+    @classmethod
+    def after(cls, release: Release, schema: Schema, folder: Path | None) -> str:
+        """How the schema takes over what was found."""
+        return after_buying(release, schema, folder)
 
 
 JOB = Categories

@@ -5,18 +5,18 @@ takes over what was bought.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from dpbayes.base import checks, codec, toml
+from dpbayes.base import checks, toml
 from dpbayes.base.checks import Ints
-from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import check_columns
+from dpbayes.jobs.base import BaseJob, Make, Setting, check_columns, of_type, one_column
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
@@ -116,14 +116,38 @@ def selection_for(target: Guarantee, unit: PrivacyUnit, *, times: int = 1) -> Se
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edges:
+class Edges(BaseJob):
     """Buy the edges of one numeric column: ``Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=5))``."""
 
     kind: ClassVar[str] = "edges"
+    MAKES: ClassVar[Mapping[str, Make]] = {"edges": Make("one column that holds numbers", ("bounds", "bins"))}
     column: str
     quantiles: Quantiles
     numeric: bool | None = None
     """The owner's word that the column holds numbers, where the table does not say: in a CSV file all is text."""
+
+    @classmethod
+    def requested(
+        cls,
+        kind: str,
+        tables: Sequence[str],
+        keys: Mapping[str, object],
+        setting: Setting,  # noqa: ARG003 - for those that read files
+    ) -> Edges:
+        """Whoever knows the bounds of a column knows that it holds numbers."""
+        bounds = of_type(tuple[float, ...], "bounds", keys.get("bounds", ()))
+        if len(bounds) != 2:
+            raise InvalidArgument(
+                "Edges: expected bounds, the publicly known ends of the column, as in --set bounds=0:120."
+            )
+        bins = of_type(int, "bins", keys.get("bins", 10))
+        cut = Quantiles(lower=bounds[0], upper=bounds[1], bins=bins)
+        return cls(column=one_column(kind, tables), quantiles=cut, numeric=True)
+
+    @classmethod
+    def after(cls, release: Release, schema: Schema, folder: Path | None) -> str:
+        """How the schema takes over what was found."""
+        return after_buying(release, schema, folder)
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """One selection for each edge, all of them within the target."""
@@ -145,7 +169,7 @@ class Edges:
         if check_column(self.column, table.columns(), "edges") is Kind.TEXT and not self.numeric:
             raise SchemaError(
                 f"Edges: the table does not say whether {self.column!r} holds numbers, and edges of anything else "
-                "would be invented, and paid for. If it does, say so with --numeric (numeric=True)."
+                "would be invented, and paid for. If it does, say so with numeric=True."
             )
 
     def outlook(self, plan: Plan) -> tuple[str, ...]:
@@ -173,16 +197,6 @@ class Edges:
         made: Selection = plan.paid[0].mechanism  # type: ignore[assignment]
         found = self.quantiles.edges(table, self.column, plan.schema, made, rng)
         return Drawn(answers=(Answer(name=f"edges of {self.column}", by=0, values=found),))
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Edges:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
-
 
 JOB = Edges
 
@@ -213,7 +227,8 @@ def adopted(release: Release, text: str) -> tuple[str, Attribute]:
     """
     if release.kind not in ("categories", "edges"):
         raise ReleaseError(
-            f"Schema: expected a release of categories or edges, got one of {release.kind}. Buy them with `discover`."
+            f"Schema: expected a release of categories or edges, got one of {release.kind}. Buy them with "
+            "`dpbayes release --as categories`, or --as edges."
         )
     faults = [check for check in release.verify().checks if not check.passed]
     if faults:
@@ -228,6 +243,14 @@ def adopted(release: Release, text: str) -> tuple[str, Attribute]:
     changed = _with_section(text, made, schema)
     Schema.from_toml(changed)
     return changed, made
+
+
+def after_buying(release: Release, schema: Schema, folder: Path | None) -> str:
+    """The lines for the schema, and the command that writes them."""
+    if not release.answers[0].values:
+        return ""
+    where = "RELEASE" if folder is None else str(folder)
+    return f"Lines for the schema (dpbayes schema adopt {where} SCHEMA writes them):\n{section(bought(release, schema))}"
 
 
 def bought(release: Release, schema: Schema) -> Attribute:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes.base import checks, codec
-from dpbayes.base.codec import Record
+from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
-from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
+from dpbayes.jobs.base import BaseJob, Make, Setting, check_tables, count_and_draw, of_type, typed
 from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
 from dpbayes.mechanisms.selection import Selection
@@ -34,7 +33,7 @@ PART = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(BaseJob):
     """Fit a model: ``Fit(model=NaiveBayes(target="income"), tempered=True)``.
 
     Args:
@@ -50,6 +49,14 @@ class Fit:
     """
 
     kind: ClassVar[str] = "model"
+    MAKES: ClassVar[Mapping[str, Make]] = {
+        "naive-bayes": Make(
+            "the class, or 'class|features'", ("mechanism", "single_draw", "tempered", "expected_records")
+        ),
+        "network": Make(
+            "none, and the graph is learned; or each node with its parents", ("mechanism", "single_draw", "expected_records")
+        ),
+    }
     model: ModelSpec[Model]
     mechanism: Wish = "auto"
     accounting: Accounting = "exact"
@@ -64,6 +71,19 @@ class Fit:
             raise InvalidArgument("Fit: only naive Bayes has a temperature.")
         if self.tempered and (self.model.draws or self.accounting == "published"):
             raise InvalidArgument("Fit: the papers' model has no temperature. Leave tempered out.")
+
+    @classmethod
+    def requested(
+        cls,
+        kind: str,
+        tables: Sequence[str],
+        keys: Mapping[str, object],
+        setting: Setting,  # noqa: ARG003 - for those that read files
+    ) -> Fit:
+        """The model that the tables name; it may be left to public numbers whether it is tempered (``auto``)."""
+        single = of_type(bool, "single_draw", keys.get("single_draw", False))
+        options = {name: value for name, value in keys.items() if name != "single_draw" and value != "auto"}
+        return cls(model=replace(named(kind, tables), estimate="draw" if single else "posterior"), **typed(cls, options))
 
     def suiting(self, table: Engine) -> Fit:
         """The job as this engine can do it: without a temperature that nobody insists on."""
@@ -168,7 +188,7 @@ class Fit:
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column, or cannot be read record by record where that is needed."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         for name in self.edges:
             check_edges(table, name)
         if self.tempered and not isinstance(table, CodingEngine):
@@ -204,14 +224,23 @@ class Fit:
         kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
         return plan.schema.with_attributes(kept), tuple(answers)
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
 
-    @classmethod
-    def from_record(cls, record: Record) -> Fit:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
+def named(kind: str, tables: Sequence[str]) -> NaiveBayes | BayesNet:
+    """The model that tables name: ``income|sex,age`` its class and features, or each node of a graph with its parents.
+
+    >>> named("network", ["age", "income|age"]).edges
+    (('age', 'income'),)
+    """
+    found = [Marginal.parse(text) for text in tables]
+    if any(len(each.of) != 1 for each in found):
+        raise InvalidArgument(f"{kind}: expected one name before the bar of each table, as in 'income|sex,age'.")
+    if kind == "naive-bayes":
+        if len(found) != 1:
+            raise InvalidArgument("naive-bayes: expected one table: the class, as in income, or 'income|sex,age'.")
+        return NaiveBayes(target=found[0].of[0], features=found[0].given)
+    edges = tuple((parent, each.of[0]) for each in found for parent in each.given)
+    joined = {name for edge in edges for name in edge}
+    return BayesNet(edges=edges, nodes=tuple(each.of[0] for each in found if each.of[0] not in joined))
 
 
 JOB = Fit

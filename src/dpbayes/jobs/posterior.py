@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -17,7 +18,7 @@ from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.expected import chance_of_noise, error
-from dpbayes.jobs.base import BaseJob, check_tables
+from dpbayes.jobs.base import BaseJob, Make, check_tables
 from dpbayes.jobs.mechanisms import Need, Wish, calibrated
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
@@ -49,6 +50,9 @@ class DirichletPosterior(BaseJob):
     """
 
     kind: ClassVar[str] = "posterior"
+    MAKES: ClassVar[Mapping[str, Make]] = {
+        "posterior": Make("one joint table", ("prior", "mechanism", "even_if_noise"))
+    }
     marginal: Marginal
     prior: tuple[float, ...] = (1.0,)
     mechanism: How = "auto"
@@ -111,7 +115,7 @@ class DirichletPosterior(BaseJob):
         if lost > TOO_OFTEN and not self.even_if_noise:
             raise InvalidArgument(
                 f"DirichletPosterior: {said}. Leave mechanism at auto, or confirm it with "
-                "even_if_noise (--even-if-noise)."
+                "even_if_noise (--set even_if_noise=true)."
             )
         return made, f"{choice}; {said}"
 

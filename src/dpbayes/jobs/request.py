@@ -1,54 +1,55 @@
-"""A request file: which tables or synthetic records, under which guarantee, for whom and why; reviewable in git."""
+"""A request: what is made of which tables, under which guarantee, for whom and why; its file is reviewable in git."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from dpbayes.base import checks, toml
-from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes.base import toml
+from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.base.files import write
 from dpbayes.base.toml import Faults, unknown_key
-from dpbayes.jobs.mechanisms import WISHES, Wish
-from dpbayes.jobs.tables import Tables
-from dpbayes.jobs.wanted import wants
-from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.target import guarantee_of
+from dpbayes.jobs.base import Setting, maker, of_type, requestable
+from dpbayes.jobs.wanted import is_want, loosest, wants
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
+from dpbayes.privacy.target import guarantee_of, guarantee_of_text
 from dpbayes.release.words import ABOUT, checked
 from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
 from dpbayes.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from dpbayes.jobs.posterior import DirichletPosterior
-    from dpbayes.jobs.synthetic import Synthetic
+    from dpbayes.design.plan import Job
+    from dpbayes.ledger.account import Account
 
 OWNER = "Request"
 
-NUMBERS = ("epsilon", "delta", "order", "rho", "omega")
+NUMBERS = ("epsilon", "delta", "guarantee")
 """The keys that make up the guarantee: the names of the options."""
 
-OPTIONS = ("mechanism", "product", "accounting", "expected_records", "pseudo_records", "level")
-"""Keys that are options of ``Tables``."""
+FILES = ("prior", "scores")
+"""Keys that name files."""
 
-FOR_TABLES = ("tables", "want", "prior", "prior_parameters", "product", "accounting", "pseudo_records", "level")
-"""Keys that say something about tables, and nothing about synthetic records."""
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "mechanism": WISHES,
-    "accounting": ("exact", "published"),
-    "product": ("estimate", "draw", "records", "posterior"),
+GONE = {
+    "want": "write the accuracy behind the table, as in tables = [\"region ± 50 records\"]",
+    "synthetic": 'write as = "synthetic", and in tables the attribute to predict, if there is one',
+    "product": 'write as = "draw", "pseudo-records" or "posterior"',
+    "prior_parameters": "write prior",
+    "pseudo_records": 'write draws, with as = "pseudo-records"',
+    "accounting": "the papers' parameters are in dpbayes.papers",
+    "order": 'write guarantee = "RDP(5, 1)"',
+    "rho": 'write guarantee = "ZCDP(0.1)"',
+    "omega": 'write guarantee = "TCDP(0.1, 20)"',
 }
+"""Keys of 0.2.0, and what is written instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     r"""Everything that a release needs to be told, but for the private table itself, its schema and its ledger.
 
-    All of it may be left out, and be said later by flags or by ``with_changes``.
+    All of it may be left out, and be said later by options or by ``with_changes``.
 
     >>> asked = Request.from_toml('title = "Income"\ntables = ["sex", "income|sex"]\nepsilon = 1\ndelta = 1e-6')
     >>> asked.target, asked.job().marginals[0].of, asked.about
@@ -59,96 +60,104 @@ class Request:
     author: str = ""
     contact: str = ""
     purpose: str = ""
-    tables: tuple[str, ...] = ()
-    """``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex."""
-    synthetic: bool | str = False
-    """Instead of tables: synthetic records of the whole table; a text names the attribute that others will predict."""
-    target: Guarantee | None = None
-    mechanism: Wish = "auto"
-    product: Literal["estimate", "draw", "records", "posterior"] = "estimate"
-    accounting: Accounting = "exact"
-    expected_records: int | None = None
-    pseudo_records: int | None = None
-    want: tuple[str, ...] = ()
-    """How exact tables have to be, as in ``income|sex ± 1 point``; the guarantee is then the most that is allowed."""
-    prior: tuple[str, ...] = ()
-    """CSV files of public guesses; a relative path starts from the folder of the request file."""
-    prior_parameters: tuple[float, ...] = (1.0,)
-    """Of a posterior: one number for all cells, or one for each."""
-    level: float = 0.95
     supersedes: str = ""
     """The id of an earlier release that this one replaces."""
+    tables: tuple[str, ...] = ()
+    """``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex, ``… ± 1 point`` how exact it is."""
+    product: str = "tables"
+    """What is made of them: a key of ``jobs.base.requestable()``; ``as`` in its file."""
+    target: Guarantee | None = None
+    open_delta: bool = False
+    """Whether δ was not said: then it is that of the ledger, and 0 without one or under a limit that has none."""
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    """What else the job is told, by the names of its keys."""
     folder: Path = Path()
-    """Where the request file is."""
+    """Where the request file is: files that it names start from there."""
+    stem: Path | None = None
+    """What the names of the data set's files begin with."""
 
     def __post_init__(self) -> None:
-        for name in ("tables", "prior", "want", "prior_parameters"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "tables", tuple(self.tables))
         object.__setattr__(self, "folder", Path(self.folder))
+        known = maker(self.product).MAKES[self.product].keys
+        for key in self.keys:
+            if key not in known:
+                raise InvalidArgument(f"{OWNER}: {_not_a_key(key, self.product)}")
         checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
-        if self.synthetic is not False:
-            self._synthetic()
-        elif self.product == "posterior" and self.tables:
-            self._posterior()
-        elif self.tables or self.want:
-            self._tables()
+        exact = [is_want(text) for text in self.tables]
+        if any(exact) and not (all(exact) and self.product == "tables"):
+            raise InvalidArgument(f"{OWNER}: either all tables name an accuracy, or none; and only tables can have one.")
+        wants([text for text in self.tables if is_want(text)])
+        for marginal in self.marginals:
+            assert marginal.of
 
     @property
     def about(self) -> dict[str, str]:
         """What readers of the release are told: title, author, contact, purpose, supersedes."""
         return checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
 
-    def job(self, schema: Schema | None = None) -> Tables | Synthetic | DirichletPosterior:
-        """What is asked for; the schema is needed where there are priors."""
-        if self.product == "posterior" and self.synthetic is False:
-            return self._posterior()
-        return self.tables_of(schema) if self.synthetic is False else self._synthetic()
+    @property
+    def marginals(self) -> tuple[Marginal, ...]:
+        """The tables that are named."""
+        return tuple(wants([text])[0].marginal if is_want(text) else Marginal.parse(text) for text in self.tables)
 
-    def tables_of(self, schema: Schema | None = None) -> Tables:
-        """The tables asked for; a request for synthetic records has none to show before they are drawn."""
-        if self.synthetic is not False:
-            raise InvalidArgument(
-                f"{OWNER}: this request is for synthetic records, not for tables. Give it to dpbayes synth."
-            )
-        if not self.tables and not self.want:
-            raise InvalidArgument(
-                f'{OWNER}: expected a table or more. Write tables = ["sex,income"] or synthetic = true, '
-                "or give --marginal."
-            )
-        if self.prior and schema is None:
-            raise InvalidArgument(f"{OWNER}: expected the schema, which says what a prior is about.")
-        return self._tables(tuple(self._prior(name, schema) for name in self.prior if schema is not None))
+    @property
+    def unlimited(self) -> bool:
+        """Whether accuracies are wanted at any price."""
+        wanted = any(map(is_want, self.tables))
+        return wanted and (self.target is None or self.target == loosest(self.target))
 
-    def guarantee(self) -> Guarantee:
-        """The target, which must have been said by now."""
+    def job(self, schema: Schema | None = None) -> Job:
+        """What is asked for; the schema is needed where files are to be read."""
+        if schema is None and any(key in self.keys for key in FILES) and self.product != "posterior":
+            raise InvalidArgument(f"{OWNER}: expected the schema, which says what a file of numbers is about.")
+        setting = Setting(schema=schema, folder=self.folder, stem=self.stem)
+        return maker(self.product).requested(self.product, self.tables, self.keys, setting)  # type: ignore[return-value]
+
+    def guarantee(self, account: Account | None = None) -> Guarantee | None:
+        """The target for a data set. None where accuracies may take what is left in its ledger."""
+        if self.unlimited:
+            return None if account is not None else self.target or loosest(PureDP(epsilon=1.0))
         if self.target is None:
             raise InvalidArgument(
                 f"{OWNER}: expected a guarantee. Write epsilon = 1 and delta = 1e-6, or give --epsilon."
             )
-        return self.target
+        delta = account.budget.exception if self.open_delta and account is not None else 0.0
+        return ApproxDP(epsilon=self.target.size, delta=delta) if delta else self.target
+
+    def origin(self, account: Account | None = None) -> str:
+        """Where δ comes from, if it was not said."""
+        if not self.open_delta or self.unlimited:
+            return ""
+        if account is None:
+            return " (no ledger says a δ, so δ is 0)"
+        return " (the δ of the ledger)" if account.budget.exception else " (the limit of the ledger has no δ)"
 
     def with_changes(self, **changes: Any) -> Request:
-        """The same request, but for what is given and not None: flags win over the file, tables over records."""
+        """The same request, but for what is given and not None: options win over the file."""
         said = {name: value for name, value in changes.items() if value is not None}
-        if said.get("tables") or said.get("want"):
-            said = {"synthetic": False, **said}
+        if said.get("target") is not None:
+            said = {"open_delta": False, **said}
+        if said.get("product", self.product) != self.product:  # what was said to another job
+            known = maker(said["product"]).MAKES[said["product"]].keys
+            said = {"keys": {name: value for name, value in self.keys.items() if name in known}, **said}
         return replace(self, **said)
 
     # -- its file ---------------------------------------------------------------------------------------------
 
     def to_toml(self) -> str:
         """The text of a request file; what is left at its default is left out."""
-        plain = {field.name: field.default for field in fields(self)}
-        said: dict[str, object] = {}
-        for name, default in plain.items():
-            value = getattr(self, name)
-            if value == default or name == "folder":
-                continue
-            if name == "target":
-                said |= {key: number for key, number in value.record().items() if key in NUMBERS}
-            else:
-                said[name] = list(value) if isinstance(value, tuple) else value
-        return toml.dumps(said)
+        said: dict[str, object] = {name: getattr(self, name) for name in ABOUT if getattr(self, name)}
+        if self.product != "tables":
+            said["as"] = self.product
+        if self.tables:
+            said["tables"] = list(self.tables)
+        if self.target is not None and self.target.epsilon_delta is not None:
+            epsilon, delta = self.target.epsilon_delta
+            said |= {"epsilon": epsilon} if self.open_delta else {"epsilon": epsilon, "delta": delta}
+        elif self.target is not None:
+            said["guarantee"] = repr(self.target)
+        return toml.dumps(said | {key: list(held) if isinstance(held, tuple) else held for key, held in self.keys.items()})
 
     def save(self, path: str | Path) -> None:
         """Write the request file, whole or not at all."""
@@ -176,112 +185,82 @@ class Request:
         said = _said(table, faults)
         faults.raise_all(InvalidArgument)
         try:
-            return cls(**said, folder=folder)
-        except (InvalidArgument, SchemaError) as problem:
+            made = cls(**said, folder=folder)
+            if made.tables and not any(key in made.keys for key in FILES) and made.product not in ("wide", "vector"):
+                made.job()  # what does not go together is said before a table is named
+        except DpbayesError as problem:
             raise InvalidArgument(f"{OWNER}: {problem}".replace(f"{OWNER}: {OWNER}: ", f"{OWNER}: ")) from None
+        return made
 
-    def _synthetic(self) -> Synthetic:
-        """The job of synthetic records, or a sentence about what does not go with it."""
-        from dpbayes.jobs.synthetic import Synthetic  # with its models, which tables do not need
 
-        if not isinstance(self.synthetic, (bool, str)) or self.synthetic == "":
-            raise InvalidArgument(
-                f'{OWNER}: expected synthetic to be true, or the name of the attribute to predict, as in "income".'
-            )
-        plain = {field.name: field.default for field in fields(self)}
-        for name in FOR_TABLES:
-            if getattr(self, name) != plain[name]:
-                raise InvalidArgument(f"{OWNER}: {name} goes with tables, not with synthetic. Leave one of them out.")
-        if self.mechanism not in ("auto", "gaussian", "laplace"):
-            raise InvalidArgument(
-                f"{OWNER}: synthetic records need gaussian or laplace noise, got mechanism = {self.mechanism!r}. "
-                "Leave it out, and it is chosen."
-            )
-        return Synthetic(
-            target=self.synthetic if isinstance(self.synthetic, str) else None,
-            mechanism=self.mechanism,
-            expected_records=self.expected_records,
-        )
-
-    def _posterior(self) -> DirichletPosterior:
-        """The job of a released posterior, or a sentence about what does not go with it."""
-        from dpbayes.jobs.posterior import DirichletPosterior  # with its mechanisms, which tables do not need
-
-        if len(self.tables) != 1:
-            raise InvalidArgument(f"{OWNER}: a posterior is of one joint table. Choose one table.")
-        if self.want or self.prior or self.pseudo_records is not None:
-            raise InvalidArgument(
-                f"{OWNER}: a posterior goes without want, prior and pseudo_records. Its prior is prior_parameters."
-            )
-        if self.mechanism not in ("auto", "laplace"):
-            raise InvalidArgument(f"{OWNER}: a posterior has mechanism auto or laplace here, got {self.mechanism!r}.")
-        return DirichletPosterior(
-            marginal=Marginal.parse(self.tables[0]), prior=self.prior_parameters, mechanism=self.mechanism
-        )
-
-    def _tables(self, priors: tuple[Prior, ...] = ()) -> Tables:
-        options = {name: getattr(self, name) for name in OPTIONS}
-        options |= {"product": "estimate"} if self.product == "posterior" else {}
-        return Tables(*self.tables, priors=priors, want=self.want, **options)
-
-    def _prior(self, name: str, schema: Schema) -> Prior:
-        try:
-            return Prior.from_csv((self.folder / name).read_text(encoding="utf-8"), schema)
-        except (OSError, UnicodeError):
-            raise InvalidArgument(
-                f"{OWNER}: the prior {name!r} cannot be read as UTF-8 text. Check the path."
-            ) from None
+def asked_for(epsilon: float | None, delta: float | None, guarantee: str | None, *, wanted: bool) -> dict[str, Any]:
+    """The target that three options or keys name, as fields of a request; none if they name none."""
+    if guarantee is not None:
+        if (epsilon, delta) != (None, None):
+            raise InvalidArgument("Guarantee: expected epsilon with delta, or guarantee; got both.")
+        return {"target": guarantee_of_text(guarantee), "open_delta": False}
+    if epsilon is None and delta is None:
+        return {}
+    if epsilon is None and not wanted:
+        raise InvalidArgument("Guarantee: expected epsilon with delta, as in epsilon = 1 and delta = 1e-6.")
+    made = guarantee_of(epsilon=1.0 if epsilon is None else epsilon, delta=delta or None)
+    return {"target": loosest(made) if epsilon is None else made, "open_delta": delta is None}
 
 
 def _said(table: Mapping[str, object], faults: Faults) -> dict[str, Any]:
     """The values of a file by the names of the fields, as far as they are sound."""
-    known = (*ABOUT, "tables", "want", "synthetic", *NUMBERS, *OPTIONS, "prior", "prior_parameters")
-    said: dict[str, Any] = {}
+    product = table.get("as", "tables")
+    with faults.at("as"):
+        maker(of_type(str, "as", product))
+    if faults.found:
+        product = "tables"
+    said: dict[str, Any] = {"product": product, "keys": {}}
     for key, value in table.items():
         with faults.at(key):
-            if key not in known:
-                raise InvalidArgument(f"there is {unknown_key(key, known)}")
-            if key in NUMBERS:
-                continue
-            said[key] = _one(key, value, faults)
-    if any(key in table for key in NUMBERS):
-        with faults.at(next(key for key in table if key in NUMBERS)):
-            said["target"] = guarantee_of(**{key: _number(key, table[key]) for key in NUMBERS if key in table})
+            if key in ABOUT:
+                said[key] = checked({key: value}, owner=OWNER).get(key, "")  # type: ignore[dict-item]  # checked
+            elif key == "tables":
+                said[key] = _tables(value, faults)
+            elif key not in (*NUMBERS, "as"):
+                said["keys"][key] = _key(str(product), key, value)
+    with faults.at(next((key for key in table if key in NUMBERS), "epsilon")):
+        types = {"epsilon": float, "delta": float, "guarantee": str}
+        given = {key: of_type(types[key], key, table[key]) if key in table else None for key in NUMBERS}
+        said |= asked_for(**given, wanted=any(map(is_want, said.get("tables", ()))))
     return said
 
 
-def _one(key: str, value: object, faults: Faults) -> object:
-    """One value, checked by whoever uses it."""
-    if key in ABOUT:
-        return checked({key: value}, owner=OWNER).get(key, "")  # type: ignore[dict-item]
-    if key == "synthetic":
-        return Request(synthetic=value).synthetic  # type: ignore[arg-type]  # checked there
-    if key in OPTIONS:
-        if key in CHOICES:
-            checks.one_of(OWNER, CHOICES[key], **{key: value})
-        else:
-            Tables("a", **_with_company(key, value))
-        return value
-    if key == "prior_parameters":
-        if not isinstance(value, list):
-            raise InvalidArgument("expected prior_parameters to be a list of numbers, as in prior_parameters = [1, 1].")
-        return tuple(_number(key, each) for each in value)
+def _tables(value: object, faults: Faults) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise InvalidArgument(f'expected {key} to be a list of texts, as in {key} = ["sex,income"].')
-    for text in value if key in ("tables", "want") else ():
-        with faults.at(key):
-            Marginal.parse(text) if key == "tables" else wants([text])
+        raise InvalidArgument('expected tables to be a list of texts, as in tables = ["sex,income"].')
+    for text in value:
+        with faults.at("tables"):
+            wants([text]) if is_want(text) else Marginal.parse(text)
     return tuple(value)
 
 
-def _with_company(key: str, value: object) -> dict[str, object]:
-    """An option with what it needs beside it, so that it is judged on its own."""
-    if key == "pseudo_records":
-        return {key: value, "product": "records"}
-    return {key: value}
-
-
-def _number(key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{checks.meant(str(value))}")
+def _key(product: str, key: str, value: object) -> object:
+    """The value of a key, tried on a job of one table where that can be done."""
+    job = maker(product)
+    if key not in job.MAKES[product].keys:
+        raise InvalidArgument(_not_a_key(key, product))
+    if key not in FILES:
+        try:
+            job.requested(product, ["a"], {key: value}, Setting(stem=Path("a")))
+        except SchemaError:
+            pass
+        except InvalidArgument as problem:
+            if key in str(problem):
+                raise
     return value
+
+
+def _not_a_key(key: str, product: str) -> str:
+    """The sentence about a key that this product does not have."""
+    if key in GONE:
+        return f"{key!r} is gone since 0.2.0: {GONE[key]}."
+    known = maker(product).MAKES[product].keys
+    others = [name for name, job in requestable().items() if key in job.MAKES[name].keys]
+    if others:
+        return f"{key} goes with --as {' or '.join(others)}, not with {product}."
+    return f"there is {unknown_key(key, (*ABOUT, 'tables', 'as', *NUMBERS, *known))}"

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -23,13 +24,15 @@ from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
-from dpbayes.jobs.base import BaseJob, check_tables
+from dpbayes.jobs.base import BaseJob, Make, Setting, check_tables, one_column, typed
 from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
+from dpbayes.models.base import built
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
 from dpbayes.models.mixture import LEAST_VARIANCE, Statistics
+from dpbayes.models.synthetic import synthetic_table, write_table
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.format import Table
+from dpbayes.release.format import Release, Table
 from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
@@ -77,6 +80,9 @@ class Synthetic(BaseJob):
     """
 
     kind: ClassVar[str] = "synthetic"
+    MAKES: ClassVar[Mapping[str, Make]] = {
+        "synthetic": Make("none, or the attribute that others will predict", ("mechanism", "expected_records"))
+    }
     target: str | None = None
     mechanism: Literal["auto", "gaussian", "laplace"] = "auto"
     expected_records: int | None = None
@@ -85,6 +91,27 @@ class Synthetic(BaseJob):
         checks.one_of("Synthetic", ("auto", "gaussian", "laplace"), mechanism=self.mechanism)
         if self.target is not None and (not isinstance(self.target, str) or not self.target):
             raise InvalidArgument(f"Synthetic: expected target to be the name of an attribute, got {self.target!r}.")
+
+    @classmethod
+    def requested(
+        cls,
+        kind: str,
+        tables: Sequence[str],
+        keys: Mapping[str, object],
+        setting: Setting,  # noqa: ARG003 - for those that read files
+    ) -> Synthetic:
+        """Records of the whole table."""
+        return cls(target=one_column(kind, tables) if tables else None, **typed(cls, keys))
+
+    def after(self, release: Release, schema: Schema, folder: Path | None) -> str:
+        """As many records as are public, in a file of the folder's name: the folder itself is sealed."""
+        if folder is None or not schema.records:
+            return "dpbayes synth draws records from it, any number of them, free."
+        path = folder.with_name(f"{folder.name}-records.csv")
+        if path.exists():
+            return f"{path} is there already, so no records were drawn. dpbayes synth {folder} draws any number, free."
+        write_table(synthetic_table(built([release]), schema.records), path)
+        return f"Wrote {schema.records:,} synthetic records to {path}. dpbayes synth {folder} draws any number, free."
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate every draw of every round against one target, from public numbers only."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,9 +14,9 @@ from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.design.design import Wanted, described, designed, least_target
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
+from dpbayes.jobs.base import BaseJob, Make, Setting, check_tables, count_and_draw, of_type, typed
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
-from dpbayes.jobs.wanted import loosest, out_of_reach, wants
+from dpbayes.jobs.wanted import is_want, loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -43,6 +44,11 @@ class Tables(BaseJob):
     """
 
     kind: ClassVar[str] = "tables"
+    MAKES: ClassVar[Mapping[str, Make]] = {
+        "tables": Make("any number", ("mechanism", "prior", "level", "expected_records")),
+        "draw": Make("any number; one posterior draw of each", ("prior", "expected_records")),
+        "pseudo-records": Make("any number", ("draws", "expected_records")),
+    }
     marginals: tuple[Marginal, ...]
     mechanism: Wish = "auto"
     product: Literal["estimate", "draw", "records"] = "estimate"
@@ -66,6 +72,25 @@ class Tables(BaseJob):
         for name, value in {"marginals": asked, **chosen}.items():
             object.__setattr__(self, name, value)
         self._check()
+
+    @classmethod
+    def requested(cls, kind: str, tables: Sequence[str], keys: Mapping[str, object], setting: Setting) -> Tables:
+        """Tables with or without the accuracy wanted; priors are read if there is a schema that they are about."""
+        options = {name: value for name, value in keys.items() if name not in ("prior", "draws")}
+        if not tables:
+            raise InvalidArgument("Tables: expected a table or more, such as sex,income or 'income|sex'.")
+        if kind != "tables":
+            options["product"] = "draw" if kind == "draw" else "records"
+        if "draws" in keys:
+            options["pseudo_records"] = of_type(int, "draws", keys["draws"])
+        files = keys.get("prior", ())
+        listed = [files] if isinstance(files, str) else files
+        if not isinstance(listed, (list, tuple)) or not all(isinstance(file, str) for file in listed):
+            raise InvalidArgument('Tables: expected prior to be a CSV file of shares, as in prior = "census.csv".')
+        priors = [] if setting.schema is None else [_prior(setting.folder / file, setting.schema) for file in listed]
+        accuracies = [each for each in tables if is_want(each)]
+        asked = [each for each in tables if not is_want(each)]
+        return cls(*asked, want=accuracies, priors=tuple(priors), **typed(cls, options))
 
     def _check(self) -> None:
         if not self.marginals:
@@ -200,6 +225,13 @@ class Tables(BaseJob):
             if name != "marginals"
         }
         return cls(*marginals, **options)
+
+
+def _prior(path: Path, schema: Schema) -> Prior:
+    try:
+        return Prior.from_csv(path.read_text(encoding="utf-8"), schema)
+    except (OSError, UnicodeError):
+        raise InvalidArgument(f"Tables: the prior {str(path)!r} cannot be read as UTF-8 text. Check the path.") from None
 
 
 def _short(number: float) -> str:

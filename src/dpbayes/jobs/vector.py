@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +14,7 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob
+from dpbayes.jobs.base import BaseJob, Make, Setting, one_joint, typed
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.cost import Cost
@@ -37,6 +40,9 @@ class Vector(BaseJob):
     """
 
     kind: ClassVar[str] = "vector"
+    MAKES: ClassVar[Mapping[str, Make]] = {
+        "vector": Make("one joint table", ("scores", "weight", "concentration", "expected_records"))
+    }
     marginal: Marginal
     entries: tuple[str, ...]
     scores: tuple[tuple[float, ...], ...]
@@ -65,6 +71,16 @@ class Vector(BaseJob):
             raise InvalidArgument("Vector: expected a weight with one concentration or one per entry, or neither.")
         if self.expected_records is not None:
             checks.positive_integer("Vector", expected_records=self.expected_records)
+
+    @classmethod
+    def requested(cls, kind: str, tables: Sequence[str], keys: Mapping[str, object], setting: Setting) -> Vector:
+        """The scores are a CSV file: the table's attributes, then a column of numbers for each entry of f."""
+        others = {name: value for name, value in keys.items() if name != "scores"}
+        table, file = one_joint(kind, tables), keys.get("scores")
+        if not isinstance(file, str) or setting.schema is None:
+            raise InvalidArgument("Vector: expected scores, a CSV file, and the schema, which says what they are of.")
+        entries, scores = _scores(setting.folder / file, table, setting.schema)
+        return cls(marginal=table, entries=entries, scores=scores, **typed(cls, others))
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Derive the sensitivity from the scores, and calibrate."""
@@ -106,6 +122,30 @@ class Vector(BaseJob):
         values = tuple(float(value) for value in made.gammas(totals, rng))
         answer = Answer(name=f"gammas of {', '.join(self.entries)}", by=0, values=values)
         return Drawn(answers=(answer,), records=plan.schema.records if plan.schema.unit.fixed_size else None)
+
+
+def _scores(path: Path, marginal: Marginal, schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
+    """The public scores of every cell, from a CSV file; cells that are not in it score nothing."""
+    axes = marginal.axes(schema)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *lines = csv.reader(file)
+    except (OSError, UnicodeDecodeError, ValueError, csv.Error):
+        raise InvalidArgument(f"Vector: {path} cannot be read as CSV with a header.") from None
+    if header[: len(axes)] != list(marginal.names):
+        raise InvalidArgument(f"Vector: expected the first columns of {path} to be {', '.join(marginal.names)}.")
+    entries = tuple(header[len(axes) :])
+    table = np.zeros((*marginal.shape(schema), len(entries)))
+    for number, line in enumerate(lines, start=2):
+        levels, numbers = line[: len(axes)], line[len(axes) :]
+        try:
+            cell = tuple(axis.levels.index(level) for axis, level in zip(axes, levels, strict=True))
+            table[cell] = [float(text) for text in numbers]
+        except ValueError:
+            raise InvalidArgument(
+                f"Vector: line {number} of {path} needs declared levels and {len(entries)} numbers."
+            ) from None
+    return entries, tuple(tuple(line) for line in table.reshape(-1, len(entries)).tolist())
 
 
 JOB = Vector

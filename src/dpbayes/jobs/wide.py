@@ -20,7 +20,16 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, check_columns, plan_from_record, plan_record
+from dpbayes.jobs.base import (
+    BaseJob,
+    Make,
+    Setting,
+    check_columns,
+    one_joint,
+    plan_from_record,
+    plan_record,
+    typed,
+)
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
 from dpbayes.mechanisms.noise import software
@@ -57,6 +66,9 @@ class Wide(BaseJob):
     """
 
     kind: ClassVar[str] = "wide"
+    MAKES: ClassVar[Mapping[str, Make]] = {
+        "wide": Make("one joint table, what is asked for most often first", ("law", "expected_records"))
+    }
     marginal: Marginal
     state: str
     law: Law = "splits"
@@ -68,6 +80,18 @@ class Wide(BaseJob):
         checks.one_of("Wide", ("cells", "splits"), law=self.law)
         if self.marginal.given:
             raise InvalidArgument("Wide: expected a joint marginal such as sex,age,place, widest attributes last.")
+
+    @classmethod
+    def requested(cls, kind: str, tables: Sequence[str], keys: Mapping[str, object], setting: Setting) -> Wide:
+        """The state lies beside the table, and bears its name."""
+        if setting.stem is None:
+            raise InvalidArgument("Wide: the table has no name that the state could share. Name one file or table.")
+        state = str(setting.stem.with_name(f"{setting.stem.name}.wide"))
+        return cls(marginal=one_joint(kind, tables), state=state, **typed(cls, keys))
+
+    def after(self, release: Release, schema: Schema, folder: Path | None) -> str:  # noqa: ARG002 - as in other jobs
+        """What the state is for."""
+        return f"{self.state} is as private as the table. Its answers are public: dpbayes ask {self.state} QUESTION."
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate the draw, and see that its state can be written."""
@@ -195,7 +219,7 @@ class WideDistribution:
         for name, level in (where or {}).items():
             axis = axes[_position(position, name)]
             if level not in axis.levels:
-                raise InvalidArgument(f"Wide: {name!r} has no level {level!r}. See `dpbayes schema show`.")
+                raise InvalidArgument(f"Wide: {name!r} has no level {level!r}. See `dpbayes schema check`.")
             fixed[position[name]] = axis.levels.index(level)
         return self.lazy().marginal([_position(position, name) for name in names], fixed)
 

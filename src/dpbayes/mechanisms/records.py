@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 from dpbayes.base.codec import READERS
+from dpbayes.base.display import nearest
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.mechanisms.base import Record
-from dpbayes.privacy.cost import Priced
+from dpbayes.mechanisms.base import NAMES, Record
+from dpbayes.privacy.cost import Cost, Priced
+from dpbayes.privacy.target import by_name, called
+from dpbayes.schema.unit import PrivacyUnit
 
 KINDS = {
     "dirichlet-1": "dpbayes.mechanisms.dirichlet:UnroundedDirichlet",
@@ -54,3 +60,53 @@ def from_record(record: object) -> Priced:
 
 
 READERS[Priced] = from_record
+
+NAMED = {place.rpartition(":")[2]: place for name, place in KINDS.items() if name not in ("dirichlet-1", "dp-event-1")}
+"""The mechanisms that can be written as text."""
+
+SILENT = ("unit", "what")
+"""Fields that a text does not name."""
+
+
+def from_text(text: str, unit: PrivacyUnit) -> Cost:
+    """The cost of a mechanism as Python writes it, or of the list of records in a ``.json`` file.
+
+    >>> from_text("3 * Gaussian(4)", PrivacyUnit(adjacency="replace-one")).entries[0][1]
+    3
+    """
+    if text.endswith(".json"):
+        return _of_file(Path(text))
+    times, name, given = called("price", text)
+    if name not in NAMED:
+        raise InvalidArgument(f"price: there is no mechanism {name!r}. {nearest(name, NAMED)}")
+    module, kind = NAMED[name].split(":")
+    made = getattr(import_module(module), kind)
+    own = [each.name for each in fields(made) if each.name not in SILENT and each.default is MISSING]
+    names = [NAMES.get(each, each) for each in own]
+    numbers = by_name("price", text, names, given)
+    if len(numbers) < len(names):
+        raise InvalidArgument(f"price: {name} needs {' and '.join(names)}, got {text[:80]!r}.")
+    held = {each: numbers[NAMES.get(each, each)] for each in own}
+    silent = {"unit": unit, "what": "made elsewhere"}
+    return Cost.of(made(**held, **{each.name: silent[each.name] for each in fields(made) if each.name in silent}), times)
+
+
+def cost_of(texts: Iterable[str], unit: PrivacyUnit) -> Cost:
+    """The cost of several mechanisms together."""
+    parts = [from_text(text, unit) for text in texts]
+    return sum(parts[1:], parts[0])
+
+
+def _of_file(path: Path) -> Cost:
+    """The cost of a JSON list of mechanism records, each perhaps with ``times``."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InvalidArgument(f"price: cannot read {path}: {problem.strerror}.") from problem
+    except (ValueError, RecursionError) as problem:
+        raise InvalidArgument(f"price: {path} is not JSON.") from problem
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidArgument(f"price: expected {path} to hold a non-empty JSON list of mechanism records.")
+    times = [entry.pop("times", 1) for entry in entries]
+    parts = [Cost.of(from_record(entry), many) for entry, many in zip(entries, times, strict=True)]
+    return sum(parts[1:], parts[0])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dpbayes.base.codec import READERS
 from dpbayes.base.errors import InvalidArgument
@@ -31,6 +32,53 @@ def guarantee_of(**numbers: float | None) -> Limit:
         "Guarantee: expected epsilon alone (pure), epsilon with delta, epsilon with order (RDP), rho (zCDP) or "
         "rho with omega (tCDP); got another combination."
     )
+
+
+def guarantee_of_text(text: str) -> Limit:
+    """A guarantee as Python writes it.
+
+    >>> guarantee_of_text("RDP(5, 1)"), guarantee_of_text("ZCDP(rho=0.1)")
+    (RDP(order=5, epsilon=1), ZCDP(rho=0.1))
+    """
+    kinds = {kind.__name__: kind for kind in (PureDP, ApproxDP, RDP, ZCDP, TCDP)}
+    times, name, given = called("guarantee", text)
+    if times != 1 or name not in kinds:
+        raise InvalidArgument(f"guarantee: cannot read {text[:80]!r}. Write RDP(5, 1), ZCDP(0.1) or TCDP(0.1, 20).")
+    return kinds[name](**by_name("guarantee", text, tuple(field.name for field in fields(kinds[name])), given))
+
+
+Given = tuple[tuple[object, ...], dict[str, object]]
+
+
+def called(owner: str, text: str) -> tuple[int, str, Given]:
+    """How often, what, and with which numbers: ``3 * Gaussian(4)``; nothing is executed.
+
+    >>> called("price", "3 * Gaussian(sigma=4)")
+    (3, 'Gaussian', ((), {'sigma': 4}))
+    """
+    try:
+        node, times = ast.parse(text.strip(), mode="eval").body, 1
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            times, node = ast.literal_eval(node.left), node.right
+        if isinstance(node, ast.Name):
+            return times, node.id, ((), {})
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and type(times) is int:
+            keywords = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
+            return times, node.func.id, (tuple(map(ast.literal_eval, node.args)), keywords)
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        pass
+    raise InvalidArgument(
+        f"{owner}: cannot read {text[:80]!r}. Write a name and its numbers, as in Gaussian(4) or 3 * Dirichlet(1, 10)."
+    )
+
+
+def by_name(owner: str, text: str, names: Sequence[str], given: Given) -> dict[str, Any]:
+    """Numbers by their names, which come in this order; each is given once."""
+    listed, keywords = given
+    found = {**dict(zip(names, listed, strict=False)), **keywords}
+    if len(listed) > len(names) or len(found) < len(listed) + len(keywords) or not set(keywords) <= set(names):
+        raise InvalidArgument(f"{owner}: expected {', '.join(names)}, got {text[:80]!r}.")
+    return found
 
 
 def guarantee_from_record(record: object) -> Limit:

@@ -46,8 +46,9 @@ class Marginal:
         """Read ``sex,income`` or ``income|sex,age``; names with ``,``, ``|`` or ``"`` go in double quotes."""
         form = _FORM.fullmatch(text.strip())
         if form is None:
+            read = _FORM.match(text.strip())
             raise SchemaError(
-                f"Marginal: cannot read {text!r}. Write names with commas, as in sex,income, "
+                f"Marginal: cannot read {text!r} from character {read.end() + 1 if read else 1} on. Write names with commas, as in sex,income, "
                 "and what to condition on after a bar, as in income|sex,age."
             )
         return cls(_split(form["of"]), _split(form["given"] or ""))
@@ -75,7 +76,7 @@ class Marginal:
         for name in self.names:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                none = "It declares none yet. Declare it, or buy its categories with `dpbayes discover`."
+                none = "It declares none yet. Declare it, or release its categories (`--as categories`)."
                 hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(known)}." if known else none
                 raise SchemaError(f"Marginal: the schema has no attribute {name!r}. {hint}")
         return tuple(known[name] for name in self.names)
