@@ -41,14 +41,11 @@ DEMO := out/demo
 demo: setup-run ## release two tables and a posterior of a made-up survey, with reports and verification
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/dpbayes example $(DEMO)/private
-	@$(BIN)/dpbayes ledger init $(DEMO)/survey.ledger --schema $(DEMO)/private/survey.toml \
-	  --epsilon 2 --delta 1e-6
-	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv --schema $(DEMO)/private/survey.toml \
-	  --marginal region --marginal 'income|sex' --epsilon 1 --delta 1e-6 \
-	  --ledger $(DEMO)/survey.ledger --out $(DEMO)/published
-	@$(BIN)/dpbayes posterior release $(DEMO)/private/survey.csv --schema $(DEMO)/private/survey.toml \
-	  --marginal education --epsilon 0.3 --ledger $(DEMO)/survey.ledger --out $(DEMO)/posterior
-	@$(BIN)/dpbayes verify $(DEMO)/published --ledger $(DEMO)/survey.ledger
+	@$(BIN)/dpbayes ledger init $(DEMO)/private/survey.csv --epsilon 2 --delta 1e-6
+	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv region 'income|sex' --epsilon 1 --out $(DEMO)/published
+	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv education --as posterior --epsilon 0.3 --delta 0 \
+	  --out $(DEMO)/posterior
+	@$(BIN)/dpbayes verify $(DEMO)/published --ledger $(DEMO)/private/survey.ledger
 	@echo "Open $(DEMO)/published/report.html and $(DEMO)/posterior/report.html in a browser."
 	@echo "To look around, ask questions and plan the next release: $(BIN)/dpbayes studio $(DEMO)"
 

@@ -77,22 +77,23 @@ def _commands(place: Path) -> Iterator[list[object]]:
     tiny = ["--epsilon", 1e-5]
     for number, table in enumerate(("rows.parquet", "broken.csv")):
         out = place / f"published{number}"
-        laplace = [*tiny, "--mechanism", "laplace"]
-        yield ["release", place / table, "--marginal", "side", *laplace, *about, "--out", out]
+        laplace = [*tiny, "--set", "mechanism=laplace"]
+        yield ["release", place / table, "side", *laplace, *about, "--out", out]
         model = place / f"model{number}"
-        yield ["fit", "naive-bayes", place / table, "--target", "side", *tiny, *about, "--out", model]
-        whose = ["--schema", place / "sides.toml", "--no-ledger"]
-        yield ["discover", "categories", place / table, "--column", "place", "--epsilon", 1, "--delta", 1e-9, *whose]
-        grid = ["--bins", 2, "--low", 0, "--high", 1]
-        yield ["discover", "edges", place / table, "--numeric", "--column", "side", *grid, "--epsilon", 1e-5, *whose]
-        yield ["schema", "check", place / "sides.toml", place / table]
-        yield ["finish", place / "sides.ledger"]
+        yield ["release", place / table, "side", "--as", "naive-bayes", *tiny, *about, "--out", model]
+        whose = ["--schema", place / "sides.toml", "--ledger", "none"]
+        cut = ["--as", "categories", "--epsilon", 1, "--delta", 1e-9, "--out", place / f"categories{number}"]
+        yield ["release", place / table, "place", *cut, *whose]
+        grid = ["--as", "edges", "--set", "bins=2", "--set", "bounds=0:1", "--out", place / f"edges{number}"]
+        yield ["release", place / table, "side", *grid, "--epsilon", 1e-5, *whose]
+        yield ["schema", "check", place / table, "--schema", place / "sides.toml"]
+        yield ["ledger", "finish", place / "sides.ledger"]
     yield ["synth", place / "model0", "--rows", 50, "--out", place / "synthetic.csv"]
-    yield ["build", "naive-bayes", place / "model0", "--target", "side", "--json"]
-    yield ["show", place / "model0"]
+    yield ["model", place / "model0", "side", "--as", "naive-bayes", "--json"]
+    yield ["model", place / "model0"]
     yield ["verify", place / "published0", "--ledger", place / "sides.ledger"]
     yield ["ledger", "show", place / "sides.ledger"]
-    yield ["ledger", "export", place / "sides.ledger"]
+    yield ["export", place / "sides.ledger", place / "sides.jsonl"]
 
 
 def _public(place: Path) -> Iterator[Path]:
@@ -232,8 +233,8 @@ def _spilling(place: Path, rows: int) -> list[str]:
         id="rows", unit=UNIT, attributes=(Attribute(name="side", categories=("1",), missing="other"),), person="id"
     )
     (place / "rows.toml").write_text(schema.to_toml(), encoding="utf-8")
-    asked = ["release", place / "rows.parquet", "--schema", place / "rows.toml", "--marginal", "side"]
-    how = ["--epsilon", 1, "--mechanism", "laplace", "--no-ledger", "--json"]
+    asked = ["release", place / "rows.parquet", "side", "--epsilon", 1]
+    how = ["--set", "mechanism=laplace", "--ledger", "none", "--json", "--out", place / "published"]
     return [sys.executable, "-c", SPILLING, *map(str, asked), *map(str, how)]
 
 

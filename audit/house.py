@@ -54,6 +54,7 @@ MEANING = {
     "constants": "numeric constants at module level",
     "commands": "leaf commands of the command line",
     "options": "their options, each counted where it is offered",
+    "options_distinct": "names of options",
     "doc_words": "words of docs, reference and reproduction aside",
     "longest_prose_line": "characters of the longest line of prose",
 }
@@ -381,16 +382,13 @@ pathlib.Path(target).write_text(json.dumps({
 """Runs a command, and writes to its first argument which files and functions of the package it entered."""
 
 COMMANDS = """
-import json, typer
-from dpbayes.cli.main import application
+import json
+from dpbayes.cli.command import loaded
+from dpbayes.cli.main import COMMANDS
 
-def leaves(command):
-    inner = getattr(command, "commands", None)
-    return [leaf for each in inner.values() for leaf in leaves(each)] if inner else [command]
-
-found = leaves(typer.main.get_command(application()))
-options = [each for leaf in found for each in leaf.params if each.param_type_name == "option"]
-print(json.dumps({"commands": len(found), "options": len(options)}))
+options = [each for name in COMMANDS for each in loaded(name).params if each.param_type_name == "option"]
+distinct = {name for each in options for name in each.opts if name.startswith("--")}
+print(json.dumps({"commands": len(COMMANDS), "options": len(options), "options_distinct": len(distinct)}))
 """
 
 
@@ -404,17 +402,16 @@ def run_numbers(root: Path, python: str, trace: Path | None = None) -> Numbers:
             raise RuntimeError(done.stderr.strip()[-300:])
         return done.stdout
 
-    numbers: Numbers = dict.fromkeys(("release_files", "release_functions", "commands", "options"))
+    numbers: Numbers = dict.fromkeys(("release_files", "release_functions", "commands", "options", "options_distinct"))
     with tempfile.TemporaryDirectory() as folder:
-        data, ledger, out = f"{folder}/private", f"{folder}/survey.ledger", f"{folder}/trace.json"
-        schema = f"{data}/survey.toml"
-        promise = ("--epsilon", "1", "--delta", "1e-6")
+        data, out = f"{folder}/private", f"{folder}/trace.json"
+        survey = f"{data}/survey.csv"
         dpbayes = ("-c", f"from {PACKAGE}.cli.main import run; run()")
         try:
             run(*dpbayes, "example", data)
-            run(*dpbayes, "ledger", "init", ledger, "--schema", schema, "--epsilon", "2", "--delta", "1e-6")
-            run("-c", RELEASE, out, "release", f"{data}/survey.csv", "--schema", schema, "--marginal", "region",
-                "--marginal", "income|sex", *promise, "--ledger", ledger, "--out", f"{folder}/published")  # fmt: skip
+            run(*dpbayes, "ledger", "init", survey, "--epsilon", "2", "--delta", "1e-6")
+            run("-c", RELEASE, out, "release", survey, "region", "income|sex", "--epsilon", "1",
+                "--out", f"{folder}/published")  # fmt: skip
             entered = json.loads(Path(out).read_text(encoding="utf-8"))
             numbers |= {"release_files": len(entered["files"]), "release_functions": len(entered["functions"])}
             if trace:

@@ -144,7 +144,7 @@ def talkative() -> Iterator[None]:
 
     with (
         patch.object(output, "say", say),
-        patch("dpbayes.cli.options.say", say),
+        patch("dpbayes.cli.release.say", say),
         patch.object(canaries, "open_table", opened),
     ):
         yield

@@ -59,15 +59,14 @@ def start(mechanism: str) -> Callable[[Path], Actions]:
         def release() -> None:
             place = folder / str(next(numbers))
             place.mkdir()
-            command("ledger", "init", str(place / "l"), "--schema", str(folder / "private/survey.toml"),
-                    "--epsilon", "2", "--delta", "1e-6")  # fmt: skip
-            timed = ("release", str(folder / "private/survey.csv"), "--schema", str(folder / "private/survey.toml"))
-            command(*timed, "--marginal", "region", "--epsilon", "1", "--delta", "1e-6", "--mechanism", mechanism,
-                    "--ledger", str(place / "l"), "--out", str(place / "out"))  # fmt: skip
+            survey, ledger = str(folder / "private/survey.csv"), str(place / "l")
+            command("ledger", "init", survey, "--ledger", ledger, "--epsilon", "2", "--delta", "1e-6")
+            command("release", survey, "region", "--epsilon", "1", "--set", f"mechanism={mechanism}",
+                    "--ledger", ledger, "--out", str(place / "out"))  # fmt: skip
 
         def ledger_only() -> None:
             place = folder / str(next(numbers))
-            command("ledger", "init", str(place), "--schema", str(folder / "private/survey.toml"), "--epsilon", "2",
+            command("ledger", "init", str(folder / "private/survey.csv"), "--ledger", str(place), "--epsilon", "2",
                     "--delta", "1e-6")  # fmt: skip
 
         bare = [sys.executable, "-c", "import numpy, duckdb"]
@@ -176,11 +175,11 @@ def whole_command(rows: int, tables: int) -> Callable[[Path], Actions]:
             f'connection.execute("{query}").fetchall()'
         )
         scan = [sys.executable, "-c", script]
-        asked = [part for pair in pairs for part in ("--marginal", ",".join(pair))]
+        asked = [",".join(pair) for pair in pairs]
 
         def release() -> None:
             command("release", str(path), "--schema", str(folder / "schema.toml"), *asked, "--epsilon", "1",
-                    "--delta", "1e-6", "--no-ledger", "--out", str(folder / str(next(numbers))))  # fmt: skip
+                    "--delta", "1e-6", "--ledger", "none", "--out", str(folder / str(next(numbers))))  # fmt: skip
 
         return {"dpbayes": release, "a process that scans": lambda: subprocess.run(scan, check=True)}
 

@@ -72,20 +72,8 @@ def release(folder: Path) -> list[str]:
     (folder / "people.toml").write_text(SCHEMA)
     (folder / "people.csv").write_text("sex,job\n" + "F,cook\nM,nurse\n" * 50)
     Ledger(folder / "people.ledger").open(schema.id, ApproxDP(epsilon=2, delta=1e-6), schema.unit)
-    asked = [
-        "--schema",
-        "people.toml",
-        "--marginal",
-        "sex",
-        "--marginal",
-        "job|sex",
-        "--epsilon",
-        "1",
-        "--delta",
-        "1e-6",
-    ]
-    goes = ["--mechanism", "gaussian", "--ledger", "people.ledger", "--out", "published"]
-    return entered("release", "people.csv", *asked, *goes, folder=folder)
+    goes = ["--epsilon", "1", "--set", "mechanism=gaussian", "--out", "published"]
+    return entered("release", "people.csv", "sex", "job|sex", *goes, folder=folder)
 
 
 def run() -> dict[str, object]:

@@ -15,7 +15,7 @@ import re
 import textwrap
 import tomllib
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -245,61 +245,56 @@ def _cell(text: str) -> str:
 
 def cli_page() -> str:
     """Every command with its options, from the application itself."""
-    from typer.main import get_command
-
-    from dpbayes.cli.main import app
-
     lines = [
         "# Command line",
         "",
-        "Every command prints a table for people, and JSON with `--json`. Infinite numbers are `null` in JSON. An",
-        "expected failure is one sentence on standard error and exit code 1. Written by `docs/build_reference.py`.",
+        "Every command prints a table for people, and with `--json` one object with `command`, `version`, `found`,",
+        "`result` and `warnings`; infinite numbers are `null` in it. A failure is one sentence on standard error. Exit",
+        "codes: 0 done, 1 refused or a check failed, 2 wrong usage, 3 the budget does not allow it, 4 charged but not",
+        "written (`dpbayes ledger finish` completes it), 70 a fault of dpbayes, 130 interrupted. Written by",
+        "`docs/build_reference.py`.",
         "",
     ]
-    for name, command in _commands(get_command(app), "dpbayes"):
-        text, _, example = inspect.cleandoc(command.help or "").partition("Example:")
-        lines += [f"## `{name}`", "", text.strip(), ""]
-        if example:
-            lines += ["```sh", " ".join(example.split()), "```", ""]
-        rows = [_parameter_row(parameter) for parameter in command.params if parameter.name != "help"]
+    for name, command in commands():
+        text, *examples = inspect.cleandoc(command.help or "").split("Example:")
+        lines += [f"## `dpbayes {name}`", "", text.strip(), ""]
+        if examples:
+            lines += ["```sh", *(" ".join(example.split()) for example in examples), "```", ""]
+        rows = [_parameter_row(parameter) for parameter in command.params if parameter.name != "_json"]
         if rows:
             lines += ["| Argument or option | Meaning | Default |", "| --- | --- | --- |", *rows, ""]
+        if hasattr(command.callback, "listed"):
+            title, kinds = command.callback.listed()
+            lines += [f"| `{title}` | What it is made of |", "| --- | --- |"]
+            lines += [*(f"| `{kind}` | {_cell(said)} |" for kind, said in kinds), ""]
     return "\n".join(lines)
 
 
-def _commands(command: object, name: str) -> Iterator[tuple[str, object]]:
-    children = getattr(command, "commands", {})
-    if not children:
-        yield name, command
-    for child, inner in children.items():
-        if not inner.hidden:
-            yield from _commands(inner, f"{name} {child}")
+def commands() -> Iterator[tuple[str, object]]:
+    """Every command by its name."""
+    from dpbayes.cli.command import loaded
+    from dpbayes.cli.main import COMMANDS
+
+    for name in COMMANDS:
+        yield name, loaded(name)
 
 
 def _parameter_row(parameter: object) -> str:
+    from dpbayes.cli.options import ARGUMENTS
+
     positional = parameter.param_type_name == "argument"
-    spelled = parameter.name.upper() if positional else ", ".join((*parameter.opts, *parameter.secondary_opts))
-    kind = parameter.type_descriptor.annotation
-    choices = [str(choice) for choice in _choices(kind)]
-    default = parameter.default() if callable(parameter.default) else parameter.default
+    spelled = parameter.metavar if positional else ", ".join(sorted(parameter.opts, key=len, reverse=True))
+    choices = [str(choice) for choice in getattr(parameter.type, "choices", ())]
+    default = parameter.default
     if parameter.required:
         shown = "required"
-    elif default is None or default is False or default == ():
+    elif not isinstance(default, (str, int, float)) or default is False:
         shown = ""
     else:
         shown = f"`{getattr(default, 'value', default)}`"
-    meaning = _cell(getattr(parameter, "help", None) or "")
+    meaning = _cell(ARGUMENTS[parameter.name] if positional else parameter.help or "")
     one_of = f" One of {', '.join(choices)}." if choices else ""
     return f"| `{spelled}` | {meaning}{one_of} | {shown} |"
-
-
-def _choices(kind: object) -> Sequence[object]:
-    """The values of a Literal, also of one that may be left out, or of an enumeration."""
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    if inspect.isclass(kind) and issubclass(kind, Enum):
-        return [each.value for each in kind]
-    return next((found for each in get_args(kind) if (found := _choices(each))), ())
 
 
 ROOMS = {

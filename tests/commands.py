@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import signal
 import sys
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
+from dpbayes import Release
 from dpbayes.cli.main import run
 
 
@@ -21,10 +24,20 @@ class Done:
     err: str
 
     @property
+    def result(self) -> Any:
+        """What a command with ``--json`` found."""
+        assert self.err == "", self.err
+        return json.loads(self.out)["result"]
+
+    @property
+    def release(self) -> Release:
+        """The release that a command with ``--json`` made."""
+        return Release.from_json(json.dumps(self.result["release"]))
+
+    @property
     def sentence(self) -> str:
         """The one sentence of a failed command; anything else on its way out is a fault."""
         assert self.code != 0, self.out
-        assert self.out == ""
         assert "Traceback" not in self.err
         [line] = self.err.splitlines()
         assert line.startswith("dpbayes: ")

@@ -38,7 +38,6 @@ HEAVY = {
     "scipy.stats",
     "sklearn",
     "sqlalchemy",
-    "typer",
 }
 
 
@@ -81,7 +80,7 @@ def test_pricing_one_release_loads_no_accountant_sampler_or_statistics() -> None
         " Laplace(scale=3, unit=unit)):\n"
         "    Cost.of(m).epsilon(1e-6), m.renyi(2), m.record()"
     )
-    assert not loaded & {"dp_accounting", "opendp", "scipy.stats", "scipy.optimize", "duckdb", "pandas", "typer"}
+    assert not loaded & {"dp_accounting", "opendp", "scipy.stats", "scipy.optimize", "duckdb", "pandas", "click"}
 
 
 def test_drawing_noise_needs_no_library_but_numpy_and_the_generator() -> None:

@@ -224,7 +224,7 @@ class Curator:
             if not slot.over:
                 warnings.warn(
                     "Ledger: the release is complete, but the ledger could not note what was drawn, so that nobody can "
-                    "check the two against each other. Mend the cause, then run `dpbayes finish`.",
+                    "check the two against each other. Mend the cause, then run `dpbayes ledger finish`.",
                     stacklevel=2,
                 )
             return made
@@ -265,7 +265,7 @@ class Curator:
             raise
         except DpbayesError as problem:
             raise Unfinished(
-                f"{problem} The charge stays, and so does the release: mend the cause, then run `dpbayes finish`."
+                f"{problem} The charge stays, and so does the release: mend the cause, then run `dpbayes ledger finish`."
             ) from None
         if noted:
             slot.done()
@@ -297,7 +297,7 @@ class Curator:
         return release
 
     def _noted(self, release: Release, receipt: Receipt) -> bool:
-        """Whether the ledger notes the draw. One that has gone away is told later, by ``dpbayes finish``."""
+        """Whether the ledger notes the draw. One that has gone away is told later, by ``dpbayes ledger finish``."""
         assert self._ledger is not None
         try:
             self._ledger.confirm(receipt, digest=release.digest())

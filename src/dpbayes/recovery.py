@@ -191,7 +191,7 @@ class _Work:
             return replace(item, state="unfinished", says=str(problem))
         if slot.over:
             return replace(item, state="finished", release=release)
-        says = "The ledger could not note what was drawn. Mend the cause, then run `dpbayes finish` again."
+        says = "The ledger could not note what was drawn. Mend the cause, then run `dpbayes ledger finish` again."
         return replace(item, state="unfinished", release=release, says=says)
 
     def _uncharged(self, slot: Slot) -> Item:

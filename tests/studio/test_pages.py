@@ -404,7 +404,7 @@ def test_questions_are_answered_with_an_interval_and_cost_nothing(published, tmp
     answer = published.get("/explain", params={**lists, "b": "income='80k and over'", "b-among": "sex='female'"})
     shown = text_of(answer)
     assert "points, with 95 % confidence" in shown
-    assert "dpbayes estimate published/" in shown
+    assert "dpbayes ask published/" in shown
     assert "with 95 % confidence" in text_of(published.get("/explain", params={"ask": "count(region='North')"}))
     assert Ledger(tmp_path / "survey.ledger").account("example-survey").head.hash == before
 

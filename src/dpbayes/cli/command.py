@@ -85,7 +85,10 @@ class Number(click.ParamType):
         """Read it."""
         if isinstance(value, float):
             return value
-        return checks.number(ctx.info_name or "" if ctx else "", param.opts[0] if param else "", value)
+        try:
+            return checks.number(ctx.info_name or "" if ctx else "", param.opts[0] if param else "", value)
+        except InvalidArgument as problem:
+            raise Wrong(str(problem)) from None
 
 
 TYPES: dict[Any, Any] = {str: str, int: int, float: Number(), Path: click.Path(path_type=Path), bool: bool}

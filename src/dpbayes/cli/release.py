@@ -10,7 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, TargetUnreachable, Unfinished
+from dpbayes.base.errors import (
+    BudgetExceeded,
+    DpbayesError,
+    InvalidArgument,
+    SchemaError,
+    TargetUnreachable,
+    Unfinished,
+)
 from dpbayes.cli.command import Answer, Run, Wrong, now
 from dpbayes.cli.output import say, show_release, tell, tell_people, warn, working
 from dpbayes.curator import STEPS, Curator, DryRun
@@ -106,6 +113,13 @@ def _request(tables: tuple[str, ...], asked: Asked, found: Beside) -> Request:
     """The request file, if there is one, with what the options say instead."""
     file = asked["request"]
     request = Request(stem=found.stem) if file is None else replace(Request.load(file), stem=found.stem)
+    try:
+        return _with_options(request, tables, asked)
+    except (InvalidArgument, SchemaError) as problem:
+        raise Wrong(str(problem)) from None
+
+
+def _with_options(request: Request, tables: tuple[str, ...], asked: Asked) -> Request:
     said: dict[str, Any] = {"tables": tables or None, "product": asked["as_"]}
     wanted = any(map(is_want, tables or request.tables))
     said |= asked_for(asked["epsilon"], asked["delta"], asked["guarantee"], wanted=wanted)
@@ -201,7 +215,7 @@ def _made(
         if after:
             tell(after)
 
-    return Answer(made.record() | {"folder": str(folder)}, show)
+    return Answer({"folder": str(folder), "release": made.record()}, show)
 
 
 def _opened(place: str | Path | None) -> Ledger | None:

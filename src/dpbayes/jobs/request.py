@@ -91,6 +91,9 @@ class Request:
         for marginal in self.marginals:
             assert marginal.of
 
+    def __hash__(self) -> int:
+        return hash(self.to_toml())
+
     @property
     def about(self) -> dict[str, str]:
         """What readers of the release are told: title, author, contact, purpose, supersedes."""

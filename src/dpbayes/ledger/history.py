@@ -123,7 +123,7 @@ def already(account: Account, wanted: Iterable[Marginal]) -> list[str]:
             how = (
                 f"was published before ({where})" if same else f"follows from {holding[0]}, published before ({where})"
             )
-            said.append(f"{marginal} {how}. Reading that costs nothing; `dpbayes estimate` combines all releases.")
+            said.append(f"{marginal} {how}. Reading that costs nothing; `dpbayes ask` combines all releases.")
             break
     return said
 

@@ -126,7 +126,7 @@ class Ledger:
                 watcher.keep(connection)
             if store.exists(connection, dataset):
                 raise LedgerError(
-                    f"Ledger: the data set {dataset!r} is already in it. Change its limit with `dpbayes ledger budget`."
+                    f"Ledger: the data set {dataset!r} is already in it. Change its limit with `dpbayes ledger limit`."
                 )
             store.append(connection, first)
 

@@ -332,7 +332,7 @@ def _ledger(release: Release, where: Ledger | str | Path) -> str:
     if not charge.digest:
         raise _Failed(
             f"the ledger does not note what was drawn for entry {charge.entry.serial}, so that these numbers could be "
-            "any. Ask for `dpbayes finish LEDGER`, which notes it from the draw that was kept"
+            "any. Ask for `dpbayes ledger finish LEDGER`, which notes it from the draw that was kept"
         )
     if charge.digest != _opening(release).digest():
         raise _Failed("the ledger notes that something else was drawn for this charge")

@@ -253,7 +253,7 @@ def _check(release: Release) -> list[Html]:
             "the promise holds, and recompute the estimates from the released values: ",
             tag("code", "dpbayes verify release.json"),
             ". These are the mechanisms, as the ledger keeps them; ",
-            tag("code", "dpbayes cost --from FILE"),
+            tag("code", "dpbayes price FILE.json"),
             " prices such a list in every notion of privacy:",
         ),
         tag("pre", tag("code", "[" + ",\n ".join(json.dumps(record) for record in records) + "]")),

@@ -57,7 +57,7 @@ def check_margins(schema: Schema) -> None:
         if len(margin.totals) != math.prod(shape):
             raise SchemaError(
                 f"Schema: the margin of {', '.join(margin.of)} needs {math.prod(shape)} totals, one for each "
-                f"combination of levels, got {len(margin.totals)}. `dpbayes schema show` lists them."
+                f"combination of levels, got {len(margin.totals)}. `dpbayes schema check` lists them."
             )
         if schema.records is not None and sum(margin.totals) != schema.records:
             raise SchemaError(f"Schema: the margin of {', '.join(margin.of)} does not add up to records.")

@@ -120,8 +120,8 @@ def draft_of(request: HttpRequest) -> Draft:
 def command(*words: str) -> str:
     """A command line that a shell reads as meant.
 
-    >>> command("dpbayes", "release", "my table.csv", "--marginal", "income|sex")
-    "dpbayes release 'my table.csv' --marginal 'income|sex'"
+    >>> command("dpbayes", "release", "my table.csv", "income|sex")
+    "dpbayes release 'my table.csv' 'income|sex'"
     """
     return " ".join(_quoted(word) for word in words)
 

@@ -130,7 +130,7 @@ def outlook_of(request: Request, schema: Schema, account: Account | None) -> Out
     """The plan as the ledger would price it. No table is opened."""
     if account is not None and account.unit != schema.unit:
         raise InvalidArgument("Ledger: the ledger protects another unit than the schema declares.")
-    return Outlook(plan=planned(request.job(schema), schema, request.target, account=account), account=account)
+    return Outlook(plan=planned(request.job(schema), schema, request.guarantee(account), account=account), account=account)
 
 
 def verdict(table: TableForecast, known: int | None) -> str:
@@ -147,14 +147,14 @@ def cheapest(request: Request, schema: Schema, account: Account | None, within: 
         raise InvalidArgument("studio: expected a number of records above 0.")
 
     def enough(target: Guarantee) -> bool:
-        return outlook_of(replace(request, target=target), schema, account).worst <= within
+        return outlook_of(replace(request, target=target, open_delta=False), schema, account).worst <= within
 
-    asked, most = request.guarantee(), MOST if account is None else float(rounded_down(account.left(), 3))
+    asked, most = request.guarantee(account), MOST if account is None else float(rounded_down(account.left(), 3))
     target = least(asked.of_size(most), enough, lowest=LEAST, tolerance=0.01) if most > LEAST else None
     if target is None:
         left = f"{asked.letter} = {most:.3g}" + (", all that still fits the budget" if account is not None else "")
         raise InvalidArgument(f"studio: every count within ± {within:g} would take more than {left}. Ask for less.")
-    return replace(request, target=target)
+    return replace(request, target=target, open_delta=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ def alternatives(request: Request, outlook: Outlook) -> list[Alternative]:
     found = []
     budgets = BUDGETS if len(request.tables) <= MANY else (own / 2, own * 2)
     for epsilon in sorted({*budgets, float(own)}):
-        asked = replace(request, target=request.guarantee().of_size(epsilon))
+        asked = replace(request, target=request.guarantee(account).of_size(epsilon), open_delta=False)
         other = outlook if epsilon == own else outlook_of(asked, plan.schema, account)
         order = ["good", "fair", "poor", ""]
         found.append(
@@ -221,10 +221,10 @@ def alternatives(request: Request, outlook: Outlook) -> list[Alternative]:
 
 def rehearsal(schema: Schema, request: Request, account: Account | None) -> Release:
     """What the release would be like on made-up rows; it is seeded, so it says of itself that it is not private."""
-    job, target = request.job(schema), request.guarantee()
-    marginals = request.tables_of(schema).marginals
+    job, target = request.job(schema), request.guarantee(account)
+    marginals = request.marginals
     names = sorted({name for marginal in marginals for name in marginal.names}, key=schema.names.index)
-    many = min(schema.records or request.expected_records or FALLBACK, MOST_ROWS)
+    many = min(schema.records or request.keys.get("expected_records") or FALLBACK, MOST_ROWS)
     size = many if request.product == "posterior" else None
     public = replace(
         schema.project(names), person=None, unit=replace(schema.unit, person=None), records=size, margins=()

@@ -1,4 +1,4 @@
-"""The request of a draft: a plain file, the same that ``dpbayes release --request`` takes."""
+"""The request of a draft: a plain file, the same that ``dpbayes release -r`` takes."""
 
 from __future__ import annotations
 
@@ -57,14 +57,12 @@ def out_folder(desk: Desk, draft: Draft) -> str:
 
 def commands(draft: Draft, *, out: str = "", dry: bool = False) -> tuple[str, ...]:
     """The release, or its dry run, on the command line."""
-    words = ["dpbayes", "release", draft.table or "TABLE", "--schema", draft.schema]
-    words += ["--request", file_name(draft)]
-    words += ["--ledger", draft.ledger] if draft.ledger else ["--no-ledger"]
-    words += ["--out", out] if out else []
+    words = ["dpbayes", "plan" if dry else "release", draft.table or draft.schema, "-r", file_name(draft)]
+    words += ["--schema", draft.schema, "--ledger", draft.ledger or "none", *(["--out", out] if out else [])]
     first = [] if draft.ledger or not dry else [command(*_opening(draft))]
-    return (*first, command(*words, *(["--dry-run"] if dry else [])))
+    return (*first, command(*words))
 
 
 def _opening(draft: Draft) -> list[str]:
     limit = ["--epsilon", "2", "--delta", "1e-6"]
-    return ["dpbayes", "ledger", "init", f"{draft.name}.ledger", "--schema", draft.schema, *limit]
+    return ["dpbayes", "ledger", "init", draft.schema, "--ledger", f"{draft.name}.ledger", *limit]

@@ -2,7 +2,7 @@
 
 The name is claimed by creating a file that must not exist. Two tabs, a second click, a reload, the back button, and a
 second studio on the same folder all meet the claim that is there. Whoever works on it holds its lock; so a claim that
-nobody holds and that is not finished was interrupted, and ``dpbayes finish`` goes on with it.
+nobody holds and that is not finished was interrupted, and ``dpbayes ledger finish`` goes on with it.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def reading(release: Release) -> list[str]:
         "Percentages describe the people in the data. The files of numbers also have shares in the population that "
         f"these people come from; their intervals allow for sampling too. {repeats(release.schema).said}".rstrip(),
         "All tables were estimated together, so they agree wherever they overlap. A sum or a difference of cells has "
-        "its own estimate (dpbayes estimate --ask), which may differ from the sum of printed cells.",
+        "its own estimate (dpbayes ask), which may differ from the sum of printed cells.",
         "± is the longer side of an interval; lopsided ones are printed as such. Numbers are rounded to what their "
         "noise supports, and release.json has all digits.",
     ]

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from dpbayes.base import checks
 from dpbayes.base.errors import DpbayesError, InvalidArgument
+from dpbayes.jobs.base import maker
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.plot.pictures import pairs_picture
@@ -172,12 +173,16 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
                 raise InvalidArgument(f"studio: {text} has more than {MOST_CELLS:,} cells. Choose fewer attributes.")
         asked = replace(asked, tables=tuple(dict.fromkeys((*asked.tables, *more))))
         records = form.text("expected_records") if schema.records is None else ""
-        return replace(
-            asked,
-            **_product(form, before),
-            target=_target(form, before.target),
-            expected_records=checks.whole("studio", "records", records) if records else None,
-        ), ""
+        product = form.text("product", before.product)
+        checks.one_of("studio", ("tables", "posterior", before.product), product=product)
+        made = asked.with_changes(product=product)
+        said = {"expected_records": checks.whole("studio", "records", records) if records else None}
+        if form.text("epsilon"):
+            made = replace(made, target=_target(form), open_delta=False)
+        made = replace(made, keys=_keys(made, said | _prior(form)))
+        if product == "posterior" and made.tables:
+            made.job(schema)  # it is of one table
+        return made, ""
     except DpbayesError as met:
         return asked, str(met)
 
@@ -215,18 +220,21 @@ def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
     return int(row), int(column)
 
 
-def _product(form: Form, before: Request) -> dict[str, Any]:
-    """What is published of the tables, and the prior of a posterior."""
-    product = form.text("product", before.product)
-    checks.one_of("studio", ("estimate", "posterior", before.product), product=product)
+def _keys(asked: Request, said: dict[str, Any]) -> dict[str, Any]:
+    """What the job is told: what the form says, as far as this product takes it, and what it does not show."""
+    known = maker(asked.product).MAKES[asked.product].keys
+    merged = {**asked.keys, **{key: value for key, value in said.items() if key in known}}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _prior(form: Form) -> dict[str, Any]:
+    """The prior of a posterior; that of tables is a file, and is not in the form."""
     listed = [part for part in form.text("prior_parameters").replace(";", ",").split(",") if part.strip()]
     prior = tuple(checks.number("studio", "prior", part) for part in listed)
-    return {"product": product, "prior_parameters": prior or before.prior_parameters}
+    return {"prior": prior} if prior and form.text("product") == "posterior" else {}
 
 
-def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
-    if not form.text("epsilon"):
-        return before
+def _target(form: Form) -> Guarantee:
     epsilon = checks.number("studio", "ε", form.text("epsilon"))
     if form.text("delta") in ("", "0"):
         return PureDP(epsilon=epsilon)

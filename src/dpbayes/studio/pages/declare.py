@@ -13,6 +13,7 @@ from starlette.routing import Route
 from dpbayes.base.display import plural
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
+from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.presets import PRESETS, preset
 from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Declared, Draft
@@ -45,14 +46,13 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         presets=list(PRESETS),
         account=_account(request, draft),
         commands=(
-            command("dpbayes", "schema", "check", draft.schema, draft.table),
-            command("dpbayes", "schema", "show", draft.schema),
+            command("dpbayes", "schema", "check", draft.table or draft.schema, "--schema", draft.schema),
         )
         if draft.schema
         else (),
         bought=command(
-            *("dpbayes", "discover", "categories", draft.table, "--column", draft.columns[0].name),
-            *("--schema", draft.schema, "--epsilon", "0.2", "--delta", "1e-8", "--ledger", draft.ledger, "--dry-run"),
+            *("dpbayes", "plan", draft.table, str(Marginal((draft.columns[0].name,))), "--as", "categories"),
+            *("--schema", draft.schema, "--ledger", draft.ledger, "--epsilon", "0.2", "--delta", "1e-8"),
         )
         if draft.schema and draft.ledger
         else "",

@@ -88,6 +88,7 @@ def show(http: HttpRequest) -> Response:
         except DpbayesError as met:
             problem = str(met)
     folders = published.folders if published else ()
+    also = [word for each in folders[1:] for word in ("--also", each)]
     return page(
         http,
         "explain.html",
@@ -100,7 +101,7 @@ def show(http: HttpRequest) -> Response:
         answer=None if answer is None else _shown(answer),
         conditions=_conditions(published),
         query=query,
-        commands=(command("dpbayes", "estimate", *folders, *(["--ask", question] if question else [])),)
+        commands=(command("dpbayes", "ask", folders[0], *([question] if question else []), *also),)
         if folders
         else (),
     )

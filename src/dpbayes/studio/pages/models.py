@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import Any
 
 import numpy as np
@@ -151,16 +150,21 @@ def _targets(published: Published) -> list[str]:
 
 def _commands(published: Published, query: QueryParams) -> tuple[str, ...]:
     if published.releases[0].kind == "model" and not query.get("kind"):
-        return (command("dpbayes", "show", published.folders[0]),)
+        return (command("dpbayes", "model", published.folders[0]),)
     if query.get("kind") == "naive-bayes":
         target = query.get("target", "") or next(iter(_targets(published)), "ATTRIBUTE")
-        return (command("dpbayes", "build", "naive-bayes", *published.folders, "--target", target),)
+        return (_built(published, "naive-bayes", str(Marginal((target,)))),)
     spec = specification(published, query)
-    graph = json.dumps({"nodes": spec.nodes, "edges": spec.edges}, ensure_ascii=False)  # type: ignore[attr-defined]
-    return (
-        command("printf", "%s", graph) + " > edges.json",
-        command("dpbayes", "build", "bayes-net", *published.folders, "--graph", "edges.json"),
-    )
+    edges: Any = spec.edges  # type: ignore[attr-defined]  # a network
+    parents = {child: tuple(one for one, other in edges if other == child) for _, child in edges}
+    roots = dict.fromkeys((*spec.nodes, *(one for one, _ in edges if one not in parents)))  # type: ignore[attr-defined]
+    nodes = [*(Marginal((each,)) for each in roots), *(Marginal((each,), of) for each, of in parents.items())]
+    return (_built(published, "network", *map(str, nodes)),)
+
+
+def _built(published: Published, kind: str, *tables: str) -> str:
+    also = [word for each in published.folders[1:] for word in ("--also", each)]
+    return command("dpbayes", "model", published.folders[0], *tables, "--as", kind, *also)
 
 
 def synthetic(http: HttpRequest) -> Response:

@@ -71,7 +71,7 @@ def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
     schema = desk.drafts.schema(draft)
     where = desk.folder.table(draft.table)
     if schema.digest not in account.schemas and account.schemas:
-        accept = command("dpbayes", "ledger", "accept", draft.ledger, "--schema", draft.schema, "--reason", "WHY")
+        accept = command("dpbayes", "ledger", "accept", draft.schema, "--ledger", draft.ledger, "--about", "WHY")
         raise InvalidArgument(
             "Ledger: releases of this data set use another schema. Use that one, or let the data owner accept this "
             f"one: {accept}"
@@ -173,7 +173,7 @@ def released(http: HttpRequest) -> Response:
 def _finishing(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
     if status["state"] == "done":
         return (command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
-    return (command("dpbayes", "finish", draft.ledger),) if status["state"] in ("unfinished", "interrupted") else ()
+    return (command("dpbayes", "ledger", "finish", draft.ledger),) if status["state"] in ("unfinished", "interrupted") else ()
 
 
 def finish(http: HttpRequest) -> Response:
