@@ -37,8 +37,8 @@ from dpbayes import (
     verify,
 )
 from dpbayes.base.errors import DpbayesError
-from dpbayes.cli.experts import cost_of_file
-from dpbayes.cli.ledger import _exported as read_export
+from dpbayes.mechanisms.records import cost_of
+from dpbayes.cli.published import _ledger_in as read_export
 from dpbayes.cli.models import read_columns
 from dpbayes.ledger.kept import Kept
 from dpbayes.models.bayes_net import BayesNet
@@ -145,7 +145,7 @@ def readers(folder: Path, *, whole: bool) -> dict[str, Reader]:
     for name, content in CODEBOOKS.items():
         text(f"codebook-{name}", content, read_codebook, f".{name.rpartition('.')[2]}")
     text("graph", GRAPH, lambda path: BayesNet.of(path.read_text(encoding="utf-8", errors="replace")))
-    text("records", RECORDS, cost_of_file, ".json")
+    text("records", RECORDS, lambda path: cost_of([str(path)], schema.unit), ".json")
     text("prior", PRIOR, lambda path: Prior.from_csv(path.read_text(encoding="utf-8", errors="replace"), schema))
     statistics(folder, made)
 
@@ -163,7 +163,7 @@ def readers(folder: Path, *, whole: bool) -> dict[str, Reader]:
     made["ledger"] = Reader(folder / "people.ledger", _ledger)
     export = folder / "people.jsonl"
     export.write_text("".join(f"{line}\n" for line in ledger.export("people")))
-    made["export"] = Reader(export, lambda path: read_export(str(path), None))
+    made["export"] = Reader(export, lambda path: read_export(str(path)))
     draft = folder / "drafts" / "0.draft"
     draft.parent.mkdir()
     draft.write_text(json.dumps({"key": "k", "plan": {}, "table": "x", "goes": None}))

@@ -60,17 +60,17 @@ categories = ["F", "M"]
 name = "job"
 categories = ["cook", "nurse"]
 """
-PAID = ["--schema", "people.toml", "--ledger", "people.ledger", "--epsilon", "1"]
+PAID = ["--epsilon", "1", "--delta", "0"]
 COMMANDS = {
-    "release": ["release", "people.csv", *PAID, "--marginal", "sex", "--mechanism", "laplace", "--out", "published"],
-    "fit": ["fit", "naive-bayes", "people.csv", *PAID, "--target", "job", "--tempered", "--out", "published"],
-    "posterior": ["posterior", "release", "people.csv", *PAID, "--marginal", "sex", "--mechanism", "improved-laplace",
+    "release": ["release", "people.csv", *PAID, "sex", "--set", "mechanism=laplace", "--out", "published"],
+    "fit": ["release", "people.csv", *PAID, "job", "--as", "naive-bayes", "--set", "tempered=true", "--out", "published"],
+    "posterior": ["release", "--as", "posterior", "people.csv", *PAID, "sex", "--set", "mechanism=improved-laplace",
                   "--out", "published"],
-    "wide": ["wide", "open", "people.csv", *PAID, "--delta", "1e-6", "--marginal", "sex,job", "--state", "people.wide"],
-    "categories": ["discover", "categories", "people.csv", *PAID, "--delta", "1e-8", "--column", "job",
+    "wide": ["release", "--as", "wide", "people.csv", *PAID, "--delta", "1e-6", "sex,job", "--out", "opened"],
+    "categories": ["release", "--as", "categories", "people.csv", *PAID, "--delta", "1e-8", "job",
                    "--out", "published"],
-    "edges": ["discover", "edges", "people.csv", *PAID, "--numeric", "--column", "age", "--bins", "3", "--low", "0",
-              "--high", "99", "--out", "published"],
+    "edges": ["release", "--as", "edges", "people.csv", *PAID, "age", "--set", "bins=3",
+              "--set", "bounds=0:99", "--out", "published"],
 }  # fmt: skip
 
 
@@ -135,20 +135,20 @@ def outcome(name: str) -> dict[str, object]:
 def judged(name: str) -> dict[str, object]:
     left = Path("people.ledger.draws")
     kept = sorted(path.read_text() for path in left.glob("*.draw.json")) if left.exists() else []
-    finished = command("finish", "people.ledger")
-    again = command("finish", "people.ledger")
+    finished = command("ledger", "finish", "people.ledger")
+    again = command("ledger", "finish", "people.ledger")
     listed = [entry["kind"] for entry in entries()]
     after = sorted(path.read_text() for path in left.glob("*.draw.json")) if left.exists() else []
     verified = None
     if name == "wide" and Path("people.wide").exists():
-        command("wide", "ask", "people.wide", "--marginal", "sex", "--out", "published")
+        command("ask", "people.wide", "sex", "--out", "published")
     if Path("published").exists():
         verified = command("verify", "published", "--ledger", "people.ledger")
     drafts = [path.name for path in left.iterdir() if path.suffix in (".draft", ".reading")] if left.exists() else []
     return {
         "entries": listed,
         "finish": [finished, again],
-        "ledger": command("ledger", "verify", "people.ledger"),
+        "ledger": command("verify", "people.ledger"),
         "verified": verified,
         "kept": len(kept),
         "same": not kept or kept == after,
@@ -167,7 +167,7 @@ def main(folder: str, seed: str, kills: str, *names: str) -> None:
     rng = random.Random(int(seed))
     for number, name in enumerate(names):
         prepare(Path(folder) / f"{name}-whole")
-        init = ["ledger", "init", "people.ledger", "--schema", "people.toml", "--epsilon", "20", "--delta", "1e-5"]
+        init = ["ledger", "init", "people.csv", "--epsilon", "20", "--delta", "1e-5"]
         assert done(*init) == 0
         shutil.copy("people.ledger", Path(folder) / "fresh.ledger")
         start = time.monotonic()

@@ -236,19 +236,19 @@ name = "v"
 name = "w"
 categories = ["x", "y"]
 """
-PAID = ["--epsilon", 1, "--no-ledger"]
+PAID = ["--epsilon", 1, "--ledger", "none"]
 ASKED = ["--schema", "s.toml", *PAID]
 COMMANDS: dict[str, list[object]] = {
-    "release": ["release", "FILE", *ASKED, "--marginal", "v", "--mechanism", "laplace"],
-    "fit": ["fit", "naive-bayes", "FILE", *ASKED, "--target", "w"],
-    "fit, tempered": ["fit", "naive-bayes", "FILE", *ASKED, "--target", "w", "--tempered"],
-    "posterior": ["posterior", "release", "FILE", *ASKED, "--marginal", "v", "--mechanism", "laplace"],
-    "discover": ["discover", "categories", "FILE", "--column", "v", "--schema", "w.toml", *PAID, "--delta", 1e-12],
-    "edges": ["discover", "edges", "FILE", "--column", "v", "--schema", "w.toml", *PAID, "--bins", 2, "--low", 0,
-              "--high", 1],
-    "schema check": ["schema", "check", "s.toml", "FILE"],
+    "release": ["release", "FILE", *ASKED, "v", "--set", "mechanism=laplace"],
+    "fit": ["release", "FILE", *ASKED, "w", "--as", "naive-bayes"],
+    "fit, tempered": ["release", "FILE", *ASKED, "w", "--as", "naive-bayes", "--set", "tempered=true"],
+    "posterior": ["release", "--as", "posterior", "FILE", *ASKED, "v", "--set", "mechanism=laplace"],
+    "discover": ["release", "--as", "categories", "FILE", "v", "--schema", "w.toml", *PAID, "--delta", 1e-12],
+    "edges": ["release", "--as", "edges", "FILE", "v", "--schema", "w.toml", *PAID, "--set", "bins=2",
+              "--set", "bounds=0:1"],
+    "schema check": ["schema", "check", "FILE", "--schema", "s.toml"],
     "predict": ["predict", "model", "FILE"],
-    "show": ["show", "model", "--public-test", "FILE"],
+    "show": ["model", "model", "--test", "FILE"],
 }  # fmt: skip
 
 
@@ -275,7 +275,7 @@ def test_no_value_in_a_file_is_quoted(
     Path("s.toml").write_text(SCHEMA.format(declared=DECLARED[kind]))
     Path("w.toml").write_text(SCHEMA.format(declared="").replace('[[attribute]]\nname = "v"\n\n', ""))
     Path("harmless.csv").write_text("v,w\na,x\nb,y\n")
-    done = dpbayes("fit", "naive-bayes", "harmless.csv", *ASKED, "--target", "w", "--out", "model")
+    done = dpbayes("release", "harmless.csv", *ASKED, "w", "--as", "naive-bayes", "--out", "model")
     assert done.code == 0, done.err
     before = set(tmp_path.iterdir())
     for path in sorted(files.iterdir()):

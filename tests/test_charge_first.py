@@ -50,20 +50,20 @@ SCHEMA = Schema(
     records=1000,
     attributes=tuple(Attribute(name=name, categories=("a", "b"), missing="other") for name in ("v", "w")),
 )
-PAID = ["--ledger", "d.ledger", "--epsilon", 1]
+PAID = ["--ledger", "d.ledger", "--epsilon", 1, "--delta", 0]
 ASKED = ["--schema", "d.toml", *PAID]
-DISCOVERED = [*ASKED, "--column", "v"]
+DISCOVERED = [*ASKED, "v"]
 COMMANDS: dict[str, list[object]] = {
-    "release": ["release", "FILE", *ASKED, "--marginal", "v", "--marginal", "v|w"],
-    "release, chosen": ["release", "FILE", *ASKED, "--marginal", "v", "--mechanism", "laplace", "--out", "published"],
-    "fit": ["fit", "naive-bayes", "FILE", *ASKED, "--target", "w"],
-    "fit, tempered": ["fit", "naive-bayes", "FILE", *ASKED, "--target", "w", "--tempered"],
-    "fit a network": ["fit", "bayes-net", "FILE", *ASKED, "--graph", "graph.json"],
-    "wide": ["wide", "open", "FILE", *ASKED, "--delta", 1e-6, "--marginal", "v,w", "--state", "d.wide"],
-    "posterior": ["posterior", "release", "FILE", *ASKED, "--marginal", "v", "--prior", 1, "--mechanism", "laplace"],
-    "draw": ["posterior", "draw", "FILE", *ASKED, "--delta", 1e-6, "--marginal", "v", "--scores", "scores.csv"],
-    "discover categories": ["discover", "categories", "FILE", *DISCOVERED, "--delta", 1e-6],
-    "discover edges": ["discover", "edges", "FILE", *DISCOVERED, "--bins", 2, "--low", 0, "--high", 1, "--numeric"],
+    "release": ["release", "FILE", *ASKED, "v", "v|w"],
+    "release, chosen": ["release", "FILE", *ASKED, "v", "--set", "mechanism=laplace", "--out", "published"],
+    "fit": ["release", "FILE", *ASKED, "w", "--as", "naive-bayes"],
+    "fit, tempered": ["release", "FILE", *ASKED, "w", "--as", "naive-bayes", "--set", "tempered=true"],
+    "fit a network": ["release", "FILE", *ASKED, "v", "w|v", "--as", "network"],
+    "wide": ["release", "--as", "wide", "FILE", *ASKED, "--delta", 1e-6, "v,w"],
+    "posterior": ["release", "--as", "posterior", "FILE", *ASKED, "v", "--set", "prior=1", "--set", "mechanism=laplace"],
+    "draw": ["release", "--as", "vector", "FILE", *ASKED, "--delta", 1e-6, "v", "--set", "scores=scores.csv"],
+    "discover categories": ["release", "--as", "categories", "FILE", *DISCOVERED, "--delta", 1e-6],
+    "discover edges": ["release", "--as", "edges", "FILE", *DISCOVERED, "--set", "bins=2", "--set", "bounds=0:1"],
 }
 
 
@@ -84,7 +84,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Files whose names and types can be read, and whose rows cannot."""
     monkeypatch.chdir(tmp_path)
     Path("d.toml").write_text(SCHEMA.to_toml())
-    Path("graph.json").write_text('[["v", "w"]]')
     Path("scores.csv").write_text("v,one,two\na,0.5,0.1\nb,0.25,1.5\n")
     Path("d.csv").write_bytes(b'v,w\n\xff\xfe,"a\n' + b"a,b,c,d\n" * 10)
     pa.parquet.write_table(pa.table({"v": ["a", "b"] * 500, "w": ["b", "a"] * 500}), "d.parquet", compression="none")
@@ -103,7 +102,6 @@ def test_no_command_looks_at_a_row_before_the_ledger_is_asked(command: str, file
     if file == "d.parquet":  # a damaged line of a CSV file is a row of unknown values, and complains no more
         Path("d.ledger").unlink()
         rich(here / "d.ledger")
-        asked += [] if command in ("release, chosen", "wide") else ["--json"]
         assert "Table: " in dpbayes(*asked).sentence  # so these rows do complain
 
 

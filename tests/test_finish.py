@@ -200,7 +200,7 @@ def test_a_ledger_that_goes_away_after_the_draw_loses_nothing(here: Path, monkey
         return count(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DuckDBEngine, "count", and_lose_the_ledger)
-    with pytest.warns(UserWarning, match=r"could not note what was drawn.*dpbayes finish"):
+    with pytest.warns(UserWarning, match=r"could not note what was drawn.*dpbayes ledger finish"):
         made = release()
     monkeypatch.undo()
     monkeypatch.chdir(here)
@@ -223,7 +223,7 @@ def test_a_release_whose_draw_the_ledger_does_not_note_is_not_verified_with_it(h
     for each in (made, moved):
         found = {check.name: check for check in each.verify(ledger="people.ledger").checks}
         assert not found["ledger"].passed
-        assert "dpbayes finish" in found["ledger"].detail
+        assert "dpbayes ledger finish" in found["ledger"].detail
     finish("people.ledger")
     assert made.verify(ledger="people.ledger").ok
     assert not moved.verify(ledger="people.ledger").ok
@@ -258,7 +258,7 @@ def test_the_reason_is_told_with_the_way_on(here: Path) -> None:
     with failing("count", TableError("Table: it went away."), 0, after=False):
         with pytest.raises(Unfinished, match="it went away") as told:
             release()
-        assert "dpbayes finish" in str(told.value)
+        assert "dpbayes ledger finish" in str(told.value)
     assert charges() == ["charged"]
     assert drafts() == [READING]
     finish("people.ledger")
@@ -460,17 +460,17 @@ def test_the_command_lists_what_is_left_and_fails_then(here: Path) -> None:
     for out, table in (("one", "people.csv"), ("two", {"sex": ["F"]})):
         with failing("count", MemoryError(), 0, after=False), pytest.raises(MemoryError):
             release(out, table)
-    done = dpbayes("finish", "people.ledger")
+    done = dpbayes("ledger", "finish", "people.ledger")
     assert done.code == 1
     assert "1 finished, 1 unfinished." in done.out
     assert "Hand in the table" in done.err
     assert "2 of 3 is spent" in done.out  # today's balance: the charge of the other counts too
-    again = dpbayes("finish", "people.ledger", "--json")
-    listed = json.loads(again.out)
+    again = dpbayes("ledger", "finish", "people.ledger", "--json")
+    listed = again.result
     assert again.code == 1
     assert [(item["state"], item["entry"]) for item in listed["items"]] == [("unfinished", 2), ("drawn", 1)]
     assert listed["releases"] == []
-    whole = dpbayes("finish", "people.ledger", "--table", "people.csv")
+    whole = dpbayes("ledger", "finish", "people.csv")
     assert whole.code == 0
     assert "Nothing is left unfinished." in whole.out
-    assert dpbayes("finish", "peple.ledger").sentence.endswith("Create it with `dpbayes ledger init`.")
+    assert dpbayes("ledger", "finish", "peple.ledger").sentence.endswith("Create it with `dpbayes ledger init`.")

@@ -56,7 +56,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(*more: object, table: str = "sides.parquet", marginal: str = "side", epsilon: float = 1e-6) -> Done:
-    asked = ["--marginal", marginal, "--epsilon", epsilon, "--mechanism", "laplace", "--ledger", "sides.ledger"]
+    asked = [marginal, "--epsilon", epsilon, "--set", "mechanism=laplace", "--ledger", "sides.ledger"]
     return dpbayes("release", table, "--schema", "sides.toml", *asked, *more)
 
 
@@ -88,12 +88,11 @@ def test_a_release_holds_no_exact_count_no_found_category_and_no_size(
     assert_nothing_private(done, here)
 
 
-@pytest.mark.parametrize("product", ["estimate", "draw", "records"])
+@pytest.mark.parametrize("product", ["tables", "draw", "pseudo-records"])
 def test_a_dirichlet_release_holds_none_either(here: Path, product: str) -> None:
-    target = ["--epsilon", 1e-4, "--delta", 1e-9, "--mechanism", "dirichlet", "--no-ledger", "--product", product]
-    done = dpbayes(
-        "release", "sides.parquet", "--schema", "sides.toml", "--marginal", "side", *target, "--out", "published"
-    )
+    target = ["--epsilon", 1e-4, "--delta", 1e-9, "--ledger", "none", "--as", product]
+    target += ["--set", "mechanism=dirichlet"] if product == "tables" else []
+    done = dpbayes("release", "sides.parquet", "--schema", "sides.toml", "side", *target, "--out", "published")
     assert done.code == 0, done.err
     assert_nothing_private(done, here)
 
@@ -144,14 +143,14 @@ def run(command: str, table: str, records: int) -> Done:
     if command == "release":
         return release("--out", "published", table=table)
     if command == "schema check":
-        return dpbayes("schema", "check", "sides.toml", table)
+        return dpbayes("schema", "check", table, "--schema", "sides.toml")
     if command == "posterior":
         declared = SCHEMA.replace("add-remove", "replace-one").replace("id =", f"records = {records}\nid =")
         Path("sides.toml").write_text(declared)
-        asked = ["--marginal", "side", "--prior", 1, "--epsilon", 1, "--mechanism", "laplace", "--no-ledger"]
-        return dpbayes("posterior", "release", table, "--schema", "sides.toml", *asked, "--out", "published")
-    asked = ["--column", "side", "--epsilon", 1, "--delta", 1e-9, "--schema", "sides.toml", "--no-ledger"]
-    return dpbayes("discover", "categories", table, *asked)
+        asked = ["side", "--set", "prior=1", "--epsilon", 1, "--set", "mechanism=laplace", "--ledger", "none"]
+        return dpbayes("release", "--as", "posterior", table, "--schema", "sides.toml", *asked, "--out", "published")
+    asked = ["side", "--epsilon", 1, "--delta", 1e-9, "--schema", "sides.toml", "--ledger", "none"]
+    return dpbayes("release", "--as", "categories", table, *asked)
 
 
 @pytest.mark.parametrize("what", [*REFUSED, *FAILING])
@@ -178,8 +177,8 @@ def test_a_damaged_line_is_neither_quoted_nor_mentioned(here: Path, command: str
 def test_rare_categories_are_not_discovered(here: Path) -> None:
     rare = pa.table({"side": ["left"] * 5000 + [SECRET], "place": ["here"] * 5001})
     parquet.write_table(rare, "sides.parquet")
-    asked = ["--column", "side", "--epsilon", 0.5, "--delta", 1e-9, "--schema", "sides.toml", "--no-ledger", "--json"]
-    done = dpbayes("discover", "categories", "sides.parquet", *asked)
+    asked = ["side", "--epsilon", 0.5, "--delta", 1e-9, "--schema", "sides.toml", "--ledger", "none", "--json"]
+    done = dpbayes("release", "--as", "categories", "sides.parquet", *asked)
     assert (done.code, '"left"' in done.out) == (0, True)
     assert_nothing_private(done, here)
 
@@ -199,7 +198,7 @@ def test_a_failure_that_nobody_expected_is_not_quoted(here: Path, monkeypatch: p
 @pytest.mark.parametrize("what", ["too few fields", *FAILING])
 def test_neither_developer_mode_nor_warnings_show_a_row(here: Path, what: str) -> None:
     asked = (
-        f"release {written(what)} --schema sides.toml --marginal side --epsilon 1e-6 --mechanism laplace --no-ledger"
+        f"release {written(what)} side --schema sides.toml --epsilon 1e-6 --set mechanism=laplace --ledger none"
     )
     python = [sys.executable, "-X", "dev", "-W", "always", "-c", "from dpbayes.cli.main import run; run()"]
     done = subprocess.run([*python, *asked.split()], capture_output=True, text=True, check=False)

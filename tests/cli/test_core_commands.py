@@ -45,7 +45,7 @@ def test_a_calibration_for_21_releases_lands_on_the_private_side():
 
 
 def test_cost_states_the_exact_epsilon():
-    found = call("cost", "dirichlet", "--weight", "1", "--concentration", "10", "--delta", "1e-5")
+    found = call("cost", "dirichlet", "--set", "weight=1", "--set", "concentration=10", "--delta", "1e-5")
     assert found["epsilon"] == pytest.approx(1.8772042796, rel=1e-9)
     assert found["tightest"] == "exact"
     assert found["pure_epsilon"] is None
@@ -78,7 +78,7 @@ def test_tables_show_every_number_of_the_json():
 
 
 def test_cost_draws_its_curves(tmp_path):
-    call("cost", "gaussian", "--sigma", "3", "--curve", str(tmp_path / "cost.svg"))
+    call("cost", "gaussian", "--sigma", "3", "--plot", str(tmp_path / "cost.svg"))
     drawn = (tmp_path / "cost.svg").read_text()
     assert "Privacy profile of one release" in drawn
     assert "Trade-off curve of one release" in drawn
@@ -86,7 +86,7 @@ def test_cost_draws_its_curves(tmp_path):
 
 def test_plan_ranks_candidates_and_draws_a_chart(tmp_path):
     chart = tmp_path / "plan.html"
-    found = call("plan", "--cells", "4", "--records", "300", "--order", "5", "--epsilon", "1", "--chart", str(chart))
+    found = call("plan", "--cells", "4", "--records", "300", "--order", "5", "--epsilon", "1", "--plot", str(chart))
     means = [p["mean"] for p in found["predictions"]]
     assert means == sorted(means)
     assert "estimate" in found["choice"]
@@ -116,7 +116,7 @@ def test_plan_says_which_mechanisms_cannot_meet_the_target():
         (["calibrate", "laplace", "--epsilon", "1", "--releases", "0"], "times"),
         (["cost"], "expected a mechanism"),
         (["cost", "gaussian"], "needs sigma"),
-        (["cost", "dirichlet", "--weight", "1"], "needs concentration and weight"),
+        (["cost", "dirichlet", "--set", "weight=1"], "needs concentration and weight"),
         (["cost", "cauchy"], "dirichlet, pseudo-records, gaussian or laplace"),
         (["cost", "pseudo-records:weight=1,concentration=2,records=1.5"], "records to be a whole number"),
         (["cost", "gaussian:sigma"], "name=number"),

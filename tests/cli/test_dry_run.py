@@ -73,7 +73,7 @@ def test_plan_says_the_same_without_the_table(here: Path) -> None:
 
 
 def test_flags_win_over_the_request_and_words_reach_the_release(here: Path) -> None:
-    assert asked("--marginal", "job", "--author", "Me", "--out", "published").code == 0
+    assert asked("job", "--set", "author=Me", "--out", "published").code == 0
     made = Release.load("published")
     assert [str(table.marginal) for table in made.tables] == ["job"]
     assert made.about == {"title": "Jobs", "author": "Me"}
@@ -91,11 +91,11 @@ def test_cautions_come_before_the_charge(here: Path) -> None:
     ("more", "said"),
     [
         (("--request", "none.toml"), "no file 'none.toml'"),
-        (("--supersedes", "first"), "expected supersedes to be the id of a release"),
-        (("--supersedes", "0123456789abcdef"), "no release of 'people' has the id"),
-        (("--marginal", "age"), "no attribute 'age'"),
+        (("--set", "supersedes=first"), "expected supersedes to be the id of a release"),
+        (("--set", "supersedes=0123456789abcdef"), "no release of 'people' has the id"),
+        (("age"), "no attribute 'age'"),
         (("--epsilon", 1, "--rho", 1), "got another combination"),
-        (("--level", 3), "expected level"),
+        (("--set", "level=3"), "expected level"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_nothing_is_charged(here: Path, more: tuple[object, ...], said: str) -> None:

@@ -12,7 +12,7 @@ from tests.releases import a_release
 
 
 def test_a_guarantee_is_said_in_odds_guesses_and_a_chart(tmp_path: Path) -> None:
-    done = dpbayes("risk", "--epsilon", 1, "--delta", 1e-6, "--chart", tmp_path / "risk.svg")
+    done = dpbayes("risk", "--epsilon", 1, "--delta", 1e-6, "--plot", tmp_path / "risk.svg")
     said = " ".join(done.out.split())
     assert done.code == 0
     assert "rise by a factor of at most 3.03, except with probability 1e-05" in said
@@ -51,7 +51,7 @@ def test_guard_rails_speak_up() -> None:
         (["--epsilon", 1, "--rho", 1], "got another combination"),
         (["--mu", -1], "GDP: expected mu > 0"),
         (["--epsilon", 1, "--blind", 2], "risk: expected blind"),
-        (["--epsilon", 1, "--chart", "risk.gif"], "ends in .svg"),
+        (["--epsilon", 1, "--plot", "risk.gif"], "ends in .svg"),
         (["nowhere.json"], "Release: cannot read"),
     ],
 )

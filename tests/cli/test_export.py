@@ -41,7 +41,7 @@ def test_a_signed_release_is_checked_with_the_publishers_key(here: Path) -> None
     made = dpbayes("keys", "office")
     assert made.code == 0
     key = made.out.split("--key ")[1].strip()
-    assert dpbayes("sign", "published", "--key", "office.key", "--comment", "Approved by the board").code == 0
+    assert dpbayes("sign", "published", "--key", "office.key", "--about", "Approved by the board").code == 0
     done = dpbayes("verify", "published", "--key", "office.pub")
     assert done.code == 0
     assert "pass  signature: signed with the key" in done.out

@@ -194,7 +194,7 @@ def test_init_takes_everything_from_the_schema(survey: Path) -> None:
 
 def test_accept_keeps_another_schema_and_refuses_another_unit(survey: Path) -> None:
     (survey / "survey.toml").write_text(SCHEMA.replace('"M"]', '"M", "X"]'))
-    accept = ["accept", survey / "survey.ledger", "--schema", survey / "survey.toml", "--reason", "X was bought"]
+    accept = ["accept", survey / "survey.ledger", "--schema", survey / "survey.toml", "--about", "X was bought"]
     [shown] = json.loads(run(*accept, "--json"))
     assert len(shown["schemas"]) == 2
     (survey / "survey.toml").write_text(SCHEMA.replace("[[", 'person = "id"\n[[', 1))

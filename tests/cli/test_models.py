@@ -35,7 +35,7 @@ def run(*arguments: object) -> Any:
 
 
 def fitted(folder: Path, *extra: object, kind: str = "naive-bayes") -> Path:
-    what = ("--target", "rain") if kind == "naive-bayes" else ("--graph", folder / "graph.json")
+    what = ("rain", "--as", "naive-bayes") if kind == "naive-bayes" else ("--graph", folder / "graph.json")
     base = ("fit", kind, folder / "weather.csv", "--schema", folder / "weather.toml", *what, *BUDGET)
     result = run(*base, "--out", folder / "model", *(extra or ("--ledger", folder / "weather.ledger")))
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -63,7 +63,7 @@ def test_a_model_file_carries_its_guarantee_and_is_charged(folder, kind):
 
 
 def test_predictions_are_written_and_printed(folder):
-    fitted(folder, "--seed", 1, "--not-private", "--tempered")
+    fitted(folder, "--insecure-seed", 1, "--set", "tempered=true")
     printed = run("predict", folder / "model", folder / "weather.csv").stdout
     assert printed.splitlines()[0].strip('"') == "rain"
     out = folder / "predicted.csv"
@@ -76,7 +76,7 @@ def test_predictions_are_written_and_printed(folder):
 
 
 def test_synthetic_records_come_with_a_report(folder):
-    fitted(folder, "--seed", 1, "--not-private", kind="bayes-net")
+    fitted(folder, "--insecure-seed", 1, kind="bayes-net")
     result = run("synth", folder / "model", "--rows", 5000, "--out", folder / "s.csv", "--json")
     report = json.loads(result.stdout)
     assert csv.read_csv(folder / "s.csv").num_rows == 5000
@@ -86,9 +86,9 @@ def test_synthetic_records_come_with_a_report(folder):
 
 
 def test_show_draws_and_exports(folder):
-    fitted(folder, "--seed", 1, "--not-private")
+    fitted(folder, "--insecure-seed", 1)
     result = run("show", folder / "model", "--node", "street", "--plot", folder / "m.png",
-                 "--public-test", folder / "weather.csv", "--bif", folder / "m.bif", "--json")  # fmt: skip
+                 "--test", folder / "weather.csv", "--bif", folder / "m.bif", "--json")  # fmt: skip
     shown = json.loads(result.stdout)
     assert shown["public test"]["accuracy"] > 0.9
     assert len(shown["table"]["rows"]) == 3
@@ -99,7 +99,7 @@ def test_show_draws_and_exports(folder):
 def test_a_dry_run_reads_no_rows_and_charges_nothing(folder):
     before = left(folder)
     (folder / "header.csv").write_text("rain,street,umbrella,day\nthis,row,cannot,be,read,at,all\n")
-    asked = ("fit", "naive-bayes", folder / "header.csv", "--schema", folder / "weather.toml", "--target", "rain")
+    asked = ("release", folder / "header.csv", "--schema", folder / "weather.toml", "rain", "--as", "naive-bayes")
     result = run(*asked, *BUDGET, "--dry-run", "--expected-records", 3000, "--json")
     preview = json.loads(result.stdout)
     assert preview["rows_read"] == 0
@@ -130,7 +130,7 @@ def test_refused_fits_write_nothing_and_charge_nothing(folder, change, error):
         **change,
     }
     flat = [part for pair in options.items() for part in pair]
-    result = run("fit", "naive-bayes", folder / "weather.csv", *flat)
+    result = run("release", folder / "weather.csv", *flat)
     assert isinstance(result.exception, error)
     assert left(folder) == before
     assert not (folder / "model").exists()
@@ -152,10 +152,10 @@ def test_cycles_and_wrong_files_are_refused(folder):
 
 
 def test_a_network_cannot_predict_and_a_missing_column_is_named(folder):
-    fitted(folder, "--no-ledger", kind="bayes-net")
+    fitted(folder, "--ledger", "none", kind="bayes-net")
     assert isinstance(run("predict", folder / "model", folder / "weather.csv").exception, DpbayesError)
     shutil.rmtree(folder / "model")
-    fitted(folder, "--no-ledger")
+    fitted(folder, "--ledger", "none")
     (folder / "short.csv").write_text("street\nwet\n", encoding="utf-8")
     error = run("predict", folder / "model", folder / "short.csv").exception
     assert isinstance(error, TableError)
@@ -181,17 +181,17 @@ def test_a_model_is_built_from_published_tables_without_a_charge(folder):
         Tables("rain", "street|rain", mechanism="gaussian"), ApproxDP(epsilon=2, delta=1e-6), out=folder / "tables"
     )
     before = left(folder)
-    built = run("build", "naive-bayes", folder / "tables", "--target", "rain", "--feature", "street", "--json")
+    built = run("build", "naive-bayes", folder / "tables", "rain", "--as", "naive-bayes", "--feature", "street", "--json")
     assert built.exit_code == 0, built.output
     assert set(json.loads(built.stdout)) >= {"model", "tables", "statement"}
     assert left(folder) == before
-    lacking = run("build", "naive-bayes", folder / "tables", "--target", "rain", "--feature", "umbrella")
+    lacking = run("build", "naive-bayes", folder / "tables", "rain", "--as", "naive-bayes", "--feature", "umbrella")
     assert isinstance(lacking.exception, ReleaseError)
 
 
 def test_one_command_leads_from_a_private_table_to_records(folder):
     before = left(folder)
-    asked = ("--schema", folder / "weather.toml", "--target", "rain", "--ledger", folder / "weather.ledger", *BUDGET)
+    asked = ("--schema", folder / "weather.toml", "rain", "--as", "naive-bayes", "--ledger", folder / "weather.ledger", *BUDGET)
     wanted = ("--rows", 500, "--out", folder / "s.csv")
     dry = run("synth", folder / "weather.csv", *asked, *wanted, "--dry-run")
     assert dry.exit_code == 0, dry.output
@@ -222,7 +222,7 @@ def test_one_command_leads_from_a_private_table_to_records(folder):
         (("--rows", 9, "--out", "s.csv", "--sets", 9, "--fidelity", "page.html"), "go with one set"),
         (("--rows", 9, "--out", "s.csv", "--fidelity", "nowhere/page.html"), "cannot be written"),
         (("--rows", 9, "--out", "s.csv", "--croissant", "nowhere/page.json"), "cannot be written"),
-        (("--rows", 9, "--out", "s.csv", "--target", "snow"), "no attribute 'snow'"),
+        (("--rows", 9, "--out", "s.csv", "snow", "--as", "naive-bayes"), "no attribute 'snow'"),
     ],
 )
 def test_what_could_not_be_written_is_refused_before_the_charge(folder, monkeypatch, more, sentence):
@@ -235,7 +235,7 @@ def test_what_could_not_be_written_is_refused_before_the_charge(folder, monkeypa
 
 
 def test_records_that_say_little_are_said_to(folder):
-    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--no-ledger", "--delta", "1e-6")
+    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--ledger", "none", "--delta", "1e-6")
     wanted = ("--rows", 9, "--out", folder / "s.csv")
     faint = run(*base, *wanted, "--epsilon", 0.005)
     assert faint.exit_code == 0, faint.output
@@ -263,7 +263,7 @@ def test_several_sets_are_written_to_numbered_files(folder):
 
 
 def test_a_paid_release_too_faint_for_several_sets_still_gives_one(folder):
-    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--no-ledger", "--delta", "1e-6")
+    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--ledger", "none", "--delta", "1e-6")
     faint = run(*base, "--epsilon", 0.005, "--rows", 9, "--out", folder / "s.csv", "--sets", 5)
     assert faint.exit_code == 0, faint.output
     assert "one set is written" in faint.output
@@ -279,7 +279,7 @@ def test_synth_reads_a_request_and_options_win(folder):
     refused = run(*base, *wanted)
     assert isinstance(refused.exception, BudgetExceeded)
     assert left(folder) == before
-    done = run(*base, *wanted, *BUDGET, "--target", "rain", "--published", folder / "measured")
+    done = run(*base, *wanted, *BUDGET, "rain", "--as", "naive-bayes", "--published", folder / "measured")
     assert done.exit_code == 0, done.output
     release = Release.load(folder / "measured")
     assert (release.about, release.job["target"]) == ({"title": "Rain"}, "rain")
@@ -289,7 +289,7 @@ def test_synth_reads_a_request_and_options_win(folder):
 
 def test_a_network_is_fitted_without_a_graph(folder):
     asked = ("--schema", folder / "weather.toml", *BUDGET, "--ledger", folder / "weather.ledger")
-    result = run("fit", "bayes-net", folder / "weather.csv", *asked, "--out", folder / "learned")
+    result = run("release", folder / "weather.csv", *asked, "--out", folder / "learned")
     assert result.exit_code == 0, result.output
     assert ("rain", "street") in [
         tuple(sorted(edge)) for edge in Release.load(folder / "learned").build().network.edges

@@ -31,18 +31,18 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def commands() -> dict[str, list[object]]:
-    paid = ["--epsilon", 1, "--no-ledger"]
-    release = ["release", "evil.csv", "--schema", "evil.toml", "--marginal", f"a{EVIL}", "--mechanism", "laplace"]
-    fit = ["fit", "naive-bayes", "evil.csv", "--schema", "evil.toml", "--target", f"a{EVIL}", *paid]
-    categories = ["discover", "categories", "evil.csv", "--schema", "evil.toml", "--column", f"a{EVIL}"]
+    paid = ["--epsilon", 1, "--ledger", "none"]
+    release = ["release", "evil.csv", "--schema", "evil.toml", f"a{EVIL}", "--set", "mechanism=laplace"]
+    fit = ["release", "evil.csv", "--schema", "evil.toml", f"a{EVIL}", "--as", "naive-bayes", *paid]
+    categories = ["release", "--as", "categories", "evil.csv", "--schema", "evil.toml", f"a{EVIL}"]
     return {
         "release": [*release, *paid],
         "release as JSON": [*release, *paid, "--json"],
         "release to a folder": [*release, *paid, "--out", "published"],
         "release, previewed": [*release, *paid, "--dry-run"],
-        "release, refused": [*release, "--marginal", f"c{EVIL}", *paid],
+        "release, refused": [*release, f"c{EVIL}", *paid],
         "schema init": ["schema", "init", "evil.csv"],
-        "schema show": ["schema", "show", "evil.toml"],
+        "schema show": ["schema", "check", "evil.toml"],
         "schema check": ["schema", "check", "evil.toml", "evil.csv"],
         "fit": fit,
         "fit, previewed": [*fit, "--dry-run"],
@@ -70,14 +70,14 @@ def test_models_and_releases_are_shown_harmlessly_and_json_still_says_the_same(h
     for name in ("fit to a folder", "release to a folder"):
         assert dpbayes(*commands()[name]).code == 0
     for command in (
-        ["show", "model"],
-        ["show", "model", "--node", f"b{EVIL}"],
+        ["model", "model"],
+        ["model", "model", "--node", f"b{EVIL}"],
         ["verify", "published/release.json"],
     ):
         done = dpbayes(*command)
         assert done.code == 0, done.err
         assert_harmless(done)
-    done = dpbayes("show", "model", "--node", f"b{EVIL}", "--json")
+    done = dpbayes("model", "model", "--node", f"b{EVIL}", "--json")
     assert_harmless(done)
     assert json.loads(done.out)["table"]["levels"][0] == f"x{EVIL}"
 

@@ -32,9 +32,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def posterior(*more: object, epsilon: object = 0.8, paid: tuple[object, ...] = ("--no-ledger",)) -> Done:
-    asked = ("--schema", "coins.toml", "--marginal", "side", "--epsilon", epsilon)
-    return dpbayes("posterior", "release", "coins.csv", *asked, *paid, *more)
+def posterior(*more: object, epsilon: object = 0.8, paid: tuple[object, ...] = ("--ledger", "none",)) -> Done:
+    asked = ("--schema", "coins.toml", "side", "--epsilon", epsilon)
+    return dpbayes("release", "--as", "posterior", "coins.csv", *asked, *paid, *more)
 
 
 def released(*more: object, **options: Any) -> dict[str, Any]:
@@ -46,13 +46,13 @@ def released(*more: object, **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("extra", "backed"),
     [
-        (("--mechanism", "hellinger"), "certified"),
-        (("--mechanism", "hellinger", "--around", "24,24"), "certified"),
-        (("--mechanism", "hellinger", "--even-if-noise", "--calibration", "published", "--delta", 1e-8), "published"),
-        (("--mechanism", "hellinger", "--even-if-noise", "--calibration", "proved"), "proved"),
-        (("--mechanism", "improved-laplace"), "proved"),
-        (("--mechanism", "laplace"), "proved"),
-        (("--mechanism", "exponential", "--score", "kl"), "proved"),
+        (("--set", "mechanism=hellinger"), "certified"),
+        (("--set", "mechanism=hellinger", "--around", "24,24"), "certified"),
+        (("--set", "mechanism=hellinger", "--even-if-noise", "--calibration", "published", "--delta", 1e-8), "published"),
+        (("--set", "mechanism=hellinger", "--even-if-noise", "--calibration", "proved"), "proved"),
+        (("--set", "mechanism=improved-laplace"), "proved"),
+        (("--set", "mechanism=laplace"), "proved"),
+        (("--set", "mechanism=exponential", "--score", "kl"), "proved"),
     ],
 )
 def test_a_release_states_its_posterior_and_what_backs_its_guarantee(
@@ -73,40 +73,40 @@ def test_many_candidates_fall_back_to_the_proved_bound_and_say_so(here: Path) ->
     )
     Path("coins.csv").write_text("side\n" + "a\n" * 300 + "b\n" * 400 + "c\n" * 300)
     assert (
-        "the guarantee is proved" in released("--mechanism", "hellinger", "--even-if-noise", "--delta", 1e-8)["choice"]
+        "the guarantee is proved" in released("--set", "mechanism=hellinger", "--even-if-noise", "--delta", 1e-8)["choice"]
     )
 
 
 def test_a_release_that_is_mostly_noise_is_refused_before_the_charge_unless_it_is_confirmed(here: Path) -> None:
     levels = ", ".join(f'"{letter}"' for letter in "abcdefg")
     Path("coins.toml").write_text(SCHEMA.replace('"heads", "other"', levels + ', "other"'))
-    paid = ("--ledger", "coins.ledger", "--mechanism", "hellinger", "--calibration", "proved", "--out", "one")
+    paid = ("--ledger", "coins.ledger", "--set", "mechanism=hellinger", "--calibration", "proved", "--out", "one")
     said = posterior(paid=paid).sentence
     assert "drawn at random" in said
     assert "--even-if-noise" in said
     assert Ledger("coins.ledger").account("coins").charges == {}
     assert (
         "drawn at random"
-        in released("--mechanism", "hellinger", "--calibration", "proved", "--even-if-noise")["choice"]
+        in released("--set", "mechanism=hellinger", "--calibration", "proved", "--even-if-noise")["choice"]
     )
 
 
 def test_people_get_a_table(here: Path) -> None:
-    said = posterior("--mechanism", "hellinger").out
+    said = posterior("--set", "mechanism=hellinger").out
     assert "released parameter" in said
     assert "certified" in said
     assert "heads" in said
 
 
 def test_a_seed_repeats_an_experiment_that_is_not_called_private(here: Path) -> None:
-    one, two = (released("--seed", 7, "--not-private", paid=()) for _ in range(2))
+    one, two = (released("--insecure-seed", 7, paid=()) for _ in range(2))
     assert one["tables"] == two["tables"]
     assert one["seeded"] is True
     assert "no privacy at all" in Release.from_json(json.dumps(one)).statement()
 
 
 def test_a_posterior_is_charged_before_it_is_drawn_and_refused_when_it_no_longer_fits(here: Path) -> None:
-    paid = ("--ledger", "coins.ledger", "--mechanism", "improved-laplace")
+    paid = ("--ledger", "coins.ledger", "--set", "mechanism=improved-laplace")
     assert posterior("--out", "one", paid=paid, epsilon=0.6).code == 0
     assert dpbayes("verify", "one", "--ledger", "coins.ledger").code == 0
     account = Ledger("coins.ledger").account("coins")
@@ -120,13 +120,13 @@ def test_a_posterior_is_charged_before_it_is_drawn_and_refused_when_it_no_longer
 def test_a_table_of_another_size_than_declared_is_refused_before_the_charge(here: Path) -> None:
     with Path("coins.csv").open("a") as file:
         file.write("heads\n")
-    done = posterior(paid=("--ledger", "coins.ledger", "--mechanism", "improved-laplace", "--out", "out"))
+    done = posterior(paid=("--ledger", "coins.ledger", "--set", "mechanism=improved-laplace", "--out", "out"))
     assert (done.code, "declares records = 48, and the table has 49 rows" in done.err) == (1, True)
     assert Ledger("coins.ledger").account("coins").spent == 0
 
 
 def test_the_comparison_ranks_the_mechanisms_without_any_data() -> None:
-    asked = ("posterior", "compare", "--records", 48, "--prior", "1,1", "--epsilon", 0.8, "--delta", 1e-8)
+    asked = ("posterior", "compare", "--records", 48, "--set", "prior=1,1", "--epsilon", 0.8, "--delta", 1e-8)
     found = json.loads(dpbayes(*asked, "--json").out)
     values = [each["expected_hellinger"] for each in found]
     assert values == sorted(values)
@@ -135,7 +135,7 @@ def test_the_comparison_ranks_the_mechanisms_without_any_data() -> None:
 
 
 def test_a_certificate_is_derived_again(here: Path) -> None:
-    assert posterior("--mechanism", "hellinger", "--out", "one").code == 0
+    assert posterior("--set", "mechanism=hellinger", "--out", "one").code == 0
     found = json.loads(dpbayes("posterior", "certify", "one", "--json").out)
     assert found["verified"] is True
     assert 0.99 * found["claimed_epsilon"] < found["certificate"]["epsilon"] <= found["claimed_epsilon"]
@@ -145,7 +145,7 @@ def test_a_certificate_is_derived_again(here: Path) -> None:
 def test_a_published_calibration_is_certified_too(here: Path) -> None:
     assert (
         posterior(
-            "--mechanism", "hellinger", "--even-if-noise", "--calibration", "published", "--delta", 1e-8, "--out", "one"
+            "--set", "mechanism=hellinger", "--even-if-noise", "--calibration", "published", "--delta", 1e-8, "--out", "one"
         ).code
         == 0
     )
@@ -155,7 +155,7 @@ def test_a_published_calibration_is_certified_too(here: Path) -> None:
 
 
 def test_a_forged_certificate_or_promise_is_not_believed(here: Path) -> None:
-    honest = Release.from_json(json.dumps(released("--mechanism", "hellinger")))
+    honest = Release.from_json(json.dumps(released("--set", "mechanism=hellinger")))
     boast = replace(honest, promise=PureDP(epsilon=0.3))
     Path("boast.json").write_text(boast.to_json())
     assert json.loads(dpbayes("posterior", "certify", "boast.json", "--json").out)["verified"] is False
@@ -180,14 +180,14 @@ def test_files_that_are_no_release_are_refused(here: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--prior", "1,0"), "prior"),
-        (("--prior", "1,x"), "numbers"),
-        (("--prior", "1,1,1"), "got 3"),
+        (("--set", "prior=1,0"), "prior"),
+        (("--set", "prior=1,x"), "numbers"),
+        (("--set", "prior=1,1,1"), "got 3"),
         (("--around", "31;17"), "whole numbers"),
-        (("--mechanism", "hellinger", "--calibration", "published"), "δ"),
+        (("--set", "mechanism=hellinger", "--calibration", "published"), "δ"),
         (("--seed", 1), "--not-private"),
-        (("--marginal", "side|side2"), "joint table"),
-        (("--marginal", "colour"), "colour"),
+        (("side|side2"), "joint table"),
+        (("colour"), "colour"),
         (("--out", "coins.csv"), "is a file"),
     ],
 )

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 def test_it_prints_what_the_posterior_says(folder: Path) -> None:
     question = "share(income='high' | sex='male')"
     done = dpbayes(
-        "estimate", folder / "first", folder / "second", "--table", "income|sex", "--ask", question, "--json"
+        "ask", folder / "first", folder / "second", "income|sex", question, "--json"
     )
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -38,14 +38,14 @@ def test_it_prints_what_the_posterior_says(folder: Path) -> None:
 
 
 def test_a_folder_of_releases_is_all_of_them(folder: Path) -> None:
-    named = dpbayes("estimate", folder / "first", folder / "second" / "release.json", "--json")
+    named = dpbayes("ask", folder / "first", folder / "second" / "release.json", "--json")
     assert named.code == 0, named.err
-    assert dpbayes("estimate", folder, "--json").out == named.out
+    assert dpbayes("ask", folder, "--json").out == named.out
     assert [table["table"] for table in json.loads(named.out)["tables"]] == ["income,sex", "region"]
 
 
 def test_people_get_tables_and_the_promise(folder: Path) -> None:
-    done = dpbayes("estimate", folder, "--ask", "count(sex='male')", "--table", "income", "--target", "population")
+    done = dpbayes("ask", folder, "count(sex='male')", "income", "population", "--as", "naive-bayes")
     assert done.code == 0, done.err
     assert "count(sex='male')" in done.out
     assert "population" in done.out
@@ -55,22 +55,22 @@ def test_people_get_tables_and_the_promise(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--ask", "share(income='rich')"), "has no level 'rich'"),
-        (("--ask", "share(income=)"), "at character"),
-        (("--table", "income|region"), "Measure a table that contains income × region"),
-        (("--table", "wealth"), "'wealth'"),
-        (("--level", "1.5"), "level"),
+        (("share(income='rich')"), "has no level 'rich'"),
+        (("share(income=)"), "at character"),
+        (("income|region"), "Measure a table that contains income × region"),
+        (("wealth"), "'wealth'"),
+        (("--set", "level=1.5"), "level"),
         (("first",), "there twice"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(folder: Path, arguments: tuple[str, ...], sentence: str) -> None:
     given = [folder / each if each == "first" else each for each in arguments]
-    assert sentence in dpbayes("estimate", folder, *given).sentence
+    assert sentence in dpbayes("ask", folder, *given).sentence
 
 
 def test_an_empty_folder_is_one_sentence(tmp_path: Path) -> None:
-    assert "no release in" in dpbayes("estimate", tmp_path).sentence
-    assert "cannot read" in dpbayes("estimate", tmp_path / "none.json").sentence
+    assert "no release in" in dpbayes("ask", tmp_path).sentence
+    assert "cannot read" in dpbayes("ask", tmp_path / "none.json").sentence
 
 
 def test_with_its_ledger_only_what_was_charged_counts(tmp_path: Path) -> None:
@@ -93,20 +93,20 @@ def test_with_its_ledger_only_what_was_charged_counts(tmp_path: Path) -> None:
     ledgers[0].release(Tables("income|sex"), target, out=tmp_path / "all" / "year" / "second")
     ledgers[1].release(Tables("income"), target, out=tmp_path / "all" / "other")
     ledgers[0].release(Tables("income"), target)
-    done = dpbayes("estimate", tmp_path / "all", "--ledger", tmp_path / "one", "--json")
+    done = dpbayes("ask", tmp_path / "all", "--ledger", tmp_path / "one", "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert [each["table"] for each in found["tables"]] == ["sex", "income|sex"]
     assert found["charged_elsewhere"] == 1
-    shown = dpbayes("estimate", tmp_path / "all", "--ledger", tmp_path / "one")
+    shown = dpbayes("ask", tmp_path / "all", "--ledger", tmp_path / "one")
     assert "1 release that the ledger was charged for" in " ".join(shown.out.split())
-    refused = dpbayes("estimate", tmp_path / "all" / "other", "--ledger", tmp_path / "one").sentence
+    refused = dpbayes("ask", tmp_path / "all" / "other", "--ledger", tmp_path / "one").sentence
     assert "charged for none of these" in refused
 
 
 def test_a_level_or_attribute_with_a_slip_is_told_the_nearest(folder: Path) -> None:
-    assert "Did you mean 'high'" in dpbayes("estimate", folder, "--ask", "share(income='hihg')").sentence
-    assert "Did you mean 'income'" in dpbayes("estimate", folder, "--ask", "share(incme='high')").sentence
+    assert "Did you mean 'high'" in dpbayes("ask", folder, "share(income='hihg')").sentence
+    assert "Did you mean 'income'" in dpbayes("ask", folder, "share(incme='high')").sentence
 
 
 def test_repeated_people_widen_intervals_for_the_population_and_the_reader_is_told(tmp_path: Path) -> None:
@@ -127,16 +127,16 @@ def test_repeated_people_widen_intervals_for_the_population_and_the_reader_is_to
         assert Release.load(tmp_path / str(most))["ill"].table.products["population"].note == held.note
         assert next(check for check in made.verify().checks if check.name == "products").passed
         assert (sentence in (tmp_path / str(most) / "report.html").read_text()) == (most > 1)
-        asked = ("estimate", tmp_path / str(most), "--table", "ill", "--ask", "share(ill='yes') - share(poor='yes')")
-        told = json.loads(dpbayes(*asked, "--target", "population", "--json").out)
+        asked = ("ask", tmp_path / str(most), "ill", "share(ill='yes') - share(poor='yes')")
+        told = json.loads(dpbayes(*asked, "population", "--as", "naive-bayes", "--json").out)
         assert (sentence in told["tables"][0]["note"]) == (most > 1)
         assert sum(sentence in note for note in told["answers"][0]["notes"]) == (most > 1)
         assert "A table ill × poor would make it shorter" in told["answers"][0]["notes"][-1]
-        assert (sentence in " ".join(dpbayes(*asked, "--target", "population").out.split())) == (most > 1)
+        assert (sentence in " ".join(dpbayes(*asked, "population", "--as", "naive-bayes").out.split())) == (most > 1)
         assert sentence not in dpbayes(*asked).out
     assert widths[5] == pytest.approx(5**0.5 * widths[1], rel=0.05)
 
 
 def test_a_column_for_swallowed_cells_is_there_only_where_one_is(folder: Path) -> None:
-    shown = dpbayes("estimate", folder, "--table", "region").out
+    shown = dpbayes("ask", folder, "region").out
     assert not any(line.replace("┃", "").endswith("  ") for line in shown.splitlines() if line.startswith("┃"))

@@ -56,9 +56,9 @@ def release(
     mechanism: str = "gaussian",
     ledger: str | None = "people.ledger",
 ) -> Done:
-    where = ["--no-ledger"] if ledger is None else ["--ledger", ledger]
-    target = ["--epsilon", epsilon, "--delta", delta, "--mechanism", mechanism]
-    return dpbayes("release", table, "--schema", schema, "--marginal", marginal, *target, *where, *more)
+    where = ["--ledger", "none"] if ledger is None else ["--ledger", ledger]
+    target = ["--epsilon", epsilon, "--delta", delta, "--set", f"mechanism={mechanism]}"
+    return dpbayes("release", table, "--schema", schema, marginal, *target, *where, *more)
 
 
 def states(ledger: str = "people.ledger") -> list[str]:
@@ -69,7 +69,7 @@ def states(ledger: str = "people.ledger") -> list[str]:
 
 
 def test_a_release_writes_its_folder_prints_its_promise_and_verifies(here: Path) -> None:
-    done = release("--marginal", "job|sex", "--out", "published/first")
+    done = release("job|sex", "--out", "published/first")
     assert (done.code, done.err) == (0, "")
     assert sorted(path.name for path in Path("published/first").iterdir()) == [
         "1-sex.csv",
@@ -94,7 +94,7 @@ def test_json_is_all_that_standard_output_holds(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("product", "column"), [("estimate", "% of the records"), ("draw", "% of one draw"), ("records", "pseudo-records")]
+    ("product", "column"), [("ask", "% of the records"), ("draw", "% of one draw"), ("records", "pseudo-records")]
 )
 def test_the_table_for_people_shows_what_was_asked_for(here: Path, product: str, column: str) -> None:
     done = release("--product", product, mechanism="dirichlet", ledger=None)
@@ -105,8 +105,8 @@ def test_the_table_for_people_shows_what_was_asked_for(here: Path, product: str,
 
 def test_pseudo_records_keep_a_pure_promise(here: Path) -> None:
     Ledger("pure.ledger").open("people", PureDP(epsilon=2), UNIT)
-    common = ("people.csv", "--schema", "people.toml", "--marginal", "sex,job", "--epsilon", 1, "--product", "records")
-    asked = (*common, "--pseudo-records", 80, "--ledger", "pure.ledger")
+    common = ("people.csv", "--schema", "people.toml", "sex,job", "--epsilon", 1, "--product", "records")
+    asked = (*common, "--set", "draws=80", "--ledger", "pure.ledger")
     preview = json.loads(dpbayes("release", *asked, "--dry-run", "--json").out)
     (paid,) = preview["paid"]
     assert (paid["mechanism"]["mechanism"], paid["mechanism"]["records"]) == ("pseudo-records-1", 80)
@@ -166,18 +166,18 @@ def test_small_groups_are_shown_with_how_much_of_them_is_prior(here: Path) -> No
 def test_an_empty_table_is_released_like_any_other(here: Path, adjacency: str) -> None:
     Path("people.toml").write_text(SCHEMA.replace("replace-one", adjacency))
     Path("people.csv").write_text("sex,job\n")
-    made = Release.from_json(release("--json", "--marginal", "job|sex", ledger=None).out)
+    made = Release.from_json(release("--json", "job|sex", ledger=None).out)
     assert made.records == (0 if adjacency == "replace-one" else None)
     assert sum(made.tables[0].products["population"].values) == pytest.approx(1)
     assert verify(made).ok
 
 
 def test_a_seeded_release_is_repeatable_and_says_that_it_is_not_private(here: Path) -> None:
-    first, second = (release("--seed", 7, "--not-private", "--json", ledger=None) for _ in range(2))
+    first, second = (release("--insecure-seed", 7, "--json", ledger=None) for _ in range(2))
     made = json.loads(first.out)
     assert made["tables"] == json.loads(second.out)["tables"]
     assert (made["seeded"], "spending" in made) == (True, False)
-    assert "no privacy at all" in release("--seed", 7, "--not-private", ledger=None).out.replace("\n", " ")
+    assert "no privacy at all" in release("--insecure-seed", 7, ledger=None).out.replace("\n", " ")
 
 
 def test_the_promise_in_words_is_rounded_to_the_private_side(here: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_release_does_not_tell_that_the_table_has_changed(here: Path) -> None:
 
 def test_a_prior_file_is_read_by_the_names_of_its_cells(here: Path) -> None:
     Path("guess.csv").write_text("share,sex\n1,other\n30,M\n69,F\n")
-    made = Release.from_json(release("--prior", "guess.csv", "--json").out)
+    made = Release.from_json(release("--set", "prior=guess.csv", "--json").out)
     (prior,) = made.job["priors"]
     (axis,) = made.axes(made.tables[0])
     shares = {level: share / sum(prior["shares"]) for level, share in zip(axis.levels, prior["shares"], strict=True)}
@@ -222,7 +222,7 @@ def test_a_prior_file_is_read_by_the_names_of_its_cells(here: Path) -> None:
 def test_a_prior_that_does_not_fit_is_told_before_anything_is_charged(here: Path, text: str | None, said: str) -> None:
     if text is not None:
         Path("guess.csv").write_text(text)
-    assert said in release("--prior", "guess.csv").sentence
+    assert said in release("--set", "prior=guess.csv").sentence
     assert states() == []
 
 
@@ -265,16 +265,16 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(here: Path, change: dict[
         (["--product", "draw"], "Dirichlet"),
         (["--product", "records"], "Dirichlet"),
         (["--accounting", "published"], "Dirichlet"),
-        (["--pseudo-records", 5], "product='records'"),
+        (["--set", "draws=5"], "product='records'"),
         (["--numbers", "parquet"], "--numbers goes with --out"),
         (["--seed", 1], "--not-private"),
         (["--not-private"], "--seed"),
-        (["--seed", 1, "--not-private"], "Leave --ledger out"),
-        (["--no-ledger"], "--ledger"),
-        (["--level", 1], "level"),
+        (["--insecure-seed", 1], "Leave --ledger out"),
+        (["--ledger", "none"], "--ledger"),
+        (["--set", "level=1"], "level"),
         (["--expected-records", 0], "expected_records"),
         (["--engine", "abacus"], "abacus"),
-        (["--marginal", "sex"], "asked for twice"),
+        (["sex"], "asked for twice"),
         (["--rho", 1], "another combination"),
         (["--out", "people.csv"], "is a file"),
         (["--out", "."], "not empty"),
@@ -290,7 +290,7 @@ def test_an_option_that_would_be_ignored_or_cannot_be_met_is_refused(
 
 @pytest.mark.parametrize("seed", [-1, -(10**30)])
 def test_a_seed_that_no_generator_takes_is_refused(here: Path, seed: int) -> None:
-    assert "seed" in release("--seed", seed, "--not-private", ledger=None).sentence
+    assert "seed" in release("--insecure-seed", seed, ledger=None).sentence
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_totals_that_were_declared_wrongly_are_told_from_the_published_values_al
 )
 def test_the_odd_ways_to_write_a_csv_file_are_all_read(here: Path, content: bytes) -> None:
     Path("people.csv").write_bytes(content)
-    made = Release.from_json(release("--json", "--marginal", "job", epsilon=2, ledger=None, mechanism="laplace").out)
+    made = Release.from_json(release("--json", "job", epsilon=2, ledger=None, mechanism="laplace").out)
     assert made.records == 252
     assert made.tables[0].values == pytest.approx([140, 112, 0], abs=60)
     assert made.tables[1].values == pytest.approx([140, 95, 17, 0], abs=60)
@@ -412,7 +412,7 @@ def test_what_cannot_be_written_is_one_sentence_and_leaves_nothing(here: Path) -
         "run()"
     )
     asked = "release people.csv --schema people.toml --marginal sex --epsilon 1 --delta 1e-6 --mechanism laplace"
-    command = [sys.executable, "-c", code, *asked.split(), "--no-ledger", "--out", "published"]
+    command = [sys.executable, "-c", code, *asked.split(), "--ledger", "none", "--out", "published"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert resource.getrlimit(resource.RLIMIT_FSIZE) != (10_000, 10_000)
     assert done.returncode == 1, done.stderr
@@ -438,14 +438,14 @@ def test_a_ledger_that_goes_away_after_the_charge_does_not_take_the_release_with
     assert (done.code, done.err) == (0, "")
     assert states("moved.ledger") == ["charged"]
     Path("moved.ledger").rename("people.ledger")
-    assert "1 finished" in dpbayes("finish", "people.ledger").out
+    assert "1 finished" in dpbayes("ledger", "finish", "people.ledger").out
     assert verify(Release.load("published"), ledger=Ledger("people.ledger")).ok
 
 
 def test_a_full_standard_output_is_one_sentence(here: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "schema", "show", "people.toml"],
+            [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "schema", "check", "people.toml"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -75,9 +75,9 @@ def test_check_of_a_missing_schema_says_how_to_write_one(run):
 
 
 def test_show_lists_levels_and_the_unit(run):
-    shown = run("schema", "show", "people.toml")
+    shown = run("schema", "check", "people.toml")
     assert "replace-one" in shown
     assert "promised by the owner" in shown
-    record = json.loads(run("schema", "show", "people.toml", "--json"))
+    record = json.loads(run("schema", "check", "people.toml", "--json"))
     assert record["levels"]["age"] == ["[0, 18)", "[18, 65)", "[65, inf)", "other", "(dropped)"]
     assert record["digest"] == Schema.from_toml(TOML).digest

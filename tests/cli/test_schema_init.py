@@ -44,7 +44,7 @@ def test_a_whole_schema_in_one_command(here: Path) -> None:
     assert schema["sex"].source == "codebook codes.csv"
     assert PRIVATE not in Path("people.toml").read_text()
     assert "It fits people.csv" in dpbayes("schema", "check", "people.toml", "people.csv").out
-    assert "codebook codes.csv" in " ".join(dpbayes("schema", "show", "people.toml").out.split())
+    assert "codebook codes.csv" in " ".join(dpbayes("schema", "check", "people.toml").out.split())
 
 
 def test_closed_columns_have_no_further_levels(here: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_public_file_gives_categories_and_the_table_itself_is_refused(here: Pa
 def test_questions_at_the_terminal(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = ["l", "p", "sexes", "p", "sex", "e", "0:100:50", "s", "c", "nurse;cook", "p", "yes-no"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
-    done = dpbayes("schema", "init", "people.csv", "--ask", "--out", "asked.toml")
+    done = dpbayes("schema", "init", "people.csv", "--out", "asked.toml")
     assert done.code == 0
     assert "no preset 'sexes'" in done.err
     text = Path("asked.toml").read_text()
@@ -127,15 +127,15 @@ def test_wrong_input_is_one_sentence(here: Path, arguments: list[str], said: str
 
 def test_the_owner_can_look_for_undeclared_values_apart_from_releases(here: Path) -> None:
     dpbayes("schema", "init", "people.csv", *DECLARED, "--out", "people.toml")
-    done = dpbayes("schema", "check", "people.toml", "people.csv", "--values")
+    done = dpbayes("schema", "check", "people.toml", "people.csv", "--read-rows")
     assert done.code == 0
     assert "occur in sex, admitted, job, smokes. Keep this answer to yourself" in done.out
     assert PRIVATE not in done.out
     strict = Path("people.toml").read_text().replace('unknown = "other"', 'unknown = "refuse"')
     Path("strict.toml").write_text(strict)
-    assert dpbayes("schema", "check", "strict.toml", "people.csv", "--values").code == 1
+    assert dpbayes("schema", "check", "strict.toml", "people.csv", "--read-rows").code == 1
     released = dpbayes(
-        "release", "people.csv", "--schema", "strict.toml", "--marginal", "sex", "--epsilon", 1, "--no-ledger", "--json"
+        "release", "people.csv", "--schema", "strict.toml", "sex", "--epsilon", 1, "--ledger", "none", "--json"
     )
     assert released.code == 0  # a release never tells whether there is one
     assert PRIVATE not in released.out
@@ -160,21 +160,21 @@ ASKED = ("--schema", "clinic.toml", "--ledger", "clinic.ledger")
 
 
 def test_what_stays_hidden_is_forecast_and_nothing_is_charged(clinic: Path) -> None:
-    asked = ("people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--dry-run", "--out", "found")
-    said = " ".join(dpbayes("discover", "categories", *asked).out.split())
+    asked = ("people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--dry-run", "--out", "found")
+    said = " ".join(dpbayes("release", "--as", "categories", *asked).out.split())
     assert "stay hidden, and those with" in said
     assert "The threshold is" in said
     assert "The ledger affords it, and the folder is free." in said
     assert not Ledger("clinic.ledger").account("clinic").charges
     Path("found").mkdir()
     Path("found/x").touch()
-    assert dpbayes("discover", "categories", *asked).code == 1
+    assert dpbayes("release", "--as", "categories", *asked).code == 1
 
 
 def test_bought_categories_go_into_the_schema_with_their_source_and_the_rest_stays(clinic: Path) -> None:
     before = Path("clinic.toml").read_text()
-    asked = ("people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--out", "found")
-    assert "Lines for the schema" in dpbayes("discover", "categories", *asked).out
+    asked = ("people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--out", "found")
+    assert "Lines for the schema" in dpbayes("release", "--as", "categories", *asked).out
     done = dpbayes("schema", "adopt", "found", "--schema", "clinic.toml")
     assert "Let the data owner accept it: dpbayes ledger accept" in done.out
     schema, release = Schema.load("clinic.toml"), Release.load("found")
@@ -189,9 +189,9 @@ def test_bought_categories_go_into_the_schema_with_their_source_and_the_rest_sta
 
 
 def test_bought_edges_of_a_new_column_are_added(clinic: Path) -> None:
-    asked = ("people.csv", *ASKED, "--column", "age", "--epsilon", 2, "--bins", 3, "--low", 0, "--high", 100)
-    assert "say so with --numeric" in dpbayes("discover", "edges", *asked).sentence
-    dpbayes("discover", "edges", *asked, "--numeric", "--out", "cut")
+    asked = ("people.csv", *ASKED, "age", "--epsilon", 2, "--set", "bins=3", "--set", "bounds=0:100")
+    assert "say so with --numeric" in dpbayes("release", "--as", "edges", *asked).sentence
+    dpbayes("release", "--as", "edges", *asked, "--out", "cut")
     dpbayes("schema", "adopt", "cut", "--schema", "clinic.toml")
     age = Schema.load("clinic.toml")["age"]
     assert (age.edges[0], age.edges[-1]) == (float("-inf"), float("inf"))
@@ -199,14 +199,14 @@ def test_bought_edges_of_a_new_column_are_added(clinic: Path) -> None:
 
 
 def test_adopting_the_wrong_thing_is_one_sentence(clinic: Path) -> None:
-    made = ("people.csv", *ASKED, "--marginal", "sex", "--epsilon", 1, "--out", "tables")
+    made = ("people.csv", *ASKED, "sex", "--epsilon", 1, "--out", "tables")
     dpbayes("release", *made)
     assert (
         "expected a release of categories or edges"
         in dpbayes("schema", "adopt", "tables", "--schema", "clinic.toml").sentence
     )
     dpbayes(
-        "discover", "categories", "people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
+        "release", "--as", "categories", "people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
     )
     Path("other.toml").write_text(Path("clinic.toml").read_text().replace('"clinic"', '"other"'))
     assert "is about 'clinic'" in dpbayes("schema", "adopt", "f", "--schema", "other.toml").sentence
@@ -214,14 +214,14 @@ def test_adopting_the_wrong_thing_is_one_sentence(clinic: Path) -> None:
     text = Path("f/release.json").read_text()
     Path("forged.json").write_text(text.replace('"nurse"', '"king"'))
     assert "does not verify" in dpbayes("schema", "adopt", "forged.json", "--schema", "clinic.toml").sentence
-    rare = ("people.csv", *ASKED, "--column", "id", "--epsilon", 1, "--delta", 1e-6, "--out", "rare")
-    dpbayes("discover", "categories", *rare)
+    rare = ("people.csv", *ASKED, "id", "--epsilon", 1, "--delta", 1e-6, "--out", "rare")
+    dpbayes("release", "--as", "categories", *rare)
     assert "common enough" in dpbayes("schema", "adopt", "rare", "--schema", "clinic.toml").sentence
 
 
 def test_a_file_without_a_last_line_end_can_be_added_to(clinic: Path) -> None:
     dpbayes(
-        "discover", "categories", "people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
+        "release", "--as", "categories", "people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
     )
     text = 'id = "clinic"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F"]'
     changed, made = adopted(Release.load("f"), text)

@@ -46,7 +46,7 @@ def discover(*asked: object, paid: tuple[object, ...] = ("--ledger", "people.led
 
 def test_categories_are_charged_by_scale_and_threshold(here: Path) -> None:
     done = discover(
-        "categories", "people.parquet", "--column", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought"
+        "categories", "people.parquet", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought"
     )
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -61,22 +61,22 @@ def test_categories_are_charged_by_scale_and_threshold(here: Path) -> None:
 
 def test_a_lone_text_stays_hidden_where_the_first_version_published_it(here: Path) -> None:
     """At ε = 8 and δ = 10⁻³ it kept a lone text with probability 0.9997."""
-    asked = ["--column", "job", "--epsilon", 8, "--delta", 1e-3]
+    asked = ["job", "--epsilon", 8, "--delta", 1e-3]
     for _ in range(5):
-        done = discover("categories", "people.parquet", *asked, paid=("--no-ledger",))
+        done = discover("categories", "people.parquet", *asked, paid=("--ledger", "none",))
         assert [answer["values"] for answer in json.loads(done.out)["answers"]] == [["nurse"]]
 
 
 def test_nothing_found_is_an_answer_too(here: Path) -> None:
     parquet.write_table(pa.table({"job": ["a", "b"]}), "people.parquet")
-    asked = ["--column", "job", "--epsilon", 1, "--delta", 1e-7]
+    asked = ["job", "--epsilon", 1, "--delta", 1e-7]
     done = discover("categories", "people.parquet", *asked, "--out", "bought")
     assert [answer["values"] for answer in json.loads(done.out)["answers"]] == [[]]
     assert dpbayes("verify", "bought", "--ledger", "people.ledger").code == 0
 
 
 def test_edges_are_charged_as_selections(here: Path) -> None:
-    asked = ["--column", "age", "--bins", 4, "--low", 0, "--high", ROWS, "--epsilon", 3]
+    asked = ["age", "--set", "bins=4", "--low", 0, "--high", ROWS, "--epsilon", 3]
     done = discover("edges", "people.parquet", *asked)
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -88,7 +88,7 @@ def test_edges_are_charged_as_selections(here: Path) -> None:
 
 @pytest.mark.parametrize("column", ["job", "born"])
 def test_edges_of_texts_and_dates_are_refused_before_the_charge(here: Path, column: str) -> None:
-    asked = ["--column", column, "--bins", 4, "--low", 0, "--high", 9, "--epsilon", 1]
+    asked = [column, "--set", "bins=4", "--set", "bounds=0:9", "--epsilon", 1]
     done = discover("edges", "people.parquet", *asked)
     assert done.code == 1
     assert column in done.err
@@ -99,7 +99,7 @@ def test_nothing_needs_to_be_declared_before_something_is_bought(here: Path) -> 
     Path("people.toml").write_text('id = "new"\nadjacency = "add-remove"\n')
     limit = ("--epsilon", 20, "--delta", 1e-5)
     assert dpbayes("ledger", "init", "new.ledger", "--schema", "people.toml", *limit).code == 0
-    asked = ("categories", "people.parquet", "--column", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought")
+    asked = ("categories", "people.parquet", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought")
     done = discover(*asked, paid=("--ledger", "new.ledger"))
     assert done.code == 0, done.err
     assert dpbayes("schema", "adopt", "bought", "--schema", "people.toml").code == 0
@@ -112,7 +112,7 @@ def test_nothing_needs_to_be_declared_before_something_is_bought(here: Path) -> 
 def test_tables_of_a_schema_that_declares_nothing_are_refused(here: Path) -> None:
     Path("people.toml").write_text('id = "people"\nadjacency = "add-remove"\n')
     done = dpbayes(
-        "release", "people.parquet", "--schema", "people.toml", "--marginal", "job", "--epsilon", 1, "--no-ledger"
+        "release", "people.parquet", "--schema", "people.toml", "job", "--epsilon", 1, "--ledger", "none"
     )
     assert "no attribute 'job'" in done.sentence
     assert "dpbayes discover" in done.sentence

@@ -121,10 +121,13 @@ def test_a_release_that_is_paid_for_has_a_place(tmp_path: Path, monkeypatch: pyt
         'id = "people"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F", "M"]\n'
     )
     ledger = book(Schema.load("people.toml"), tmp_path)
-    common = ("release", "people.csv", "--schema", "people.toml", "--marginal", "sex", "--epsilon", 1, "--delta", 1e-7)
-    done = dpbayes(*common, "--ledger", "a.ledger")
-    assert done.sentence == "release: expected --out, a new folder for the release, or --json to print it."
-    assert not ledger.account("people").charges
+    common = ("release", "people.csv", "--schema", "people.toml", "sex", "--epsilon", 1, "--delta", 1e-7)
+    for number in (1, 2):
+        assert dpbayes(*common, "--ledger", "a.ledger").code == 0
+        assert Path(f"published/{number}/release.json").is_file()
+    before = len(ledger.account("people").charges)
+    assert dpbayes(*common, "--ledger", "a.ledger", "--epsilon", 400).code == 3  # the number is given back
+    assert (len(ledger.account("people").charges), Path("published/3").exists()) == (before, False)
     done = dpbayes(*common, "--ledger", "a.ledger", "--out", "out")
     assert (done.code, done.err) == (0, "")
     said = "of the limit of ε=50 at δ=0.0001 by the rule 'gaussian' of this ledger; by the rule 'renyi' it would take "

@@ -26,14 +26,14 @@ edges = [0, 40, 100]
 """
 SPENT = ("--epsilon", 1, "--delta", 1e-8)
 ARGUMENTS: dict[str, tuple[object, ...]] = {
-    "release": ("--marginal", "sex", *SPENT, "--out", "out"),
-    "fit naive-bayes": ("--target", "sex", *SPENT, "--out", "out"),
+    "release": ("sex", *SPENT, "--out", "out"),
+    "fit naive-bayes": ("sex", "--as", "naive-bayes", *SPENT, "--out", "out"),
     "fit bayes-net": (*SPENT, "--out", "out"),
-    "posterior release": ("--marginal", "sex", "--mechanism", "laplace", *SPENT, "--out", "out"),
-    "posterior draw": ("--marginal", "sex", "--scores", "scores.csv", *SPENT, "--out", "out"),
-    "discover categories": ("--column", "job", *SPENT, "--out", "out"),
-    "discover edges": ("--column", "age", "--bins", 3, "--low", 0, "--high", 100, "--numeric", *SPENT, "--out", "out"),
-    "wide open": ("--marginal", "sex,age", "--state", "people.wide", *SPENT),
+    "posterior release": ("sex", "--set", "mechanism=laplace", *SPENT, "--out", "out"),
+    "posterior draw": ("sex", "--set", "scores=scores.csv", *SPENT, "--out", "out"),
+    "discover categories": ("job", *SPENT, "--out", "out"),
+    "discover edges": ("age", "--set", "bins=3", "--set", "bounds=0:100", *SPENT, "--out", "out"),
+    "wide open": ("sex,age", "--state", "people.wide", *SPENT),
     "synth": ("--rows", 10, *SPENT, "--out", "records.csv", "--published", "out"),
 }
 

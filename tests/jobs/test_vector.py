@@ -176,36 +176,25 @@ def test_the_command_reads_scores_by_level_and_draws(tmp_path: Path, monkeypatch
         'id = "p"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F","M"]\nmissing = "other"'
     )
     Path("scores.csv").write_text("sex,care,hours\nM,0.5,8\nF,1,2.5\n")
-    asked = ["p.csv", "--schema", "p.toml", "--marginal", "sex", "--epsilon", 5, "--delta", 1e-6, "--no-ledger"]
-    done = dpbayes("posterior", "draw", *asked, "--scores", "scores.csv", "--json")
-    found = json.loads(done.out)
+    asked = ["p.csv", "--schema", "p.toml", "sex", "--epsilon", 5, "--delta", 1e-6, "--ledger", "none"]
+    done = dpbayes("release", "--as", "vector", *asked, "--set", "scores=scores.csv", "--json")
+    found = done.result["release"]
     assert found["job"]["scores"] == [[1.0, 2.5], [0.5, 8.0], [0.0, 0.0]]
     care, hours = found["answers"][0]["values"]
     assert 0 < care < hours
-    shown = dpbayes("posterior", "draw", *asked, "--scores", "scores.csv").out
+    shown = dpbayes("release", "--as", "vector", *asked, "--set", "scores=scores.csv").out
     assert "hours" in shown
     Path("scores.csv").write_text("sex,care,hours\nX,0.5,8\n")
-    assert "line 2" in dpbayes("posterior", "draw", *asked, "--scores", "scores.csv").sentence
+    assert "line 2" in dpbayes("release", "--as", "vector", *asked, "--set", "scores=scores.csv").sentence
     Path("scores.csv").write_text("care,hours\n1,2\n")
-    assert "first columns" in dpbayes("posterior", "draw", *asked, "--scores", "scores.csv").sentence
+    assert "first columns" in dpbayes("release", "--as", "vector", *asked, "--set", "scores=scores.csv").sentence
 
 
-def test_vector_concentrations_sensitivities_and_slack_are_options_of_the_commands() -> None:
-    plain = json.loads(dpbayes("cost", "dirichlet", "--weight", 1, "--concentration", "4,9", "--json").out)
-    same = json.loads(dpbayes("cost", "dirichlet", "--weight", 1, "--concentration", 4, "--json").out)
+def test_concentrations_of_a_vector_are_part_of_the_text_of_a_mechanism() -> None:
+    plain = dpbayes("price", "Dirichlet(1, (4, 9))", "--json").result
+    same = dpbayes("price", "Dirichlet(1, 4)", "--json").result
     assert plain["mechanisms"][0]["concentration"] == [4.0, 9.0]
     assert plain["epsilon"] < same["epsilon"]
-    moved = ["--l2-squared", 0.5, "--linf", 0.5]
-    stated = json.loads(dpbayes("cost", "dirichlet", "--weight", 1, "--concentration", 4, *moved, "--json").out)
-    assert stated["mechanisms"][0]["sensitivity"]["linf"] == 0.5
-    rdp = ["calibrate", "dirichlet", "--order", 5, "--epsilon", 1, "--accounting", "published", "--json"]
-    wide, narrow = (json.loads(dpbayes(*rdp, "--slack", slack).out) for slack in (3, 1))
-    assert wide["concentration"] == pytest.approx(1 + 4 * 4 * wide["weight"])
-    assert narrow["concentration"] == pytest.approx(1 + 2 * 4 * narrow["weight"])
-    other = json.loads(dpbayes(*rdp, *moved).out)
-    assert other["concentration"] == pytest.approx(1 + 4 * 4 * other["weight"] * 0.5)
-    assert "go together" in dpbayes(*rdp, "--linf", 1).sentence
-    assert "slack" in dpbayes("calibrate", "dirichlet", "--epsilon", 1, "--delta", 1e-6, "--slack", 1).sentence
 
 
 def test_numbers_that_are_equal_make_equal_jobs() -> None:

@@ -273,15 +273,22 @@ def test_the_databases_price_is_between_the_true_one_and_the_clients(urls: tuple
 
 
 def test_the_owner_is_told_if_no_roles_could_be_made(
-    server: object, unit: PrivacyUnit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    server: object,
+    unit: PrivacyUnit,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     from dpbayes.cli.main import run
 
     server.execute("CREATE ROLE modest LOGIN PASSWORD 'x'")
     server.execute("CREATE DATABASE modest OWNER modest")
     url = server.url("modest", user="modest", password="x")
-    options = ["--dataset", "census", "--adjacency", "add-remove", "--epsilon", "1"]
-    monkeypatch.setattr("sys.argv", ["dpbayes", "ledger", "init", url, *options])
+    (tmp_path / "census.toml").write_text(
+        'id = "census"\nadjacency = "add-remove"\n[[attribute]]\nname = "sex"\ncategories = ["F", "M"]\n'
+    )
+    options = ["--ledger", url, "--epsilon", "1", "--delta", "0"]
+    monkeypatch.setattr("sys.argv", ["dpbayes", "ledger", "init", str(tmp_path / "census.toml"), *options])
     with pytest.raises(SystemExit) as ended:
         run()
     assert ended.value.code in (0, None)

@@ -85,7 +85,7 @@ def test_a_ledger_holds_events_beside_releases_of_its_own(tmp_path: Path, monkey
     ledger.open("d", ApproxDP(epsilon=3, delta=1e-6), UNIT)
     cost = Event.cost(TRAINING, UNIT, what="training") + Cost.of(Gaussian(sigma=6.0, unit=UNIT))
     Path("series.json").write_text(json.dumps([{**made.record(), "times": k} for made, k in cost.entries]))
-    done = dpbayes("ledger", "charge", "d.ledger", "--dataset", "d", "--from", "series.json", "--about", "training")
+    done = dpbayes("ledger", "charge", "d.ledger", "series.json", "--about", "training")
     assert done.code == 0, done.err
     again = Ledger("d.ledger").account("d").cost
     assert again.renyi(2.0) == pytest.approx(cost.renyi(2.0))

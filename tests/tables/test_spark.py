@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -195,7 +196,7 @@ def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(sessio
     for driver in drivers:
         out, problem = driver.communicate(timeout=300)
         assert driver.returncode == 0 or "would fit" in problem, problem
-        ends.append(json.loads(out)["spending"]["hash"] if driver.returncode == 0 else "refused")
+        ends.append(json.loads(out)["result"]["release"]["spending"]["hash"] if driver.returncode == 0 else "refused")
         assert "correct-horse" not in out + problem
     assert 1 < fitting < 11
     assert ends.count("refused") == 16 - fitting
@@ -208,8 +209,8 @@ def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(sessio
 def _driver(address: str, schema: Path, ledger: str) -> subprocess.Popen[str]:
     """``dpbayes release`` in a process of its own, with one core of the cluster."""
     command = [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "release"]
-    command += [address.replace("spark.cores.max=2", "spark.cores.max=1"), "--schema", str(schema), "--marginal", "sex"]
-    command += ["--epsilon", "0.1", "--delta", "1e-7", "--mechanism", "gaussian", "--ledger", ledger, "--json"]
+    command += [address.replace("spark.cores.max=2", "spark.cores.max=1"), "--schema", str(schema), "sex", "--out", tempfile.mkdtemp()]
+    command += ["--epsilon", "0.1", "--delta", "1e-7", "--set", "mechanism=gaussian", "--ledger", ledger, "--json"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
