@@ -290,7 +290,7 @@ def test_no_value_in_a_file_is_quoted(
             assert found_in(heard.texts) == [], path.name
             assert done.code in (0, 1), (path.name, done.err)
     new = {path.name for path in set(tmp_path.iterdir()) - before}
-    assert new == set()
+    assert new <= {"published"}
 
 
 @pytest.mark.parametrize("kind", [pl.Int64, pl.Date, pl.Enum(["a"])])

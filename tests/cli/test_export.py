@@ -21,7 +21,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_export_is_the_same_release_with_more_beside_it(here: Path) -> None:
-    options = ("--curator", "Office", "--curator-type", "Government", "--region", "Portugal")
+    said = ("curator=Office", "curator_type=Government", "region=Portugal")
+    options = [word for each in said for word in ("--set", each)]
     done = dpbayes("export", "published", "public", "--with", "xlsx", "--with", "sheet", "--with", "registry", *options)
     assert (done.code, done.err) == (0, "")
     for name in ("tables.xlsx", "privacy-sheet.html", "registry-entry.yaml", "csv-metadata.json"):
@@ -32,7 +33,8 @@ def test_an_export_is_the_same_release_with_more_beside_it(here: Path) -> None:
 
 
 def test_the_registry_asks_for_what_a_release_does_not_say(here: Path) -> None:
-    assert "--curator-type" in dpbayes("export", "published", "public", "--with", "registry").sentence
+    assert "curator_type=…" in dpbayes("export", "published", "public", "--with", "registry").sentence
+    assert "no key 'town'" in dpbayes("export", "published", "public", "--set", "town=x").sentence
     assert "xlsx, sheet, registry" in dpbayes("export", "published", "public", "--with", "pdf").sentence
     assert not Path("public").exists()
 
@@ -70,8 +72,8 @@ def test_keys_are_never_overwritten_and_a_release_must_be_one(here: Path) -> Non
 
 
 def test_synthetic_records_come_with_their_metadata(here: Path) -> None:
-    done = dpbayes("synth", "published", "--rows", 50, "--out", "people.csv", "--croissant", "people.json")
+    done = dpbayes("synth", "published", "--rows", 50, "--out", "people.csv", "--with", "croissant")
     assert done.code == 0
-    said = json.loads(Path("people.json").read_text())
+    said = json.loads(Path("people.croissant.json").read_text())
     assert said["conformsTo"] == "http://mlcommons.org/croissant/1.0"
     assert [field["name"] for field in said["recordSet"][0]["field"]] == ["sex", "income"]

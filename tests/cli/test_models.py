@@ -1,173 +1,155 @@
-"""``dpbayes fit``, ``predict``, ``synth`` and ``show``, from arguments to files."""
+"""Models and records: ``release --as``, ``model``, ``predict`` and ``synth``, from arguments to files."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import csv
+from tests.commands import Done, dpbayes
 from tests.models.examples import REPLACE, weather, weather_schema
-from typer.testing import CliRunner
 
 from dpbayes import ApproxDP, Curator, Histogram, Release, Synthetic, Tables
-from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError
-from dpbayes.cli.main import application
 from dpbayes.ledger.ledger import Ledger
 
-BUDGET = ("--epsilon", "3", "--delta", "1e-6")
+BUDGET = ("--epsilon", 3, "--delta", "1e-6")
+NETWORK = ("--as", "network", "rain", "street|rain", "umbrella|rain")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    csv.write_csv(pa.table(weather(3000)), tmp_path / "weather.csv")
-    (tmp_path / "weather.toml").write_text(weather_schema().to_toml(), encoding="utf-8")
-    (tmp_path / "graph.json").write_text('[["rain", "street"], ["rain", "umbrella"]]', encoding="utf-8")
-    Ledger(tmp_path / "weather.ledger").open("weather", ApproxDP(epsilon=10, delta=1e-5), REPLACE)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    csv.write_csv(pa.table(weather(3000)), "weather.csv")
+    Path("weather.toml").write_text(weather_schema().to_toml(), encoding="utf-8")
+    Ledger("weather.ledger").open("weather", ApproxDP(epsilon=10, delta=1e-5), REPLACE)
     return tmp_path
 
 
-def run(*arguments: object) -> Any:
-    return CliRunner().invoke(application(), [str(argument) for argument in arguments])
+def run(*arguments: object) -> Done:
+    done = dpbayes(*arguments)
+    assert done.code == 0, done.err
+    return done
 
 
-def fitted(folder: Path, *extra: object, kind: str = "naive-bayes") -> Path:
-    what = ("rain", "--as", "naive-bayes") if kind == "naive-bayes" else ("--graph", folder / "graph.json")
-    base = ("fit", kind, folder / "weather.csv", "--schema", folder / "weather.toml", *what, *BUDGET)
-    result = run(*base, "--out", folder / "model", *(extra or ("--ledger", folder / "weather.ledger")))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return folder / "model"
+def fitted(*more: object, what: tuple[str, ...] = ("--as", "naive-bayes", "rain")) -> Path:
+    run("release", "weather.csv", *what, *BUDGET, "--out", "model", *more)
+    return Path("model")
 
 
-def left(folder: Path) -> float:
-    return Ledger(folder / "weather.ledger").account("weather").left()
+def left() -> float:
+    return Ledger("weather.ledger").account("weather").left()
 
 
-@pytest.mark.parametrize("kind", ["naive-bayes", "bayes-net"])
-def test_a_model_file_carries_its_guarantee_and_is_charged(folder, kind):
-    before = left(folder)
-    release = Release.load(fitted(folder, kind=kind))
+@pytest.mark.parametrize("what", [("--as", "naive-bayes", "rain"), NETWORK], ids=["naive-bayes", "network"])
+def test_a_model_file_carries_its_guarantee_and_is_charged(folder: Path, what: tuple[str, ...]) -> None:
+    before = left()
+    release = Release.load(fitted(what=what))
     model = release.build()
-    assert release.verify(ledger=folder / "weather.ledger").ok
-    assert model.kind == kind
+    assert release.verify(ledger="weather.ledger").ok
+    assert model.kind == {"naive-bayes": "naive-bayes", "network": "bayes-net"}[what[1]]
     assert "at most ε=3 at δ=1e-06" in model.published.statement()
-    assert left(folder) < before
-    shown = json.loads(run("show", folder / "model", "--json").stdout)
-    assert shown["guarantee"] == {"notion": "approx-dp", "epsilon": 3.0, "delta": 1e-6}
-    assert "one person" in run("show", folder / "model").output
+    assert left() < before
+    assert run("model", "model", "--json").result["guarantee"] == {"notion": "approx-dp", "epsilon": 3.0, "delta": 1e-6}
+    assert "one person" in run("model", "model").out
 
 
-def test_predictions_are_written_and_printed(folder):
-    fitted(folder, "--insecure-seed", 1, "--set", "tempered=true")
-    printed = run("predict", folder / "model", folder / "weather.csv").stdout
+def test_predictions_are_written_and_printed(folder: Path) -> None:
+    fitted("--insecure-seed", 1, "--set", "tempered=true")
+    printed = run("predict", "model", "weather.csv").out
     assert printed.splitlines()[0].strip('"') == "rain"
-    out = folder / "predicted.csv"
-    assert run("predict", folder / "model", folder / "weather.csv", "--probabilities", "--out", out).exit_code == 0
-    predicted = csv.read_csv(out)
-    truth = weather(3000)["rain"]
+    run("predict", "model", "weather.csv", "--probabilities", "--out", "predicted.csv")
+    predicted, truth = csv.read_csv("predicted.csv"), weather(3000)["rain"]
     right = sum(a == b for a, b in zip(predicted.column("rain").to_pylist(), truth, strict=True))
     assert right / 3000 > 0.9
     assert predicted.column_names == ["rain", "P(no)", "P(yes)", "P(other)"]
+    assert "exists already" in dpbayes("predict", "model", "weather.csv", "--out", "predicted.csv").sentence
+    assert len(run("predict", "model", "weather.csv", "--json").result["rain"]) == 3000
 
 
-def test_synthetic_records_come_with_a_report(folder):
-    fitted(folder, "--insecure-seed", 1, kind="bayes-net")
-    result = run("synth", folder / "model", "--rows", 5000, "--out", folder / "s.csv", "--json")
-    report = json.loads(result.stdout)
-    assert csv.read_csv(folder / "s.csv").num_rows == 5000
-    assert report["two-way"]["rain,street"]["distance"] < 0.1
-    shown = run("synth", folder / "model", "--rows", 50, "--out", folder / "s.parquet", "--report")
-    assert "noise" in shown.output
+def test_synthetic_records_come_with_distances_to_the_release(folder: Path) -> None:
+    fitted("--insecure-seed", 1, what=NETWORK)
+    report = run("synth", "model", "--rows", 5000, "--out", "s.csv", "--json").result
+    assert csv.read_csv("s.csv").num_rows == 5000
+    assert report["distances"]["two-way"]["rain,street"]["distance"] < 0.1
+    assert "noise" in run("synth", "model", "--rows", 50).out
+    assert csv.read_csv("records.csv").num_rows == 50
+    assert "exists already" in dpbayes("synth", "model", "--rows", 50).sentence
 
 
-def test_show_draws_and_exports(folder):
-    fitted(folder, "--insecure-seed", 1)
-    result = run("show", folder / "model", "--node", "street", "--plot", folder / "m.png",
-                 "--test", folder / "weather.csv", "--bif", folder / "m.bif", "--json")  # fmt: skip
-    shown = json.loads(result.stdout)
+def test_a_model_is_drawn_tested_and_written(folder: Path) -> None:
+    fitted("--insecure-seed", 1)
+    asked = ("model", "model", "street", "--plot", "m.png", "--test", "weather.csv")
+    shown = run(*asked, "--out", "m.bif", "--json").result
     assert shown["public test"]["accuracy"] > 0.9
-    assert len(shown["table"]["rows"]) == 3
-    assert (folder / "m.png").read_bytes().startswith(b"\x89PNG")
-    assert "probability ( street | rain )" in (folder / "m.bif").read_text(encoding="utf-8")
+    assert len(shown["tables of nodes"][0]["rows"]) == 3
+    assert Path("m.png").read_bytes().startswith(b"\x89PNG")
+    assert "probability ( street | rain )" in Path("m.bif").read_text(encoding="utf-8")
+    assert "accuracy" in run(*asked, "--out", "m.json").out
+    assert '"street"' in Path("m.json").read_text(encoding="utf-8")
+    assert "exists already" in dpbayes(*asked, "--out", "m.bif").sentence
+    assert "ends in .bif or .json" in dpbayes(*asked, "--out", "m.txt").sentence
+    assert "no attribute 'snow'" in dpbayes("model", "model", "snow").sentence
 
 
-def test_a_dry_run_reads_no_rows_and_charges_nothing(folder):
-    before = left(folder)
-    (folder / "header.csv").write_text("rain,street,umbrella,day\nthis,row,cannot,be,read,at,all\n")
-    asked = ("release", folder / "header.csv", "--schema", folder / "weather.toml", "rain", "--as", "naive-bayes")
-    result = run(*asked, *BUDGET, "--dry-run", "--expected-records", 3000, "--json")
-    preview = json.loads(result.stdout)
+def test_a_dry_run_reads_no_rows_and_charges_nothing(folder: Path) -> None:
+    before = left()
+    Path("header.csv").write_text("rain,street,umbrella,day\nthis,row,cannot,be,read,at,all\n")
+    asked = ("header.csv", "rain", "--as", "naive-bayes", "--schema", "weather.toml", *BUDGET)
+    preview = run("plan", *asked, "--set", "expected_records=3000", "--json").result
     assert preview["rows_read"] == 0
     assert len(preview["tables"]) == 4
     assert preview["gap"] <= 0
-    assert left(folder) == before
+    assert left() == before
 
 
 @pytest.mark.parametrize(
-    ("change", "error"),
+    ("change", "code", "said"),
     [
-        ({"--target": "snow"}, SchemaError),
-        ({"--schema": "none.toml"}, SchemaError),
-        ({"--seed": "1"}, InvalidArgument),
-        ({"--out": "/dev/null/model"}, ReleaseError),
-        ({"--epsilon": "-1"}, InvalidArgument),
+        (("snow",), 1, "no attribute 'snow'"),
+        (("rain", "--schema", "none.toml"), 1, "no file 'none.toml'"),
+        (("rain", "street"), 1, "expected one table"),
+        (("rain,street",), 1, "one name before the bar"),
+        (("rain", "--out", "/dev/null/model"), 1, "cannot write"),
+        (("rain", "--epsilon", -1), 2, "epsilon > 0"),
+        (("rain", "--set", "level=0.9"), 2, "level goes with --as tables"),
+        (("rain", "--set", "single_draw=perhaps"), 1, "true or false"),
     ],
 )
-def test_refused_fits_write_nothing_and_charge_nothing(folder, change, error):
-    before = left(folder)
-    options = {
-        "--schema": folder / "weather.toml",
-        "--target": "rain",
-        "--out": folder / "model",
-        "--ledger": folder / "weather.ledger",
-        "--epsilon": "1",
-        "--delta": "1e-6",
-        **change,
-    }
-    flat = [part for pair in options.items() for part in pair]
-    result = run("release", folder / "weather.csv", *flat)
-    assert isinstance(result.exception, error)
-    assert left(folder) == before
-    assert not (folder / "model").exists()
+def test_refused_fits_write_nothing_and_charge_nothing(
+    folder: Path, change: tuple[object, ...], code: int, said: str
+) -> None:
+    before = left()
+    done = dpbayes("release", "weather.csv", "--as", "naive-bayes", *BUDGET, "--out", "model", *change)
+    assert said in done.sentence
+    assert done.code == code
+    assert left() == before
+    assert not Path("model").exists()
 
 
-def test_cycles_and_wrong_files_are_refused(folder):
-    (folder / "graph.json").write_text('[["rain", "street"], ["street", "rain"]]', encoding="utf-8")
-    with pytest.raises(InvalidArgument, match="cycle"):
-        fitted(folder, kind="bayes-net")
-    (folder / "odd.json").write_text("{}", encoding="utf-8")
-    for command in (("show",), ("predict",), ("synth", "--rows", "5", "--out", "x.csv")):
-        arguments = [
-            command[0],
-            folder / "model",
-            *([folder / "weather.csv"] if command == ("predict",) else []),
-            *command[1:],
-        ]
-        assert isinstance(run(*arguments).exception, ReleaseError)
+def test_cycles_and_wrong_files_are_refused(folder: Path) -> None:
+    cycle = ("--as", "network", "rain|street", "street|rain")
+    assert "cycle" in dpbayes("release", "weather.csv", *cycle, *BUDGET, "--out", "model").sentence
+    Path("odd.json").write_text("{}", encoding="utf-8")
+    for command in (("model", "odd.json"), ("predict", "odd.json", "weather.csv"), ("synth", "odd.json", "--rows", 5)):
+        assert dpbayes(*command).sentence.startswith("Release: ")
 
 
-def test_a_network_cannot_predict_and_a_missing_column_is_named(folder):
-    fitted(folder, "--ledger", "none", kind="bayes-net")
-    assert isinstance(run("predict", folder / "model", folder / "weather.csv").exception, DpbayesError)
-    shutil.rmtree(folder / "model")
-    fitted(folder, "--ledger", "none")
-    (folder / "short.csv").write_text("street\nwet\n", encoding="utf-8")
-    error = run("predict", folder / "model", folder / "short.csv").exception
-    assert isinstance(error, TableError)
-    assert "umbrella" in str(error)
+def test_a_network_cannot_predict_and_a_missing_column_is_named(folder: Path) -> None:
+    fitted("--ledger", "none", what=NETWORK)
+    assert "expected a naive-bayes model" in dpbayes("predict", "model", "weather.csv").sentence
+    shutil.rmtree("model")
+    fitted("--ledger", "none")
+    Path("short.csv").write_text("street\nwet\n", encoding="utf-8")
+    assert "umbrella" in dpbayes("predict", "model", "short.csv").sentence
 
 
-def test_a_released_distribution_gives_records_too(folder):
-    curator = Curator(folder / "weather.csv", folder / "weather.toml")
-    curator.release(Histogram(attributes=("rain", "street")), ApproxDP(epsilon=3, delta=1e-6), out=folder / "joint")
-    result = run("synth", folder / "joint", "--rows", 3000, "--out", folder / "r.csv")
-    assert result.exit_code == 0, result.output
-    made = csv.read_csv(folder / "r.csv")
+def test_a_released_distribution_gives_records_too(folder: Path) -> None:
+    curator = Curator("weather.csv", "weather.toml")
+    curator.release(Histogram(attributes=("rain", "street")), ApproxDP(epsilon=3, delta=1e-6), out="joint")
+    run("synth", "joint", "--rows", 3000, "--out", "r.csv", "--independent", "--seed", 1)
+    made = csv.read_csv("r.csv")
     wet = sum(
         a == "yes" and b == "wet"
         for a, b in zip(*(made.column(n).to_pylist() for n in ("rain", "street")), strict=True)
@@ -175,40 +157,40 @@ def test_a_released_distribution_gives_records_too(folder):
     assert 0.2 < wet / 3000 < 0.35
 
 
-def test_a_model_is_built_from_published_tables_without_a_charge(folder):
-    curator = Curator(folder / "weather.csv", folder / "weather.toml", ledger=folder / "weather.ledger")
-    curator.release(
-        Tables("rain", "street|rain", mechanism="gaussian"), ApproxDP(epsilon=2, delta=1e-6), out=folder / "tables"
-    )
-    before = left(folder)
-    built = run("build", "naive-bayes", folder / "tables", "rain", "--as", "naive-bayes", "--feature", "street", "--json")
-    assert built.exit_code == 0, built.output
-    assert set(json.loads(built.stdout)) >= {"model", "tables", "statement"}
-    assert left(folder) == before
-    lacking = run("build", "naive-bayes", folder / "tables", "rain", "--as", "naive-bayes", "--feature", "umbrella")
-    assert isinstance(lacking.exception, ReleaseError)
+def test_a_model_is_built_from_published_tables_without_a_charge(folder: Path) -> None:
+    run("release", "weather.csv", "rain", "--epsilon", 1, "--out", "one")
+    run("release", "weather.csv", "street|rain", "--epsilon", 1, "--out", "two")
+    before, built = left(), ("model", "one", "--also", "two", "--as")
+    assert run(*built, "naive-bayes", "rain|street", "--json").result["kind"] == "naive-bayes"
+    assert run(*built, "network", "rain", "street|rain", "--json").result["kind"] == "bayes-net"
+    assert run("model", "one", "--as", "histogram", "rain", "--json").result["kind"] == "histogram"
+    assert left() == before
+    assert dpbayes(*built, "naive-bayes", "rain|umbrella").sentence.startswith("Model: ")
+    assert "joint table" in dpbayes("model", "one", "--as", "histogram").sentence
+    assert "expected --as naive-bayes" in dpbayes("model", "one", "--as", "tables").sentence
+    assert "was not made for a model" in dpbayes("model", "one").sentence
 
 
-def test_one_command_leads_from_a_private_table_to_records(folder):
-    before = left(folder)
-    asked = ("--schema", folder / "weather.toml", "rain", "--as", "naive-bayes", "--ledger", folder / "weather.ledger", *BUDGET)
-    wanted = ("--rows", 500, "--out", folder / "s.csv")
-    dry = run("synth", folder / "weather.csv", *asked, *wanted, "--dry-run")
-    assert dry.exit_code == 0, dry.output
-    assert left(folder) == before
-    result = run("synth", folder / "weather.csv", *asked, *wanted, "--published", folder / "measured")
-    assert result.exit_code == 0, result.output
-    assert left(folder) < before
-    assert len(csv.read_csv(folder / "s.csv")) == 500
-    assert Release.load(folder / "measured").verify(ledger=folder / "weather.ledger").ok
-    spent = left(folder)
-    page = folder / "page.html"
-    again = run("synth", folder / "measured", "--rows", 700, "--out", folder / "t.csv", "--fidelity", page)
-    assert "trustworthy" in page.read_text(encoding="utf-8")
-    assert again.exit_code == 0, again.output
-    assert left(folder) == spent
-    wrong = run("synth", folder / "measured", "--rows", 7, "--out", folder / "t.csv", "--epsilon", 1)
-    assert isinstance(wrong.exception, InvalidArgument)
+def test_one_command_leads_from_a_private_table_to_records(folder: Path) -> None:
+    Path("weather.toml").write_text(f"records = 3000\n{weather_schema().to_toml()}", encoding="utf-8")
+    Path("weather.ledger").unlink()
+    run("ledger", "init", "weather.csv", "--epsilon", 10, "--delta", 1e-5)
+    before = left()
+    asked = ("weather.csv", "rain", "--as", "synthetic", *BUDGET)
+    run("plan", *asked)
+    assert left() == before
+    assert "3,000 synthetic records to measured-records.csv" in run("release", *asked, "--out", "measured").out
+    assert left() < before
+    assert len(csv.read_csv("measured-records.csv")) == 3000
+    assert run("verify", "measured", "--ledger", "weather.ledger")
+    spent = left()
+    run("synth", "measured", "--out", "t.csv", "--with", "fidelity", "--with", "croissant")
+    assert len(csv.read_csv("t.csv")) == 3000
+    assert "trustworthy" in Path("t.fidelity.html").read_text(encoding="utf-8")
+    assert '"cr:' in Path("t.croissant.json").read_text(encoding="utf-8")
+    assert left() == spent
+    gone = dpbayes("synth", "measured", "--rows", 7, "--epsilon", 1)
+    assert (gone.code, "no option --epsilon" in gone.sentence) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -217,80 +199,61 @@ def test_one_command_leads_from_a_private_table_to_records(folder):
         (("--rows", 0, "--out", "s.csv"), "expected rows to be a whole number"),
         (("--rows", 9, "--out", "s.txt"), "ends in .csv or .parquet"),
         (("--rows", 9, "--out", "nowhere/s.csv"), "Check the folder"),
-        (("--rows", 9, "--out", "s.csv", "--sets", 2), "expected 5 sets or more"),
-        (("--rows", 9, "--out", "s.csv", "--sets", 9, "--report"), "go with one set"),
-        (("--rows", 9, "--out", "s.csv", "--sets", 9, "--fidelity", "page.html"), "go with one set"),
-        (("--rows", 9, "--out", "s.csv", "--fidelity", "nowhere/page.html"), "cannot be written"),
-        (("--rows", 9, "--out", "s.csv", "--croissant", "nowhere/page.json"), "cannot be written"),
-        (("--rows", 9, "--out", "s.csv", "snow", "--as", "naive-bayes"), "no attribute 'snow'"),
+        (("--rows", 9, "--out", "weather.csv"), "exists already"),
+        (("--rows", 9, "--sets", 2), "expected 5 sets or more"),
+        (("--rows", 9, "--sets", 9, "--with", "fidelity"), "go with one set"),
+        (("--rows", 9, "--with", "xlsx"), "croissant or fidelity"),
+        (("--out", "s.csv"), "Say how many with --rows"),
     ],
 )
-def test_what_could_not_be_written_is_refused_before_the_charge(folder, monkeypatch, more, sentence):
-    monkeypatch.chdir(folder)
-    before = left(folder)
-    refused = run("synth", "weather.csv", "--schema", "weather.toml", *BUDGET, "--ledger", "weather.ledger", *more)
-    assert isinstance(refused.exception, DpbayesError)
-    assert sentence in str(refused.exception)
-    assert left(folder) == before
+def test_what_could_not_be_written_is_refused(folder: Path, more: tuple[object, ...], sentence: str) -> None:
+    Curator("weather.csv", "weather.toml").release(Tables("rain"), ApproxDP(epsilon=3, delta=1e-6), out="one")
+    said = dpbayes("synth", "one", *more).sentence
+    assert sentence in said
 
 
-def test_records_that_say_little_are_said_to(folder):
-    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--ledger", "none", "--delta", "1e-6")
-    wanted = ("--rows", 9, "--out", folder / "s.csv")
-    faint = run(*base, *wanted, "--epsilon", 0.005)
-    assert faint.exit_code == 0, faint.output
-    assert "columns of these records are independent" in faint.output
-    nothing = run(*base, *wanted, "--epsilon", 0.00001)
-    assert "times the ε" in nothing.output
-    assert "dpbayes:" not in run(*base, *wanted, "--epsilon", 3).output
+def test_records_that_say_little_are_said_to(folder: Path) -> None:
+    def told(epsilon: float) -> str:
+        made = run("release", "weather.csv", "--as", "synthetic", "--ledger", "none", "--delta", "1e-6",
+                   "--epsilon", epsilon, "--out", f"m{epsilon}")  # fmt: skip
+        return made.err + run("synth", f"m{epsilon}", "--rows", 9, "--out", f"s{epsilon}.csv").err
+
+    assert "columns of these records are independent" in told(0.005)
+    assert "times the ε" in told(0.00001)
+    assert "dpbayes:" not in told(3)
 
 
-def test_several_sets_are_written_to_numbered_files(folder):
-    curator = Curator(folder / "weather.csv", folder / "weather.toml")
-    curator.release(Synthetic(target="rain"), ApproxDP(epsilon=3, delta=1e-6), out=folder / "measured")
-    done = run("synth", folder / "measured", "--rows", 40, "--out", folder / "s.csv", "--sets", 10, "--seed", 1)
-    assert done.exit_code == 0, done.output
+def test_several_sets_are_written_to_numbered_files(folder: Path) -> None:
+    curator = Curator("weather.csv", "weather.toml")
+    curator.release(Synthetic(target="rain"), ApproxDP(epsilon=3, delta=1e-6), out="measured")
+    done = run("synth", "measured", "--rows", 40, "--out", "s.csv", "--sets", 10, "--seed", 1, "--json")
     names = sorted(path.name for path in folder.glob("s-*.csv"))
-    assert names == [f"s-{number:02d}.csv" for number in range(1, 11)]
-    assert len({(folder / name).read_text(encoding="utf-8") for name in names}) == 10
-    assert isinstance(
-        run("synth", folder / "measured", "--rows", 4, "--out", folder / "s.csv", "--sets", 9, "--json").exception,
-        InvalidArgument,
-    )
-    fitted(folder)
-    other = run("synth", folder / "model", "--rows", 4, "--out", folder / "s.csv", "--sets", 9)
-    assert "whole table" in str(other.exception)
+    assert names == done.result["files"] == [f"s-{number:02d}.csv" for number in range(1, 11)]
+    assert len({Path(name).read_text(encoding="utf-8") for name in names}) == 10
+    fitted()
+    assert "whole table" in dpbayes("synth", "model", "--rows", 4, "--sets", 9).sentence
 
 
-def test_a_paid_release_too_faint_for_several_sets_still_gives_one(folder):
-    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--ledger", "none", "--delta", "1e-6")
-    faint = run(*base, "--epsilon", 0.005, "--rows", 9, "--out", folder / "s.csv", "--sets", 5)
-    assert faint.exit_code == 0, faint.output
-    assert "one set is written" in faint.output
-    assert len(csv.read_csv(folder / "s.csv")) == 9
+def test_a_release_too_faint_for_several_sets_still_gives_one(folder: Path) -> None:
+    asked = ("weather.csv", "--as", "synthetic", "--ledger", "none", "--delta", "1e-6", "--epsilon", 0.005)
+    run("release", *asked, "--out", "faint")
+    assert "one set is written" in run("synth", "faint", "--rows", 9, "--out", "s.csv", "--sets", 5).err
+    assert len(csv.read_csv("s.csv")) == 9
     assert not list(folder.glob("s-*.csv"))
 
 
-def test_synth_reads_a_request_and_options_win(folder):
-    (folder / "asked.toml").write_text('synthetic = true\nepsilon = 99\ndelta = 1e-6\ntitle = "Rain"', encoding="utf-8")
-    before = left(folder)
-    base = ("synth", folder / "weather.csv", "--schema", folder / "weather.toml", "--ledger", folder / "weather.ledger")
-    wanted = ("--rows", 50, "--out", folder / "s.csv", "--request", folder / "asked.toml")
-    refused = run(*base, *wanted)
-    assert isinstance(refused.exception, BudgetExceeded)
-    assert left(folder) == before
-    done = run(*base, *wanted, *BUDGET, "rain", "--as", "naive-bayes", "--published", folder / "measured")
-    assert done.exit_code == 0, done.output
-    release = Release.load(folder / "measured")
+def test_synthetic_records_are_requested_in_a_file_and_options_win(folder: Path) -> None:
+    Path("asked.toml").write_text('as = "synthetic"\nepsilon = 99\ntitle = "Rain"', encoding="utf-8")
+    before = left()
+    assert dpbayes("release", "weather.csv", "-r", "asked.toml").code == 3
+    assert left() == before
+    run("release", "weather.csv", "-r", "asked.toml", *BUDGET, "rain", "--out", "measured")
+    release = Release.load("measured")
     assert (release.about, release.job["target"]) == ({"title": "Rain"}, "rain")
-    (folder / "asked.toml").write_text('tables = ["rain"]', encoding="utf-8")
-    assert isinstance(run(*base, *wanted, *BUDGET).exception, InvalidArgument)
+    run("release", "weather.csv", "-r", "asked.toml", *BUDGET, "rain", "--as", "tables", "--out", "tables")
+    assert Release.load("tables").kind == "tables"
 
 
-def test_a_network_is_fitted_without_a_graph(folder):
-    asked = ("--schema", folder / "weather.toml", *BUDGET, "--ledger", folder / "weather.ledger")
-    result = run("release", folder / "weather.csv", *asked, "--out", folder / "learned")
-    assert result.exit_code == 0, result.output
-    assert ("rain", "street") in [
-        tuple(sorted(edge)) for edge in Release.load(folder / "learned").build().network.edges
-    ]
+def test_a_network_is_learned_without_a_graph(folder: Path) -> None:
+    fitted(what=("--as", "network"))
+    assert ("rain", "street") in [tuple(sorted(edge)) for edge in Release.load("model").build().network.edges]

@@ -1,4 +1,4 @@
-"""``dpbayes estimate``: one posterior of everything published, from files alone."""
+"""``dpbayes ask``: one posterior of everything published, from files alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tests.commands import dpbayes
 from tests.release.test_posterior import release
 
 from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, Release, Schema, Tables
-from dpbayes.ledger.ledger import Ledger
 
 
 @pytest.fixture
@@ -23,11 +22,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_it_prints_what_the_posterior_says(folder: Path) -> None:
     question = "share(income='high' | sex='male')"
-    done = dpbayes(
-        "ask", folder / "first", folder / "second", "income|sex", question, "--json"
-    )
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
+    done = dpbayes("ask", folder / "first", "income|sex", question, "--also", folder / "second", "--json")
+    found = done.result
     posterior = Posterior([release("income,sex"), release("income,sex", "region", shift=5.0)])
     [table], [answer] = found["tables"], found["answers"]
     expected = posterior.table("income|sex").records
@@ -38,14 +34,14 @@ def test_it_prints_what_the_posterior_says(folder: Path) -> None:
 
 
 def test_a_folder_of_releases_is_all_of_them(folder: Path) -> None:
-    named = dpbayes("ask", folder / "first", folder / "second" / "release.json", "--json")
+    named = dpbayes("ask", folder / "first", "--also", folder / "second" / "release.json", "--json")
     assert named.code == 0, named.err
     assert dpbayes("ask", folder, "--json").out == named.out
-    assert [table["table"] for table in json.loads(named.out)["tables"]] == ["income,sex", "region"]
+    assert [table["table"] for table in named.result["tables"]] == ["income,sex", "region"]
 
 
 def test_people_get_tables_and_the_promise(folder: Path) -> None:
-    done = dpbayes("ask", folder, "count(sex='male')", "income", "population", "--as", "naive-bayes")
+    done = dpbayes("ask", folder, "count(sex='male')", "income", "--population")
     assert done.code == 0, done.err
     assert "count(sex='male')" in done.out
     assert "population" in done.out
@@ -55,12 +51,14 @@ def test_people_get_tables_and_the_promise(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("share(income='rich')"), "has no level 'rich'"),
-        (("share(income=)"), "at character"),
-        (("income|region"), "Measure a table that contains income × region"),
-        (("wealth"), "'wealth'"),
-        (("--set", "level=1.5"), "level"),
-        (("first",), "there twice"),
+        (("share(income='rich')",), "has no level 'rich'"),
+        (("share(income=)",), "at character"),
+        (("income|region",), "Measure a table that contains income × region"),
+        (("wealth",), "'wealth'"),
+        (("--level", "1.5"), "level"),
+        (("--also", "first"), "there twice"),
+        (("income|sex='x'",), "no row sex='x'"),
+        (("income|sex!='male'",), "one level for each name"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(folder: Path, arguments: tuple[str, ...], sentence: str) -> None:
@@ -73,35 +71,36 @@ def test_an_empty_folder_is_one_sentence(tmp_path: Path) -> None:
     assert "cannot read" in dpbayes("ask", tmp_path / "none.json").sentence
 
 
-def test_with_its_ledger_only_what_was_charged_counts(tmp_path: Path) -> None:
-    schema = Schema(
-        id="people",
-        unit=PrivacyUnit(adjacency="replace-one"),
-        attributes=(
-            Attribute(name="sex", categories=("F", "M", "other"), missing="other"),
-            Attribute(name="income", categories=("low", "high", "other"), missing="other"),
-        ),
-    )
-    table = {"sex": ["F", "M"] * 200, "income": ["low", "low", "high", "low"] * 100}
-    ledgers = []
-    for name in ("one", "two"):
-        book = Ledger(tmp_path / name)
-        book.open("people", ApproxDP(epsilon=5, delta=1e-6), unit=schema.unit, schema=schema.digest)
-        ledgers.append(Curator(table, schema, ledger=book))
-    target = ApproxDP(epsilon=1, delta=1e-6)
-    ledgers[0].release(Tables("sex"), target, out=tmp_path / "all" / "first")
-    ledgers[0].release(Tables("income|sex"), target, out=tmp_path / "all" / "year" / "second")
-    ledgers[1].release(Tables("income"), target, out=tmp_path / "all" / "other")
-    ledgers[0].release(Tables("income"), target)
-    done = dpbayes("ask", tmp_path / "all", "--ledger", tmp_path / "one", "--json")
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert [each["table"] for each in found["tables"]] == ["sex", "income|sex"]
-    assert found["charged_elsewhere"] == 1
-    shown = dpbayes("ask", tmp_path / "all", "--ledger", tmp_path / "one")
-    assert "1 release that the ledger was charged for" in " ".join(shown.out.split())
-    refused = dpbayes("ask", tmp_path / "all" / "other", "--ledger", tmp_path / "one").sentence
-    assert "charged for none of these" in refused
+def test_several_data_sets_are_refused_with_a_list(tmp_path: Path) -> None:
+    for name in ("people", "people", "homes"):
+        schema = Schema(
+            id=name,
+            unit=PrivacyUnit(adjacency="replace-one"),
+            attributes=(Attribute(name="sex", categories=("F", "M", "other"), missing="other"),),
+        )
+        out = tmp_path / str(len(list(tmp_path.iterdir())))
+        Curator({"sex": ["F", "M"] * 200}, schema).release(Tables("sex"), ApproxDP(epsilon=1, delta=1e-6), out=out)
+    said = dpbayes("ask", tmp_path).sentence
+    assert "there are several data sets: 'people' (2 releases), 'homes' (1 release)" in said
+
+
+def test_one_row_of_a_table_is_asked_for_by_its_levels(folder: Path) -> None:
+    [whole] = dpbayes("ask", folder, "income|sex", "--json").result["tables"]
+    [row] = dpbayes("ask", folder, "income|sex='male'", "--json").result["tables"]
+    assert row["table"] == "income|sex='male'"
+    assert row["cells"] == [cell for cell in whole["cells"] if cell["levels"]["sex"] == "male"]
+
+
+def test_answers_are_written_to_a_new_file(folder: Path, tmp_path: Path) -> None:
+    asked = ("ask", folder, "income|sex", "count(sex='male')", "--out")
+    assert dpbayes(*asked, tmp_path / "a.csv").code == 0
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines[0] == "question,cell,what,estimate,lower,upper"
+    assert len(lines) == 2 + 2 * len(dpbayes(*asked[:-1], "--json").result["tables"][0]["cells"])
+    assert dpbayes(*asked, tmp_path / "a.json").code == 0
+    assert json.loads((tmp_path / "a.json").read_text())["answers"][0]["question"] == "count(sex='male')"
+    assert "exists already" in dpbayes(*asked, tmp_path / "a.csv").sentence
+    assert "ends in .csv or .json" in dpbayes(*asked, tmp_path / "a.txt").sentence
 
 
 def test_a_level_or_attribute_with_a_slip_is_told_the_nearest(folder: Path) -> None:
@@ -128,11 +127,11 @@ def test_repeated_people_widen_intervals_for_the_population_and_the_reader_is_to
         assert next(check for check in made.verify().checks if check.name == "products").passed
         assert (sentence in (tmp_path / str(most) / "report.html").read_text()) == (most > 1)
         asked = ("ask", tmp_path / str(most), "ill", "share(ill='yes') - share(poor='yes')")
-        told = json.loads(dpbayes(*asked, "population", "--as", "naive-bayes", "--json").out)
+        told = dpbayes(*asked, "--population", "--json").result
         assert (sentence in told["tables"][0]["note"]) == (most > 1)
         assert sum(sentence in note for note in told["answers"][0]["notes"]) == (most > 1)
         assert "A table ill × poor would make it shorter" in told["answers"][0]["notes"][-1]
-        assert (sentence in " ".join(dpbayes(*asked, "population", "--as", "naive-bayes").out.split())) == (most > 1)
+        assert (sentence in " ".join(dpbayes(*asked, "--population").out.split())) == (most > 1)
         assert sentence not in dpbayes(*asked).out
     assert widths[5] == pytest.approx(5**0.5 * widths[1], rel=0.05)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -9,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.commands import dpbayes
 from tests.releases import a_release, charged
-from typer.testing import CliRunner
 
 from dpbayes import ApproxDP
-from dpbayes.cli.main import app
 from dpbayes.ledger.ledger import Ledger
 
 
@@ -24,15 +24,17 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object, given: str | None = None) -> tuple[int, str]:
-    done = CliRunner().invoke(app, ["verify", *map(str, arguments)], input=given, catch_exceptions=False)
-    return done.exit_code, done.output
+def run(*arguments: object) -> tuple[int, str]:
+    done = dpbayes("verify", *arguments)
+    assert done.err == ""
+    return done.code, done.out
 
 
 def test_a_good_release_passes_every_line(file: Path) -> None:
     code, said = run(file)
-    *lines, statement = said.splitlines()
+    name, *lines, statement = said.splitlines()
     assert code == 0
+    assert name == f"{file}:"
     assert len(lines) == 8
     assert all(line.startswith("pass  ") for line in lines)
     assert statement == a_release("joint").statement()
@@ -49,13 +51,27 @@ def test_a_forged_release_fails_with_exit_code_one(file: Path) -> None:
 
 def test_programs_get_every_check(file: Path) -> None:
     code, said = run(file, "--json")
-    found = json.loads(said)
+    found = json.loads(said)["result"]
     assert (code, found["ok"]) == (0, True)
-    assert {check["name"] for check in found["checks"]} >= {"promise", "values", "products"}
+    assert {check["name"] for check in found["checked"][0]["checks"]} >= {"promise", "values", "products"}
 
 
-def test_a_release_can_come_from_standard_input(file: Path) -> None:
-    assert run("-", given=file.read_text(encoding="utf-8"))[0] == 0
+def test_a_release_can_come_from_standard_input(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
+    assert run("-")[0] == 0
+
+
+def test_a_folder_of_releases_is_verified_and_what_is_missing_is_named(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "survey.ledger")
+    for name in ("1", "2", "10"):
+        charged(a_release("joint"), ledger).save(tmp_path / "all" / name)
+    code, said = run(tmp_path / "all", "--ledger", tmp_path / "survey.ledger")
+    assert [line for line in said.splitlines() if line.endswith(":")] == [
+        f"{tmp_path / 'all' / name}:" for name in ("1", "2", "10")
+    ]
+    assert (code, "missing" in said) == (0, False)
+    one = run(tmp_path / "all" / "1", "--ledger", tmp_path / "survey.ledger")[1]
+    assert sum(line.startswith("missing: entry") for line in one.splitlines()) == 2
 
 
 def test_the_ledger_is_checked_when_named(tmp_path: Path) -> None:

@@ -10,8 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.releases import PEOPLE, people
 
-from dpbayes import ZCDP, ApproxDP, Curator, PureDP, Release, Request, Synthetic, Tables, verify
+from dpbayes import (
+    ZCDP,
+    ApproxDP,
+    Categories,
+    Curator,
+    Ledger,
+    PureDP,
+    Release,
+    Request,
+    Synthetic,
+    Tables,
+    verify,
+)
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.jobs.request import GONE
 
 FULL = """
 title = "Income by sex"
@@ -53,12 +66,12 @@ def test_a_request_survives_its_file(tmp_path: Path) -> None:
     level=st.floats(0.5, 0.99),
 )
 def test_every_request_survives_its_text(title: str, target: object, level: float) -> None:
-    asked = Request(title=title, target=target, level=level, tables=("a", 'b|"x,y"'))  # type: ignore[arg-type]
+    asked = Request(title=title, target=target, keys={"level": level}, tables=("a", 'b|"x,y"'))  # type: ignore[arg-type]
     assert Request.from_toml(asked.to_toml()) == asked
 
 
 def test_all_faults_are_said_at_once_each_with_its_line() -> None:
-    text = 'titel = "x"\ntables = ["a", "b|"]\nlevel = 7\nepsilon = "one"\nmechanism = "best"\nprior = "p.csv"\n'
+    text = 'titel = "x"\ntables = ["a", "b|"]\nlevel = 7\nepsilon = "one"\nmechanism = "best"\nprior = 3\n'
     with pytest.raises(InvalidArgument) as caught:
         Request.from_toml(text)
     said = str(caught.value).splitlines()
@@ -72,9 +85,13 @@ def test_all_faults_are_said_at_once_each_with_its_line() -> None:
     ("text", "said"),
     [
         ("tables = [", "not TOML"),
-        ("epsilon = 1\nrho = 1", "line 1: Guarantee: expected"),
+        ("epsilon = 1\nguarantee = 'ZCDP(1)'", "line 1: Guarantee: expected"),
+        ("guarantee = 'ZCDP(1'", "cannot read"),
+        ("guarantee = 'GDP(1)'", "Write RDP"),
+        ("as = 'tabels'", "Did you mean 'tables'"),
+        ("bins = 3", "bins goes with --as edges, not with tables"),
         ("delta = 1e-6", "expected epsilon"),
-        ("epsilon = true", "expected epsilon to be a number"),
+        ("epsilon = true", "epsilon: expected a number"),
         ("tables = [1]", "list of texts"),
         ("tables = ['a', 'a']", "asked for twice"),
         ("title = 3", "expected title to be text"),
@@ -82,7 +99,7 @@ def test_all_faults_are_said_at_once_each_with_its_line() -> None:
         ('title = "a\\nb"', "one line"),
         ("supersedes = 'first'", "expected supersedes to be the id"),
         ("level = 2", "line 1: Tables: expected level"),
-        ("tables = ['a']\nproduct = 'draw'\nmechanism = 'laplace'", "Dirichlet"),
+        ("tables = ['a']\nas = 'draw'\nmechanism = 'laplace'", "not with draw"),
     ],
 )
 def test_one_fault_is_one_sentence(text: str, said: str) -> None:
@@ -126,9 +143,10 @@ def test_a_release_without_words_is_written_as_before() -> None:
     assert "about" not in made.record()
 
 
-@pytest.mark.parametrize(("said", "target"), [("true", None), ('"income"', "income")])
-def test_synthetic_records_are_asked_for_like_tables(said: str, target: str | None) -> None:
-    asked = Request.from_toml(f"synthetic = {said}\nepsilon = 1\ndelta = 1e-6\nexpected_records = 500")
+@pytest.mark.parametrize("target", [None, "income"])
+def test_synthetic_records_are_asked_for_like_tables(target: str | None) -> None:
+    tables = "" if target is None else f'tables = ["{target}"]\n'
+    asked = Request.from_toml(f'as = "synthetic"\n{tables}epsilon = 1\ndelta = 1e-6\nexpected_records = 500')
     assert asked.job() == Synthetic(target=target, expected_records=500)
     assert Request.from_toml(asked.to_toml()) == asked
     release = Curator(people(), PEOPLE).release(asked.with_changes(title="Records"))
@@ -140,30 +158,35 @@ def test_synthetic_records_are_asked_for_like_tables(said: str, target: str | No
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('synthetic = true\ntables = ["sex"]', "tables goes with tables, not with synthetic"),
-        ("synthetic = true\nlevel = 0.9", "level goes with tables"),
-        ("synthetic = 3", "expected synthetic to be true, or the name"),
-        ('synthetic = ""', "expected synthetic to be true, or the name"),
-        ('synthetic = true\nmechanism = "dirichlet"', "need gaussian or laplace noise"),
+        ('tables = ["sex", "age"]', "one joint table"),
+        ("level = 0.9", "level goes with --as tables"),
+        ('mechanism = "dirichlet"', "mechanism: expected one of auto, gaussian, laplace"),
+        ('tables = ["sex ± 1 point"]', "only tables can have one"),
     ],
 )
 def test_what_does_not_go_with_synthetic_records_is_said(text: str, sentence: str) -> None:
     with pytest.raises(InvalidArgument, match=sentence):
-        Request.from_toml(text)
+        Request.from_toml(f'{text}\nas = "synthetic"')
 
 
-def test_tables_on_the_command_line_win_over_synthetic_records_in_the_file() -> None:
-    asked = Request(synthetic="income", target=PureDP(epsilon=1)).with_changes(tables=("sex",))
-    assert asked.job() == Tables("sex")
-    with pytest.raises(InvalidArgument, match="not for tables"):
-        Request(synthetic=True).tables_of()
+@pytest.mark.parametrize("key", GONE)
+def test_a_key_of_an_earlier_version_is_answered_with_what_to_write(key: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"{key}' is gone since 0.2.0: .*(write|dpbayes)"):
+        Request.from_toml(f"{key} = 1")
+
+
+def test_another_product_takes_over_the_keys_that_it_has() -> None:
+    asked = Request(product="synthetic", keys={"mechanism": "laplace"}, target=PureDP(epsilon=1))
+    asked = asked.with_changes(product="tables", tables=("sex",))
+    assert asked.job() == Tables("sex", mechanism="laplace")
+    assert asked.with_changes(product="categories").job() == Categories(column="sex")
 
 
 def test_a_posterior_is_asked_for_in_a_file() -> None:
-    text = 'tables = ["sex"]\nproduct = "posterior"\nprior_parameters = [0.5, 2]\nepsilon = 1\n'
+    text = 'as = "posterior"\ntables = ["sex"]\nepsilon = 1\nprior = [0.5, 2]\n'
     asked = Request.from_toml(text)
     job = asked.job()
-    assert (job.kind, str(job.marginal), job.prior) == ("posterior", "sex", (0.5, 2.0))  # type: ignore[union-attr]
+    assert (job.kind, str(job.marginal), job.prior) == ("posterior", "sex", (0.5, 2.0))  # type: ignore[attr-defined]
     assert Request.from_toml(asked.to_toml()) == asked
 
 
@@ -172,12 +195,32 @@ def test_a_posterior_is_asked_for_in_a_file() -> None:
     [
         ('tables = ["sex", "age"]', "Choose one table"),
         ('tables = ["sex|age"]', "joint table"),
-        ('tables = ["sex"]\nmechanism = "gaussian"', "auto or laplace"),
-        ('tables = ["sex"]\nprior_parameters = [0]', "prior"),
-        ('tables = ["sex"]\nprior_parameters = 1', "list of numbers"),
-        ('tables = ["sex"]\nwant = ["sex ± 1 point"]', "goes without want"),
+        ('tables = ["sex"]\nmechanism = "gaussian"', "one of auto"),
+        ('tables = ["sex"]\nprior = [0]', "prior"),
+        ('tables = ["sex"]\nprior = "x"', "prior to be a number"),
     ],
 )
 def test_what_does_not_go_with_a_posterior_is_refused(more: str, said: str) -> None:
     with pytest.raises(InvalidArgument, match=said):
-        Request.from_toml(f'{more}\nproduct = "posterior"\nepsilon = 1\n')
+        Request.from_toml(f'{more}\nas = "posterior"\nepsilon = 1\n')
+
+
+def test_delta_is_that_of_the_ledger_unless_it_is_said(tmp_path: Path) -> None:
+    """Ledger with δ, without, and none × δ given or not."""
+    books = {"a δ": ApproxDP(epsilon=5, delta=1e-6), "pure": PureDP(epsilon=5), "no δ": ZCDP(rho=1), "none": None}
+    for name, limit in books.items():
+        account = None
+        if limit is not None:
+            ledger = Ledger(tmp_path / f"{name}.ledger")
+            ledger.open("people", limit, PEOPLE.unit)
+            account = ledger.account("people")
+        for said, target, words in (
+            ("", ApproxDP(epsilon=1, delta=1e-6) if name == "a δ" else PureDP(epsilon=1), True),
+            ("delta = 1e-8", ApproxDP(epsilon=1, delta=1e-8), False),
+            ("delta = 0", PureDP(epsilon=1), False),
+            ("guarantee = 'PureDP(1)'", PureDP(epsilon=1), False),
+        ):
+            asked = Request.from_toml(said if said.startswith("g") else f"epsilon = 1\n{said}")
+            assert asked.guarantee(account) == target, (name, said)
+            assert bool(asked.origin(account)) == words
+    assert "(the δ of the ledger)" in Request.from_toml("epsilon = 1").origin(Ledger(tmp_path / "a δ.ledger").account("people"))

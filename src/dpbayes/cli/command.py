@@ -151,7 +151,7 @@ def command(name: str, function: Callable[..., Answer]) -> Command:
                     [each.name],
                     nargs=-1 if many else 1,
                     required=needed,
-                    default=None if needed or many else each.default,
+                    **({} if needed or many else {"default": each.default}),
                     type=TYPES[Path] if hint.startswith("Path") else str,
                     metavar=shown if needed else f"[{shown}]",
                 )
@@ -172,11 +172,12 @@ def _option(name: str, hint: str) -> click.Option:
     flag, required = listed.type is bool, listed.default is None and not listed.many and "None" not in hint
     spelt = [f"--{name.rstrip('_').replace('_', '-')}", *([listed.short] if listed.short else []), name]
     kind = click.Choice(listed.type) if isinstance(listed.type, tuple) else TYPES[listed.type]
+    form: dict[str, Any] = {"is_flag": True} if flag else {"type": kind}
+    if listed.default is not None:  # click takes None for a default too
+        form["default"] = listed.default
     return click.Option(
         spelt,
-        type=None if flag else kind,
-        is_flag=flag,
-        default=listed.default,
+        **form,
         multiple=listed.many,
         required=required and not flag,
         help=listed.help + (f" ({options.MANY})" if listed.many else ""),

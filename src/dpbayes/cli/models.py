@@ -219,7 +219,7 @@ def synth(
     """
     releases = of_one_data_set([*found(source), *(each for path in also for each in found(Path(path)))])
     published = Published.of(releases)
-    rows, out = rows or published.schema.records, out or Path("records.csv")
+    rows, out = published.schema.records if rows is None else rows, out or Path("records.csv")
     if rows is None:
         raise Wrong("synth: the number of records is not public. Say how many with --rows.")
     pages = _checked(rows, out, sets, with_)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError
@@ -42,15 +41,15 @@ def verify(things: tuple[str, ...], *, ledger: str | None, key: str | None, thor
         for place, release in _releases_in(thing):
             releases.append(release)
             results.append(_checked(place, release, ledger, key, thorough, said))
-    if ledger is not None and releases:
-        said += _missing(releases, ledger)
     ok = all(each["ok"] for each in results)
+    if ledger is not None and releases and ok:
+        said += _missing(releases, ledger)
     return Answer({"ok": ok, "checked": results}, lambda: [tell(each) for each in said], code=0 if ok else 1)
 
 
 def _releases_in(thing: str) -> list[tuple[str, Release]]:
     if thing == "-":
-        return [(thing, Release.from_json(click.get_binary_stream("stdin").read()))]
+        return [(thing, Release.from_json(sys.stdin.buffer.read()))]
     return [(str(path), Release.load(path)) for path in places(Path(thing))]
 
 

@@ -206,8 +206,9 @@ def _made(
             after = plan.job.after(made, schema, folder) if hasattr(plan.job, "after") else ""
     except BaseException as problem:
         if out is None and not run.charging and not isinstance(problem, Unfinished):
-            with suppress(OSError):
+            with suppress(OSError):  # others may have taken the next number
                 folder.rmdir()
+                PUBLISHED.rmdir()
         raise
 
     def show() -> None:

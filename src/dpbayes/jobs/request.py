@@ -110,9 +110,14 @@ class Request:
         wanted = any(map(is_want, self.tables))
         return wanted and (self.target is None or self.target == loosest(self.target))
 
+    @property
+    def reads(self) -> bool:
+        """Whether it names files of numbers."""
+        return self.product != "posterior" and any(key in self.keys for key in FILES)
+
     def job(self, schema: Schema | None = None) -> Job:
         """What is asked for; the schema is needed where files are to be read."""
-        if schema is None and any(key in self.keys for key in FILES) and self.product != "posterior":
+        if schema is None and self.reads:
             raise InvalidArgument(f"{OWNER}: expected the schema, which says what a file of numbers is about.")
         setting = Setting(schema=schema, folder=self.folder, stem=self.stem)
         return maker(self.product).requested(self.product, self.tables, self.keys, setting)  # type: ignore[return-value]
@@ -189,7 +194,7 @@ class Request:
         faults.raise_all(InvalidArgument)
         try:
             made = cls(**said, folder=folder)
-            if made.tables and not any(key in made.keys for key in FILES) and made.product not in ("wide", "vector"):
+            if made.tables and not made.reads and made.product not in ("wide", "vector"):
                 made.job()  # what does not go together is said before a table is named
         except DpbayesError as problem:
             raise InvalidArgument(f"{OWNER}: {problem}".replace(f"{OWNER}: {OWNER}: ", f"{OWNER}: ")) from None
@@ -247,14 +252,13 @@ def _key(product: str, key: str, value: object) -> object:
     job = maker(product)
     if key not in job.MAKES[product].keys:
         raise InvalidArgument(_not_a_key(key, product))
-    if key not in FILES:
-        try:
-            job.requested(product, ["a"], {key: value}, Setting(stem=Path("a")))
-        except SchemaError:
-            pass
-        except InvalidArgument as problem:
-            if key in str(problem):
-                raise
+    try:
+        job.requested(product, ["a"], {key: value}, Setting(stem=Path("a")))
+    except SchemaError:
+        pass
+    except InvalidArgument as problem:
+        if key in str(problem) and key != "scores":  # which need the schema
+            raise
     return value
 
 

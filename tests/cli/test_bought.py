@@ -1,9 +1,8 @@
-"""Buying categories and edges by command."""
+"""Categories and edges that are released, and taken over by the schema."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,16 +39,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def discover(*asked: object, paid: tuple[object, ...] = ("--ledger", "people.ledger")) -> Done:
-    return dpbayes("discover", *asked, "--schema", "people.toml", *paid, "--json")
+def found_in(kind: str, *asked: object) -> Done:
+    return dpbayes("release", "people.parquet", "--as", kind, *asked, "--json")
 
 
 def test_categories_are_charged_by_scale_and_threshold(here: Path) -> None:
-    done = discover(
-        "categories", "people.parquet", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought"
-    )
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
+    found = found_in("categories", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought").result["release"]
     assert [answer["values"] for answer in found["answers"]] == [["nurse"]]
     ((mechanism, times),) = Ledger("people.ledger").account("people").cost.entries
     assert isinstance(mechanism, Threshold)
@@ -63,23 +58,21 @@ def test_a_lone_text_stays_hidden_where_the_first_version_published_it(here: Pat
     """At ε = 8 and δ = 10⁻³ it kept a lone text with probability 0.9997."""
     asked = ["job", "--epsilon", 8, "--delta", 1e-3]
     for _ in range(5):
-        done = discover("categories", "people.parquet", *asked, paid=("--ledger", "none",))
-        assert [answer["values"] for answer in json.loads(done.out)["answers"]] == [["nurse"]]
+        made = found_in("categories", *asked, "--ledger", "none").release
+        assert [answer.values for answer in made.answers] == [("nurse",)]
 
 
 def test_nothing_found_is_an_answer_too(here: Path) -> None:
     parquet.write_table(pa.table({"job": ["a", "b"]}), "people.parquet")
     asked = ["job", "--epsilon", 1, "--delta", 1e-7]
-    done = discover("categories", "people.parquet", *asked, "--out", "bought")
-    assert [answer["values"] for answer in json.loads(done.out)["answers"]] == [[]]
+    made = found_in("categories", *asked, "--out", "bought").release
+    assert [answer.values for answer in made.answers] == [()]
     assert dpbayes("verify", "bought", "--ledger", "people.ledger").code == 0
 
 
 def test_edges_are_charged_as_selections(here: Path) -> None:
-    asked = ["age", "--set", "bins=4", "--low", 0, "--high", ROWS, "--epsilon", 3]
-    done = discover("edges", "people.parquet", *asked)
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
+    asked = ["age", "--set", "bins=4", "--set", f"bounds=0:{ROWS}", "--epsilon", 3, "--delta", 0]
+    found = found_in("edges", *asked).result["release"]
     (answer,) = found["answers"]
     assert (len(answer["values"]), answer["values"][0], answer["values"][-1]) == (5, "-inf", "inf")
     assert found["paid"][0]["times"] == 3
@@ -89,7 +82,7 @@ def test_edges_are_charged_as_selections(here: Path) -> None:
 @pytest.mark.parametrize("column", ["job", "born"])
 def test_edges_of_texts_and_dates_are_refused_before_the_charge(here: Path, column: str) -> None:
     asked = [column, "--set", "bins=4", "--set", "bounds=0:9", "--epsilon", 1]
-    done = discover("edges", "people.parquet", *asked)
+    done = found_in("edges", *asked)
     assert done.code == 1
     assert column in done.err
     assert not Ledger("people.ledger").account("people").charges
@@ -98,12 +91,15 @@ def test_edges_of_texts_and_dates_are_refused_before_the_charge(here: Path, colu
 def test_nothing_needs_to_be_declared_before_something_is_bought(here: Path) -> None:
     Path("people.toml").write_text('id = "new"\nadjacency = "add-remove"\n')
     limit = ("--epsilon", 20, "--delta", 1e-5)
-    assert dpbayes("ledger", "init", "new.ledger", "--schema", "people.toml", *limit).code == 0
-    asked = ("categories", "people.parquet", "job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought")
-    done = discover(*asked, paid=("--ledger", "new.ledger"))
+    assert dpbayes("ledger", "init", "people.toml", "--ledger", "new.ledger", *limit).code == 0
+    asked = ("job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought", "--ledger", "new.ledger")
+    done = dpbayes("release", "people.parquet", "--as", "categories", *asked)
     assert done.code == 0, done.err
-    assert dpbayes("schema", "adopt", "bought", "--schema", "people.toml").code == 0
-    assert dpbayes("schema", "check", "people.toml", "people.parquet").code == 0
+    assert 'name = "job"' in done.out
+    assert "dpbayes schema adopt bought SCHEMA" in done.out
+    adopted = dpbayes("schema", "adopt", "bought", "people.toml")
+    assert "dpbayes ledger accept people.toml" in " ".join(adopted.out.split())
+    assert dpbayes("schema", "check", "people.parquet").code == 0
     assert dpbayes("verify", "bought", "--ledger", "new.ledger").code == 0
     assert Schema.from_record(Release.load("bought").schema.record()).attributes == ()
     assert Schema.load("people.toml")["job"].categories == ("nurse",)
@@ -111,8 +107,11 @@ def test_nothing_needs_to_be_declared_before_something_is_bought(here: Path) -> 
 
 def test_tables_of_a_schema_that_declares_nothing_are_refused(here: Path) -> None:
     Path("people.toml").write_text('id = "people"\nadjacency = "add-remove"\n')
-    done = dpbayes(
-        "release", "people.parquet", "--schema", "people.toml", "job", "--epsilon", 1, "--ledger", "none"
-    )
+    done = dpbayes("release", "people.parquet", "job", "--epsilon", 1, "--ledger", "none")
     assert "no attribute 'job'" in done.sentence
-    assert "dpbayes discover" in done.sentence
+    assert "--as categories" in done.sentence
+
+
+def test_edges_need_their_public_bounds(here: Path) -> None:
+    assert "--set bounds=0:120" in found_in("edges", "age", "--epsilon", 1).err
+    assert "one column" in found_in("edges", "age,job", "--set", "bounds=0:9", "--epsilon", 1).err
