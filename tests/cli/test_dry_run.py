@@ -35,8 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(*more: object) -> Done:
-    common = ("--schema", "people.toml", "--request", "request.toml", "--ledger", "people.ledger")
-    return dpbayes("release", "people.csv", *common, *more)
+    return dpbayes("release", "people.csv", "-r", "request.toml", *more)
 
 
 def test_a_dry_run_answers_in_records_and_points_and_charges_nothing(here: Path) -> None:
@@ -54,22 +53,48 @@ def test_a_dry_run_answers_in_records_and_points_and_charges_nothing(here: Path)
 def test_the_exit_code_tells_what_stands_in_the_way(here: Path) -> None:
     assert asked("--out", "published").code == 0
     second = asked("--out", "published", "--dry-run")
-    assert second.code == 1
+    assert second.code == 3
     assert "Ledger: 'people' allows" in second.err
     assert "is not empty" in second.err
     assert "sex was published before (entry 1" in " ".join(second.out.split())
-    found = json.loads(asked("--out", "published", "--dry-run", "--json").out)
+    found = json.loads(asked("--out", "published", "--dry-run", "--json").out)["result"]
     assert found["ledger_affords"] is False
     assert len(found["refused"]) == 2
 
 
 def test_plan_says_the_same_without_the_table(here: Path) -> None:
-    common = ("--schema", "people.toml", "--request", "request.toml")
-    with_ledger = dpbayes("plan", *common, "--ledger", "people.ledger", "--out", "published")
+    common = ("plan", "people.csv", "-r", "request.toml")
+    with_ledger = dpbayes(*common)
     assert with_ledger.code == 0
-    assert with_ledger.out == asked("--dry-run", "--out", "published").out
-    assert "No ledger was named" in dpbayes("plan", *common).out
-    assert dpbayes("plan", *common, "--epsilon", 3, "--delta", 1e-6, "--ledger", "people.ledger").code == 1
+    assert with_ledger.out == asked("--dry-run").out
+    assert "No ledger is named" in dpbayes(*common, "--ledger", "none").out
+    assert dpbayes(*common, "--epsilon", 3).code == 3
+    Path("people.csv").unlink()
+    alone = dpbayes("plan", "people.toml", "-r", "request.toml")
+    assert alone.out.splitlines()[1:] == with_ledger.out.splitlines()[1:]
+    assert "got people.toml. Name the table." in dpbayes("release", "people.toml", "-r", "request.toml").sentence
+
+
+def test_the_promise_says_where_delta_comes_from(here: Path) -> None:
+    Path("request.toml").write_text('tables = ["sex"]\nepsilon = 1\n')
+    assert "Cost: ε=1 at δ=1e-06 (the δ of the ledger)." in asked("--dry-run").out
+    assert "Cost: ε=1 (pure) (no ledger says a δ, so δ is 0)." in " ".join(
+        asked("--dry-run", "--ledger", "none").out.split()
+    )
+    assert "Cost: ε=1 at δ=1e-08. Why" in " ".join(asked("--dry-run", "--epsilon", 1, "--delta", 1e-8).out.split())
+    assert "Promise: ε=1 at δ=1e-06 (the δ of the ledger)." in asked().out
+
+
+def test_accuracies_take_what_is_left_and_the_exit_code_says_if_it_is_not_enough(here: Path) -> None:
+    found = dpbayes("plan", "people.csv", "sex ± 20 records", "job|sex ± 2 points", "--json").result
+    assert found["want"] == ["sex ± 20 records", "job|sex ± 2 points"]
+    assert 0 < found["least"]["epsilon"] < 1.5
+    done = dpbayes("plan", "people.csv", "sex ± 1 record")
+    assert (done.code, "out of reach" in done.sentence) == (3, True)
+    assert dpbayes("plan", "people.csv", "sex ± 20 records", "--epsilon", 0.001).code == 1
+    assert "delta" not in dpbayes("plan", "people.csv", "sex ± 20 records", "--ledger", "none", "--json").result["least"]
+    missing = dpbayes("release", "people.csv", "sex ± 20 records", "--ledger", "none")
+    assert "the most that may be paid" in missing.sentence
 
 
 def test_flags_win_over_the_request_and_words_reach_the_release(here: Path) -> None:
@@ -83,7 +108,7 @@ def test_cautions_come_before_the_charge(here: Path) -> None:
     done = asked("--epsilon", 1, "--delta", 0.01, "--dry-run")
     assert "Caution: δ=0.01 is not below one in the number of records (2,520)" in " ".join(done.out.split())
     Path("wide.toml").write_text(SCHEMA.replace("2520", "20"))
-    done = dpbayes("ledger", "init", "wide.ledger", "--schema", "wide.toml", "--epsilon", 50, "--delta", 0.1)
+    done = dpbayes("ledger", "init", "wide.toml", "--epsilon", 50, "--delta", 0.1)
     assert done.err.count("Caution: ") == 2
 
 
@@ -93,8 +118,8 @@ def test_cautions_come_before_the_charge(here: Path) -> None:
         (("--request", "none.toml"), "no file 'none.toml'"),
         (("--set", "supersedes=first"), "expected supersedes to be the id of a release"),
         (("--set", "supersedes=0123456789abcdef"), "no release of 'people' has the id"),
-        (("age"), "no attribute 'age'"),
-        (("--epsilon", 1, "--rho", 1), "got another combination"),
+        (("age",), "no attribute 'age'"),
+        (("--epsilon", 1, "--guarantee", "ZCDP(1)"), "got both"),
         (("--set", "level=3"), "expected level"),
     ],
 )

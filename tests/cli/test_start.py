@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from tests.commands import dpbayes
 
-from dpbayes.cli.main import app
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.exact import Law
 
 
 def test_an_installation_that_draws_right_is_ready() -> None:
-    done = CliRunner().invoke(app, ["doctor", "--json"])
-    assert done.exit_code == 0
-    found = json.loads(done.stdout)
+    found = dpbayes("doctor", "--json").result
     assert found["ready"]
     checks = {each["check"]: each for each in found["checks"]}
     assert checks["integer noise"]["ok"]
@@ -31,10 +26,10 @@ def test_an_installation_with_the_bias_of_opendp_0_14_1_is_not_ready(as_json: bo
         return right(Law.laplace(1 / 0.347) if law == Law.laplace(5) and rng is None else law, cells, rng)
 
     monkeypatch.setattr(noise, "draw", biased)
-    done = CliRunner().invoke(app, ["doctor", *["--json"] * as_json])
-    assert done.exit_code == 1
-    assert "Do not" in done.stdout
+    done = dpbayes("doctor", *["--json"] * as_json)
+    assert done.code == 1
+    assert "Do not" in done.out
     if as_json:
-        assert not json.loads(done.stdout)["ready"]
+        assert not done.result["ready"]
     else:
-        assert "Not ready" in done.stdout
+        assert "Not ready" in done.out

@@ -13,7 +13,7 @@ import pytest
 from tests.commands import dpbayes
 from tests.releases import a_release, charged
 
-from dpbayes import ApproxDP
+from dpbayes import ApproxDP, Curator, Schema, Tables
 from dpbayes.ledger.ledger import Ledger
 
 
@@ -62,9 +62,15 @@ def test_a_release_can_come_from_standard_input(file: Path, monkeypatch: pytest.
 
 
 def test_a_folder_of_releases_is_verified_and_what_is_missing_is_named(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "survey.ledger")
+    Path(tmp_path / "p.csv").write_text("sex\n" + "F\nM\n" * 50)
+    Path(tmp_path / "p.toml").write_text(
+        'id = "p"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F", "M"]\n'
+    )
+    Ledger(tmp_path / "survey.ledger").open(Schema.load(tmp_path / "p.toml"), ApproxDP(epsilon=5, delta=1e-6))
     for name in ("1", "2", "10"):
-        charged(a_release("joint"), ledger).save(tmp_path / "all" / name)
+        Curator(tmp_path / "p.csv", tmp_path / "p.toml", ledger=tmp_path / "survey.ledger").release(
+            Tables("sex"), ApproxDP(epsilon=1, delta=1e-6), out=tmp_path / "all" / name
+        )
     code, said = run(tmp_path / "all", "--ledger", tmp_path / "survey.ledger")
     assert [line for line in said.splitlines() if line.endswith(":")] == [
         f"{tmp_path / 'all' / name}:" for name in ("1", "2", "10")

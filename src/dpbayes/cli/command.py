@@ -6,14 +6,13 @@ without a default must be given, unless it may be None. ``**asked: Unpack[Asked]
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -21,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.main import ABOUT, COMMANDS, GROUPS, PANELS
-from dpbayes.cli.output import JSON, print_json, tell, warn
+from dpbayes.cli.output import JSON, print_json, tell, tell_people
 
 if TYPE_CHECKING:
     from dpbayes.tables.beside import Beside
@@ -69,11 +67,39 @@ def now() -> Run:
     return click.get_current_context().find_object(Run) or Run()
 
 
-def prepare(run: Run) -> None:
-    """Warnings are sentences too, and part of the JSON."""
+def near(data: str, schema: Path | None = None, ledger: str | None = None) -> Beside:
+    """What lies beside the data, told as the first line."""
+    from dpbayes.tables.beside import beside
+
+    run, found = now(), beside(data, schema, ledger)
+    run.found = found
+    if not run.json:
+        tell_people(found.line)
+    return found
+
+
+def key_value(text: str) -> tuple[str, Any]:
+    """One key with its value, which is TOML or else text.
+
+    >>> key_value("bins=5"), key_value("bounds=0:120"), key_value("title=Income by sex")
+    (('bins', 5), ('bounds', '0:120'), ('title', 'Income by sex'))
+    """
+    import tomllib
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise Wrong(f"set: expected KEY=VALUE, as in --set title='Income by sex', got {text!r}.")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return name.strip(), value.strip()
+
+
+def prepare() -> None:
+    """Warnings are sentences too."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore", RuntimeWarning)  # arithmetic at extremes; python -W shows them
-    warnings.showwarning = lambda message, *_, **__: warn(run, str(message))  # type: ignore[assignment]
+    warnings.formatwarning = lambda message, *_, **__: f"dpbayes: {message}\n"
 
 
 class Number(click.ParamType):
@@ -85,6 +111,8 @@ class Number(click.ParamType):
         """Read it."""
         if isinstance(value, float):
             return value
+        from dpbayes.base import checks  # with numpy
+
         try:
             return checks.number(ctx.info_name or "" if ctx else "", param.opts[0] if param else "", value)
         except InvalidArgument as problem:
@@ -100,8 +128,10 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         """Run it, and print what it found."""
         run = now()
-        answer: Answer = super().invoke(ctx)
+        with warnings.catch_warnings(record=run.json) as caught:
+            answer: Answer = super().invoke(ctx)
         if run.json:
+            run.warnings += [str(each.message) for each in caught or ()]
             from importlib.metadata import version
 
             found = None if run.found is None else run.found.record()
@@ -215,9 +245,10 @@ class Group(click.Group):
             from dpbayes.cli.old import renamed
 
             name = "" if self.name == "dpbayes" else f"{self.name} "
-            near = difflib.get_close_matches(args[0], self.words, n=1)
-            hint = f"Did you mean {name}{near[0]}?" if near else f"There is {', '.join(self.words)}."
-            raise Wrong(renamed([*name.split(), *args]) or f"there is no command {name}{args[0]}. {hint}")
+            raise Wrong(
+                renamed([*name.split(), *args])
+                or f"there is no command {name}{args[0]}. {_nearest(args[0], self.words, name)}"
+            )
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
@@ -235,10 +266,15 @@ class Group(click.Group):
         )
 
 
-def application(run: Run | None = None) -> int:
+def application(run: Run) -> int:
     """Run the command line; the exit code."""
+    group = root()
+    if "_DPBAYES_COMPLETE" in os.environ:
+        group.main(prog_name="dpbayes")
     try:
-        code = root().main(obj=run or Run(), prog_name="dpbayes", standalone_mode=False)
+        with group.make_context("dpbayes", sys.argv[1:], obj=run) as context:
+            code: int = group.invoke(context)
+            return code
     except click.exceptions.NoArgsIsHelpError as problem:
         tell(problem.ctx.get_help() if problem.ctx else "")
         return 2
@@ -248,7 +284,6 @@ def application(run: Run | None = None) -> int:
         raise KeyboardInterrupt from None
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    return code if isinstance(code, int) else 0
 
 
 def root() -> Group:
@@ -273,8 +308,13 @@ def _sentence(problem: click.UsageError) -> str:
             return f"{where}{problem.option_name} is gone since 0.2.0: {GONE[problem.option_name]}."
         assert problem.ctx is not None
         known = [name for each in problem.ctx.command.params for name in each.opts if name.startswith("--")]
-        near = difflib.get_close_matches(problem.option_name, known, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"There is {', '.join(sorted(known))}." if known else ""
-        return f"{where}there is no option {problem.option_name}. {hint}".rstrip()
+        return f"{where}there is no option {problem.option_name}. {_nearest(problem.option_name, known)}"
     said = " ".join(problem.format_message().split())
     return where + said[0].lower() + said[1:]
+
+
+def _nearest(name: str, known: Iterable[str], before: str = "") -> str:
+    from difflib import get_close_matches  # takes long to load, and is needed once something is wrong
+
+    near = get_close_matches(name, known, n=1)
+    return f"Did you mean {before}{near[0]}?" if near else f"There is {', '.join(sorted(known))}."

@@ -124,7 +124,7 @@ def calibrate(
     """
     target = _target(asked, ledger)
     wanted = [_family(text) for text in mechanisms] or list(FAMILIES.values())
-    known, protected = records or REFERENCE_RECORDS, unit_of(unit)
+    known, protected = REFERENCE_RECORDS if records is None else records, unit_of(unit)
     with working(now()):
         say("simulating releases of made-up tables")
         by_measure = {

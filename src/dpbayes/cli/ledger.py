@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.cli.command import Answer, now
+from dpbayes.cli.command import Answer, near, now
 from dpbayes.cli.output import print_table, show_release, tell, tell_people, warn, working
-from dpbayes.cli.release import near
-from dpbayes.jobs.request import asked_for
 from dpbayes.ledger.history import timeline
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.cautions import cautions
@@ -65,6 +63,8 @@ def init(
 
 def limit_of(asked: Promise) -> Limit:
     """The limit that the options name; its δ has to be said."""
+    from dpbayes.jobs.request import asked_for  # with the jobs, which showing a ledger does not need
+
     said = asked_for(**asked, wanted=False)
     if not said:
         raise InvalidArgument("Guarantee: expected --epsilon with --delta, as in --epsilon 6 --delta 1e-6.")
@@ -93,7 +93,9 @@ def show(
 
 
 def limit(data: str, *, about: str, schema: Path | None, ledger: str | None, **asked: Unpack[Promise]) -> Answer:
-    """Change the limit of a data set: the owner's decision, kept in the ledger. The rule stays.
+    """Change the limit of a data set: the owner's decision, kept in the ledger.
+
+    The rule by which it is kept stays.
 
     Example: dpbayes ledger limit survey.csv --epsilon 8 --delta 1e-6 --about "board, 3 May"
     """

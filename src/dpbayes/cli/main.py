@@ -76,7 +76,7 @@ def run() -> None:
     from dpbayes.base.errors import BudgetExceeded, DpbayesError, Unfinished
 
     now = Run(json="--json" in sys.argv)
-    prepare(now)
+    prepare()
     try:
         sys.exit(application(now))
     except DpbayesError as problem:

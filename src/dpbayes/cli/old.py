@@ -44,7 +44,7 @@ OPTIONS = {
     **dict.fromkeys(("--dataset", "--id"), "the schema has the id of the data set"),
     **dict.fromkeys(("--adjacency", "--max-rows"), _UNIT),
     "--no-ledger": "write --ledger none",
-    "--not-private": "write --insecure-seed NUMBER",
+    **dict.fromkeys(("--not-private", "--seed"), "write --insecure-seed NUMBER"),
     "--engine": "the address of the table says it",
     **dict.fromkeys(
         ("--marginal", "--column", "--attribute", "--table", "--feature", "--target", "--graph", "--node"), _TABLE

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
+from unicodedata import combining, east_asian_width
 
 import click
 
@@ -123,23 +124,46 @@ def number(value: object) -> str:
 def print_table(
     title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], *, notes: Iterable[str] = ()
 ) -> None:
-    """A table for people, with notes below it."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    def cell(text: str) -> str:
-        return escape(printable(text).replace("\n", "\\n").replace("\t", "\\t"))
-
-    table = Table()
-    for index, column in enumerate(columns):
-        table.add_column(cell(column), justify="left" if index == 0 else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(cell(number(each)) for each in row))
+    """A table for people, with notes below it: the first column to the left, the others to the right."""
+    heads = [_cell(column) for column in columns]
+    lines = [[_cell(number(each)) for each in row] for row in rows]
+    widths = [max(map(_width, column)) for column in zip(heads, *lines, strict=True)]
+    room = max(get_terminal_size().columns - 3 * len(heads) - 1, 4 * len(heads))
+    while sum(widths) > room:
+        widths[widths.index(max(widths))] -= 1
     tell_people(title, bold=True)
-    Console().print(table)
+    for left, rule, cross, right, sides, block in (
+        ("┏", "━", "┳", "┓", "┃", [heads]), ("┡", "━", "╇", "┩", "│", lines), ("└", "─", "┴", "┘", "", []),
+    ):  # fmt: skip
+        click.echo(left + cross.join(rule * (width + 2) for width in widths) + right)
+        for line in block:
+            folded = [_folded(text, width) for text, width in zip(line, widths, strict=True)]
+            for depth in range(max(map(len, folded))):
+                parts = [part[depth] if depth < len(part) else "" for part in folded]
+                padded = [_padded(*each, left=not place) for place, each in enumerate(zip(parts, widths, strict=True))]
+                click.echo(sides + sides.join(f" {each} " for each in padded) + sides)
     for note in notes:
         tell_people(note)
+
+
+def _cell(text: str) -> str:
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _width(text: str) -> int:
+    """The places that a terminal takes for it: two for a wide character, none for one that combines."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def _folded(text: str, width: int) -> list[str]:
+    return [text] if _width(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+
+
+def _padded(text: str, width: int, *, left: bool) -> str:
+    space = " " * (width - _width(text))
+    return text + space if left else space + text
 
 
 def show_release(made: Release, out: Path | None) -> None:

@@ -10,9 +10,8 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.base.files import write
 from dpbayes.cli.ask import places
-from dpbayes.cli.command import Answer, Wrong
+from dpbayes.cli.command import Answer, Wrong, key_value
 from dpbayes.cli.output import tell, tell_people
-from dpbayes.cli.release import key_value
 from dpbayes.release.format import Release
 from dpbayes.release.signature import SUFFIX, new_key
 from dpbayes.release.signature import sign as signed

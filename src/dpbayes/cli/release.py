@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +17,7 @@ from dpbayes.base.errors import (
     TargetUnreachable,
     Unfinished,
 )
-from dpbayes.cli.command import Answer, Run, Wrong, now
+from dpbayes.cli.command import Answer, Run, Wrong, key_value, near, now
 from dpbayes.cli.output import say, show_release, tell, tell_people, warn, working
 from dpbayes.curator import STEPS, Curator, DryRun
 from dpbayes.design.forecast import of_the_limit, preview, remarks, sentences
@@ -31,7 +30,6 @@ from dpbayes.privacy.risk import Risk
 from dpbayes.release.format import Release
 from dpbayes.release.words import ABOUT
 from dpbayes.schema.schema import Schema
-from dpbayes.tables.beside import Beside, beside
 from dpbayes.words import promise
 
 if TYPE_CHECKING:
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from dpbayes.design.plan import Plan
     from dpbayes.ledger.account import Account
     from dpbayes.ledger.ledger import Ledger
+    from dpbayes.tables.beside import Beside
 
 PUBLISHED = Path("published")
 """Where releases go whose folder is not named: 1, 2, …"""
@@ -100,15 +99,6 @@ def products() -> tuple[str, list[tuple[str, str]]]:
 plan.listed = release.listed = products  # type: ignore[attr-defined]  # shown below the options
 
 
-def near(data: str, schema: Path | None = None, ledger: str | None = None) -> Beside:
-    """What lies beside the data, told as the first line."""
-    run, found = now(), beside(data, schema, ledger)
-    run.found = found
-    if not run.json:
-        tell_people(found.line)
-    return found
-
-
 def _request(tables: tuple[str, ...], asked: Asked, found: Beside) -> Request:
     """The request file, if there is one, with what the options say instead."""
     file = asked["request"]
@@ -135,21 +125,6 @@ def _with_options(request: Request, tables: tuple[str, ...], asked: Asked) -> Re
         else:
             keys[name] = _absolute(value) if name in FILES else value
     return request.with_changes(keys=keys)
-
-
-def key_value(text: str) -> tuple[str, Any]:
-    """One key with its value, which is TOML or else text.
-
-    >>> key_value("bins=5"), key_value("bounds=0:120"), key_value("title=Income by sex")
-    (('bins', 5), ('bounds', '0:120'), ('title', 'Income by sex'))
-    """
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise Wrong(f"set: expected KEY=VALUE, as in --set title='Income by sex', got {text!r}.")
-    try:
-        return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return name.strip(), value.strip()
 
 
 def _absolute(value: Any) -> Any:
@@ -184,19 +159,21 @@ def _made(
         elif not dry:
             raise InvalidArgument(f"release: expected the table itself, got {data}. Name the table.")
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
                 plan = _planned(request, schema, account) if curator is None else curator.plan(request)
         except TargetUnreachable as problem:
             if request.unlimited and account is not None:  # what is left is not enough
                 raise BudgetExceeded(str(problem)) from None
             raise
+    for each in caught:
+        warn(run, str(each.message))
     origin = request.origin(account)
     if dry or curator is None:
         return _dry(DryRun(plan, book, out), account, origin)
     curator.check(plan, out)  # what is refused is refused in one sentence
-    for each in (*cautions(plan), *curator.much(plan)):
-        warn(run, promise.caution(each))
+    for said in (*cautions(plan), *curator.much(plan)):
+        warn(run, promise.caution(said))
     if not run.json:
         tell_people(f"Promise: {plan.target}{origin}.")
     folder = _reserved() if out is None else out

@@ -10,9 +10,8 @@ import click
 from dpbayes.base.display import plural
 from dpbayes.base.errors import SchemaError
 from dpbayes.base.files import write
-from dpbayes.cli.command import Answer
+from dpbayes.cli.command import Answer, near
 from dpbayes.cli.output import print_table, printable, tell, tell_people
-from dpbayes.cli.release import near
 from dpbayes.release.format import Release
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.labels import labels

@@ -91,18 +91,6 @@ def declared(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> di
     return found
 
 
-def closing(texts: Sequence[str], known: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """Declared columns made closed by ``sex=M``: the level counts everything else, and there are no further ones."""
-    found = {}
-    for text in texts:
-        name, equals, level = text.partition("=")
-        if not equals or name not in known:
-            raise SchemaError(f"Schema: expected --closed as COLUMN=LEVEL, of a column that is declared, got {text!r}.")
-        bare = {key: value for key, value in known[name].table().items() if key not in ("unknown", "missing")}
-        found[name] = Attribute(**bare, closed=level)  # type: ignore[arg-type]  # by name
-    return found
-
-
 def from_codebooks(paths: Sequence[str | Path], columns: Sequence[Column]) -> dict[str, Attribute]:
     """What codebooks say about the columns of a table; names are compared without regard to case, if need be."""
     found: dict[str, Attribute] = {}
