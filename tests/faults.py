@@ -23,8 +23,8 @@ from tests.killer import COMMANDS, PAID, command, forked, prepare
 from tests.simulation.checker import Witness, charges, rows_of_file, within
 
 import dpbayes.cli.main
-from dpbayes.cli.command import loaded
 from dpbayes.base.files import sweep
+from dpbayes.cli.command import loaded
 from dpbayes.mechanisms import noise
 
 KILL, HALF = -1, -2

@@ -37,10 +37,10 @@ from dpbayes import (
     verify,
 )
 from dpbayes.base.errors import DpbayesError
-from dpbayes.mechanisms.records import cost_of
-from dpbayes.cli.published import _ledger_in as read_export
 from dpbayes.cli.models import read_columns
+from dpbayes.cli.published import _ledger_in as read_export
 from dpbayes.ledger.kept import Kept
+from dpbayes.mechanisms.records import cost_of
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.release.signature import new_key, sign, signed
 from dpbayes.schema.codebook import read_codebook

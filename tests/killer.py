@@ -63,7 +63,8 @@ categories = ["cook", "nurse"]
 PAID = ["--epsilon", "1", "--delta", "0"]
 COMMANDS = {
     "release": ["release", "people.csv", *PAID, "sex", "--set", "mechanism=laplace", "--out", "published"],
-    "fit": ["release", "people.csv", *PAID, "job", "--as", "naive-bayes", "--set", "tempered=true", "--out", "published"],
+    "fit": ["release", "people.csv", *PAID, "job", "--as", "naive-bayes", "--set", "tempered=true",
+            "--out", "published"],
     "posterior": ["release", "--as", "posterior", "people.csv", *PAID, "sex", "--set", "mechanism=improved-laplace",
                   "--out", "published"],
     "wide": ["release", "--as", "wide", "people.csv", *PAID, "--delta", "1e-6", "sex,job", "--out", "opened"],

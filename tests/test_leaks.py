@@ -197,9 +197,7 @@ def test_a_failure_that_nobody_expected_is_not_quoted(here: Path, monkeypatch: p
 
 @pytest.mark.parametrize("what", ["too few fields", *FAILING])
 def test_neither_developer_mode_nor_warnings_show_a_row(here: Path, what: str) -> None:
-    asked = (
-        f"release {written(what)} side --schema sides.toml --epsilon 1e-6 --set mechanism=laplace --ledger none"
-    )
+    asked = f"release {written(what)} side --schema sides.toml --epsilon 1e-6 --set mechanism=laplace --ledger none"
     python = [sys.executable, "-X", "dev", "-W", "always", "-c", "from dpbayes.cli.main import run; run()"]
     done = subprocess.run([*python, *asked.split()], capture_output=True, text=True, check=False)
     assert done.returncode == (what in FAILING), done.stderr

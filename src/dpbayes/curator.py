@@ -265,7 +265,8 @@ class Curator:
             raise
         except DpbayesError as problem:
             raise Unfinished(
-                f"{problem} The charge stays, and so does the release: mend the cause, then run `dpbayes ledger finish`."
+                f"{problem} The charge stays, and so does the release: mend the cause, then run `dpbayes ledger "
+                "finish`."
             ) from None
         if noted:
             slot.done()

@@ -92,7 +92,9 @@ def test_accuracies_take_what_is_left_and_the_exit_code_says_if_it_is_not_enough
     done = dpbayes("plan", "people.csv", "sex ± 1 record")
     assert (done.code, "out of reach" in done.sentence) == (3, True)
     assert dpbayes("plan", "people.csv", "sex ± 20 records", "--epsilon", 0.001).code == 1
-    assert "delta" not in dpbayes("plan", "people.csv", "sex ± 20 records", "--ledger", "none", "--json").result["least"]
+    assert (
+        "delta" not in dpbayes("plan", "people.csv", "sex ± 20 records", "--ledger", "none", "--json").result["least"]
+    )
     missing = dpbayes("release", "people.csv", "sex ± 20 records", "--ledger", "none")
     assert "the most that may be paid" in missing.sentence
 

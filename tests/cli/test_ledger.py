@@ -126,7 +126,10 @@ def test_limit_changes_the_limit_and_shows_both(path: Path) -> None:
     assert "Before: ε=1 (pure). One more release of up to ε=1 fits." in said
     [shown] = run(*changed, "--json").result
     assert (shown["limit"], shown["entries"]) == (2.0, 3)
-    assert (dpbayes(*changed[:-2]).code, dpbayes(*changed[:-2]).sentence) == (2, "ledger limit: missing option '--about'.")
+    assert (dpbayes(*changed[:-2]).code, dpbayes(*changed[:-2]).sentence) == (
+        2,
+        "ledger limit: missing option '--about'.",
+    )
 
 
 def test_verify_names_the_broken_entry(path: Path) -> None:

@@ -19,9 +19,7 @@ from dpbayes.cli.options import ARGUMENTS, OPTIONS
 from dpbayes.jobs.base import requestable
 
 LOADED: dict[str, Command] = {name: loaded(name) for name in COMMANDS}
-SLOTS = [
-    (name, each) for name, command in LOADED.items() for each in command.params if isinstance(each, click.Option)
-]
+SLOTS = [(name, each) for name, command in LOADED.items() for each in command.params if isinstance(each, click.Option)]
 
 
 def spelt(option: click.Option) -> str:
@@ -127,7 +125,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("people.csv").write_text("sex\n" + "F\n" * 60 + "M\n" * 40)
     Path("people.toml").write_text(
-        'id = "people"\nadjacency = "replace-one"\nrecords = 100\n[[attribute]]\nname = "sex"\ncategories = ["F", "M"]\n'
+        'id = "people"\nadjacency = "replace-one"\nrecords = 100\n'
+        '[[attribute]]\nname = "sex"\ncategories = ["F", "M"]\n'
     )
     Ledger("people.ledger").open(Schema.load("people.toml"), ApproxDP(epsilon=2, delta=1e-6))
     return tmp_path

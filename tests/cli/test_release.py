@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import json
 import resource
 import signal
 import sqlite3
@@ -410,7 +409,9 @@ def test_an_interrupted_count_is_told_and_keeps_its_charge(here: Path, monkeypat
     monkeypatch.setattr(DuckDBEngine, "count", count)
     done = release("--out", "published/new")
     assert done.code == 130
-    assert done.sentence.startswith("interrupted. If the ledger was charged already, `dpbayes ledger finish people.ledger`")
+    assert done.sentence.startswith(
+        "interrupted. If the ledger was charged already, `dpbayes ledger finish people.ledger`"
+    )
     assert states() == ["charged"]
     assert not Path("published").exists()
 

@@ -181,13 +181,8 @@ def test_bought_edges_of_a_new_column_are_added(clinic: Path) -> None:
 def test_adopting_the_wrong_thing_is_one_sentence(clinic: Path) -> None:
     made = ("people.csv", *ASKED, "sex", "--epsilon", 1, "--out", "tables")
     dpbayes("release", *made)
-    assert (
-        "expected a release of categories or edges"
-        in dpbayes("schema", "adopt", "tables", "clinic.toml").sentence
-    )
-    dpbayes(
-        "release", "--as", "categories", "people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
-    )
+    assert "expected a release of categories or edges" in dpbayes("schema", "adopt", "tables", "clinic.toml").sentence
+    dpbayes("release", "--as", "categories", "people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f")
     Path("other.toml").write_text(Path("clinic.toml").read_text().replace('"clinic"', '"other"'))
     assert "is about 'clinic'" in dpbayes("schema", "adopt", "f", "other.toml").sentence
     assert "cannot be read" in dpbayes("schema", "adopt", "f", "none.toml").sentence
@@ -200,9 +195,7 @@ def test_adopting_the_wrong_thing_is_one_sentence(clinic: Path) -> None:
 
 
 def test_a_file_without_a_last_line_end_can_be_added_to(clinic: Path) -> None:
-    dpbayes(
-        "release", "--as", "categories", "people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
-    )
+    dpbayes("release", "--as", "categories", "people.csv", *ASKED, "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f")
     text = 'id = "clinic"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F"]'
     changed, made = adopted(Release.load("f"), text)
     assert Schema.from_toml(changed)["job"] == made

@@ -223,4 +223,6 @@ def test_delta_is_that_of_the_ledger_unless_it_is_said(tmp_path: Path) -> None:
             asked = Request.from_toml(said if said.startswith("g") else f"epsilon = 1\n{said}")
             assert asked.guarantee(account) == target, (name, said)
             assert bool(asked.origin(account)) == words
-    assert "(the δ of the ledger)" in Request.from_toml("epsilon = 1").origin(Ledger(tmp_path / "a δ.ledger").account("people"))
+    assert "(the δ of the ledger)" in Request.from_toml("epsilon = 1").origin(
+        Ledger(tmp_path / "a δ.ledger").account("people")
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from dataclasses import replace
 from pathlib import Path

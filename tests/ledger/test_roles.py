@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, pairwise, product
+from pathlib import Path
 
 import pytest
 

@@ -209,7 +209,14 @@ def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(sessio
 def _driver(address: str, schema: Path, ledger: str) -> subprocess.Popen[str]:
     """``dpbayes release`` in a process of its own, with one core of the cluster."""
     command = [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "release"]
-    command += [address.replace("spark.cores.max=2", "spark.cores.max=1"), "--schema", str(schema), "sex", "--out", tempfile.mkdtemp()]
+    command += [
+        address.replace("spark.cores.max=2", "spark.cores.max=1"),
+        "--schema",
+        str(schema),
+        "sex",
+        "--out",
+        tempfile.mkdtemp(),
+    ]
     command += ["--epsilon", "0.1", "--delta", "1e-7", "--set", "mechanism=gaussian", "--ledger", ledger, "--json"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -75,7 +75,7 @@ class ReleaseError(DpbayesError):
 
 
 class Unfinished(DpbayesError):  # noqa: N818 - see InvalidArgument
-    """A release was paid for and could not be completed now. Nothing is lost: ``dpbayes ledger finish`` goes on with it."""
+    """A release was paid for, could not be completed now, and is not lost: `dpbayes ledger finish` goes on with it."""
 
     finished: tuple[object, ...] = ()
     """The releases that could be completed, where several were to be."""

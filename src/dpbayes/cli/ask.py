@@ -28,7 +28,13 @@ STATE = ".wide"
 
 
 def ask(
-    source: Path, questions: tuple[str, ...] = (), *, also: tuple[str, ...], population: bool, level: float, out: Path | None
+    source: Path,
+    questions: tuple[str, ...] = (),
+    *,
+    also: tuple[str, ...],
+    population: bool,
+    level: float,
+    out: Path | None,
 ) -> Answer:
     """Answer questions from everything published; free.
 
@@ -72,7 +78,9 @@ def places(path: Path) -> list[Path]:
     inside = [each.parent for each in path.glob("**/release.json")]
     if not inside:
         raise ReleaseError(f"Release: there is no release in {str(path)!r}.")
-    return sorted(inside, key=lambda each: [(len(part), part) if part.isdecimal() else (0, part) for part in each.parts])
+    return sorted(
+        inside, key=lambda each: [(len(part), part) if part.isdecimal() else (0, part) for part in each.parts]
+    )
 
 
 def found(path: Path) -> list[Release]:
@@ -137,7 +145,9 @@ def _ask_state(state: Path, questions: tuple[str, ...], out: Path | None) -> Ans
     from dpbayes.jobs.wide import WideDistribution
 
     if len(questions) != 1:
-        raise Wrong(f"ask: expected one table of the wide release, such as age or \"age|sex='male'\", got {len(questions)}.")
+        raise Wrong(
+            f"ask: expected one table of the wide release, such as age or \"age|sex='male'\", got {len(questions)}."
+        )
     row = one_row(questions[0])
     marginal, where = row or (Marginal.parse(questions[0]), {})
     if marginal.given and not where:
@@ -193,7 +203,12 @@ def _table(posterior: Posterior, marginal: Marginal, where: dict[str, str], leve
     if not cells:
         raise Wrong(f"ask: there is no row {', '.join(f'{name}={level!r}' for name, level in where.items())}.")
     row = ",".join(f"{name}={level!r}" for name, level in where.items())
-    return {"table": f"{Marginal(marginal.of)}|{row}" if where else str(marginal), "cells": cells, "note": found.population.note, "promise": found.counts.note}
+    return {
+        "table": f"{Marginal(marginal.of)}|{row}" if where else str(marginal),
+        "cells": cells,
+        "note": found.population.note,
+        "promise": found.counts.note,
+    }
 
 
 def _print(table: dict[str, Any], shown: str, level: float) -> None:

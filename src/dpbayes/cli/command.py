@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import sys
-import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from dpbayes.tables.beside import Beside
 
 
-class Wrong(InvalidArgument):  # noqa: N818 - wrong usage
+class Wrong(InvalidArgument):
     """Wrong usage of the command line."""
 
 
@@ -236,7 +234,9 @@ class Group(click.Group):
         """Load one."""
         name = self.words.get(cmd_name)
         if name in GROUPS:
-            return Group(name, {each.split()[1]: each for each in COMMANDS if each.startswith(f"{name} ")}, GROUPS[name])
+            return Group(
+                name, {each.split()[1]: each for each in COMMANDS if each.startswith(f"{name} ")}, GROUPS[name]
+            )
         return None if name is None else loaded(name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -294,7 +294,7 @@ def root() -> Group:
 def loaded(name: str) -> Command:
     """One command, with its module."""
     module = import_module(f"dpbayes.cli.{COMMANDS[name][0]}")
-    function = name.split()[-1]
+    function = name.rsplit(maxsplit=1)[-1]
     return command(name, getattr(module, function, None) or getattr(module, f"{function}_"))
 
 

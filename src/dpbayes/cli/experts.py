@@ -128,15 +128,15 @@ def calibrate(
     with working(now()):
         say("simulating releases of made-up tables")
         by_measure = {
-            measure: ranking(
-                cells=cells, records=known, target=target, unit=protected, releases=times, measure=measure
-            )
+            measure: ranking(cells=cells, records=known, target=target, unit=protected, releases=times, measure=measure)
             for measure in MEASURES
         }
     ranked = by_measure["kl"]
     chosen = [each for each in ranked.predictions if each.name.split()[0] in wanted]
     if not chosen:
-        reasons = "; ".join(f"{label}: {reason}" for label, reason in ranked.impossible if label.split(",")[0] in wanted)
+        reasons = "; ".join(
+            f"{label}: {reason}" for label, reason in ranked.impossible if label.split(",")[0] in wanted
+        )
         raise InvalidArgument(f"calibrate: no such mechanism meets {target}. {reasons}.")
     if plot is not None:
         from dpbayes.plot.pictures import errors_picture

@@ -73,9 +73,7 @@ def limit_of(asked: Promise) -> Limit:
     return said["target"]  # type: ignore[no-any-return]
 
 
-def show(
-    data: str, *, all_: bool, since: str | None, schema: Path | None, ledger: str | None
-) -> Answer:
+def show(data: str, *, all_: bool, since: str | None, schema: Path | None, ledger: str | None) -> Answer:
     """Limit, spent, left, and every release; all hashes are checked.
 
     Example: dpbayes ledger show survey.csv
@@ -103,8 +101,13 @@ def limit(data: str, *, about: str, schema: Path | None, ledger: str | None, **a
     account, book = _account(found)
     before = budgets.room(account.left(), account.budget)
     book.change_budget(account.dataset, new, about=about)
-    answer = _balances([book.account(account.dataset)])
-    return replace(answer, show=lambda: (tell_people(f"Before: {account.budget}. {before}"), answer.show and answer.show()))
+    after = book.account(account.dataset)
+
+    def people() -> None:
+        tell_people(f"Before: {account.budget}. {before}")
+        _print_balances([after])
+
+    return Answer([_balance(after)], people)
 
 
 def accept(data: str, *, about: str, schema: Path | None, ledger: str | None) -> Answer:
@@ -124,9 +127,7 @@ def accept(data: str, *, about: str, schema: Path | None, ledger: str | None) ->
     return _balances([book.account(declared.id)])
 
 
-def charge(
-    data: str, mechanisms: tuple[str, ...], *, about: str, schema: Path | None, ledger: str | None
-) -> Answer:
+def charge(data: str, mechanisms: tuple[str, ...], *, about: str, schema: Path | None, ledger: str | None) -> Answer:
     """Charge releases that are drawn elsewhere or later, as one series: fixed now, at the price of its composition.
 
     Example: dpbayes ledger charge survey.csv '12 * Gaussian(400)' --about "monthly tables of 2027"

@@ -72,8 +72,8 @@ def run() -> None:
         return
     gc.set_threshold(200_000, 50, 50)  # a command lives shortly: collecting garbage during import only costs time
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
-    from dpbayes.cli.command import Run, Wrong, application, prepare
     from dpbayes.base.errors import BudgetExceeded, DpbayesError, Unfinished
+    from dpbayes.cli.command import Run, Wrong, application, prepare
 
     now = Run(json="--json" in sys.argv)
     prepare()

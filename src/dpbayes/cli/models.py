@@ -11,9 +11,9 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.codec import to_record
 from dpbayes.base.errors import InvalidArgument, TableError
+from dpbayes.cli.ask import found, of_one_data_set
 from dpbayes.cli.command import Answer, Wrong, now
 from dpbayes.cli.output import print_table, say, tell, tell_people, tell_programs, warn, working
-from dpbayes.cli.ask import found, of_one_data_set
 from dpbayes.jobs.model import named
 from dpbayes.models.base import Model, ModelSpec, Published, built, distribution
 from dpbayes.models.fidelity import fidelity, shortfall
@@ -29,7 +29,7 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.sources import csv_header, file_source, parquet_names
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 KINDS = ("naive-bayes", "network", "histogram")
 

@@ -40,41 +40,73 @@ _PYTHON = "it is left to Python"
 _PAPERS = "the papers' choices are in dpbayes.papers"
 
 OPTIONS = {
-    **dict.fromkeys(("--order", "--rho", "--omega", "--mu"), _GUARANTEE),
-    **dict.fromkeys(("--dataset", "--id"), "the schema has the id of the data set"),
-    **dict.fromkeys(("--adjacency", "--max-rows"), _UNIT),
+    **dict.fromkeys(["--order", "--rho", "--omega", "--mu"], _GUARANTEE),
+    **dict.fromkeys(["--dataset", "--id"], "the schema has the id of the data set"),
+    **dict.fromkeys(["--adjacency", "--max-rows"], _UNIT),
     "--no-ledger": "write --ledger none",
-    **dict.fromkeys(("--not-private", "--seed"), "write --insecure-seed NUMBER"),
+    **dict.fromkeys(["--not-private", "--seed"], "write --insecure-seed NUMBER"),
     "--engine": "the address of the table says it",
     **dict.fromkeys(
-        ("--marginal", "--column", "--attribute", "--table", "--feature", "--target", "--graph", "--node"), _TABLE
+        [
+            "--marginal",
+            "--column",
+            "--attribute",
+            "--table",
+            "--feature",
+            "--target",
+            "--graph",
+            "--node",
+        ],
+        _TABLE,
     ),
     "--want": "write the accuracy behind the table, as in 'income|sex ± 1 point'",
     "--ask": "name the questions as arguments; schema init has --interactive",
-    **dict.fromkeys(("--title", "--author", "--contact", "--purpose", "--supersedes"), _REQUEST),
+    **dict.fromkeys(["--title", "--author", "--contact", "--purpose", "--supersedes"], _REQUEST),
     **dict.fromkeys(
-        ("--mechanism", "--prior", "--scores", "--weight", "--concentration", "--bins", "--law", "--tempered",
-         "--not-tempered", "--pseudo-records", "--even-if-noise"), _KEY
-    ),  # fmt: skip
+        [
+            "--mechanism",
+            "--prior",
+            "--scores",
+            "--weight",
+            "--concentration",
+            "--bins",
+            "--law",
+            "--tempered",
+            "--not-tempered",
+            "--pseudo-records",
+            "--even-if-noise",
+        ],
+        _KEY,
+    ),
     "--product": "write --as draw or --as pseudo-records",
     "--estimate": "write --set single_draw=true",
-    **dict.fromkeys(("--low", "--high", "--numeric"), "write --set bounds=0:120, which says that it is a number too"),
+    **dict.fromkeys(["--low", "--high", "--numeric"], "write --set bounds=0:120, which says that it is a number too"),
     "--expected-records": "write --set expected_records=1000",
-    **dict.fromkeys(("--accounting", "--calibration", "--score", "--around"), _PAPERS),
+    **dict.fromkeys(["--accounting", "--calibration", "--score", "--around"], _PAPERS),
     **dict.fromkeys(
-        ("--slack", "--l2-squared", "--linf", "--least-count", "--evenness", "--error", "--failure",
-         "--adaptive", "--closed"), _PYTHON
-    ),  # fmt: skip
-    **dict.fromkeys(("--sigma", "--scale", "--from"), _MECHANISM),
-    **dict.fromkeys(("--chart", "--curve"), "write --plot"),
+        [
+            "--slack",
+            "--l2-squared",
+            "--linf",
+            "--least-count",
+            "--evenness",
+            "--error",
+            "--failure",
+            "--adaptive",
+            "--closed",
+        ],
+        _PYTHON,
+    ),
+    **dict.fromkeys(["--sigma", "--scale", "--from"], _MECHANISM),
+    **dict.fromkeys(["--chart", "--curve"], "write --plot"),
     "--measure": "all measures are printed",
     "--bif": "write --out net.bif",
     "--numbers": "write --with parquet with dpbayes export",
     "--croissant": "write --with croissant",
     "--fidelity": "write --with fidelity",
     "--report": "it is always printed",
-    **dict.fromkeys(("--curator", "--curator-type", "--region", "--sector"), "write --set curator=…, and so on"),
-    **dict.fromkeys(("--comment", "--reason"), "write --about"),
+    **dict.fromkeys(["--curator", "--curator-type", "--region", "--sector"], "write --set curator=…, and so on"),
+    **dict.fromkeys(["--comment", "--reason"], "write --about"),
     "--forgo": "write --give-up",
     "--values": "write --read-rows",
     "--public-test": "write --test",
@@ -86,7 +118,7 @@ OPTIONS = {
     "--holds": "write dpbayes verify RELEASE --ledger FILE",
     "--exported": "leave it out: the file says what it is",
     "--where": "name the row, as in \"age|sex='male'\"",
-}  # fmt: skip
+}
 """Options that no command has any more, and what took their place."""
 
 

@@ -102,7 +102,9 @@ def _missing(releases: list[Release], ledger: str) -> list[str]:
         for past in history(account):
             each = account.charges[past.serial]
             if each.state == "drawn" and each.lock not in here:
-                said.append(f"missing: entry {past.serial} of {past.day}, {past.about}, was drawn and is not among these.")
+                said.append(
+                    f"missing: entry {past.serial} of {past.day}, {past.about}, was drawn and is not among these."
+                )
     return said
 
 
@@ -112,7 +114,11 @@ def _ledger_in(thing: str) -> list[Account] | None:
     from dpbayes.ledger.ledger import Ledger
 
     path = Path(thing)
-    if thing.startswith(("postgresql://", "postgres://")) or path.suffix == ".ledger" or _begins(path, b"SQLite format 3"):
+    if (
+        thing.startswith(("postgresql://", "postgres://"))
+        or path.suffix == ".ledger"
+        or _begins(path, b"SQLite format 3")
+    ):
         book = Ledger(thing)
         return [book.account(name) for name in book.datasets()]
     if path.suffix != ".jsonl" and not _begins(path, b'{"about":'):
@@ -139,7 +145,10 @@ def _checked_account(thing: str, account: Account, said: list[str]) -> dict[str,
     for mechanism, _ in account.cost.entries:
         confirm(mechanism)
     many = plural(len(account.entries), "entry")
-    said += [f"{thing}:", f"pass  {account.dataset}: {account.budget}; the chain of {many} is sound, and every price is right"]
+    said += [
+        f"{thing}:",
+        f"pass  {account.dataset}: {account.budget}; the chain of {many} is sound, and every price is right",
+    ]
     said += [f"      {each}" for each in budget.balance(account)]
     return {"thing": thing, "ok": True, "dataset": account.dataset, "spent": account.spent, "left": account.left(),
             "entries": len(account.entries), "head": account.head.hash}  # fmt: skip

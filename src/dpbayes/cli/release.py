@@ -255,9 +255,7 @@ def _dry(trial: DryRun, account: Account | None, origin: str) -> Answer:
     return Answer(result, lambda: _show(trial, said, used, found, origin), code)
 
 
-def _show(
-    trial: DryRun, said: list[str], used: str | None, found: tuple[DpbayesError, ...], origin: str
-) -> None:
+def _show(trial: DryRun, said: list[str], used: str | None, found: tuple[DpbayesError, ...], origin: str) -> None:
     plan = trial.plan
     priced = preview(plan)
     tell_people("Dry run: no rows were read and nothing was charged.", bold=True)

@@ -120,7 +120,9 @@ def maker(product: str) -> type[BaseJob]:
 def one_joint(kind: str, tables: Sequence[str]) -> Marginal:
     """The joint table that a product is made of."""
     if len(tables) != 1:
-        raise InvalidArgument(f"{kind}: expected one joint table, such as sex,income, got {len(tables)}. Choose one table.")
+        raise InvalidArgument(
+            f"{kind}: expected one joint table, such as sex,income, got {len(tables)}. Choose one table."
+        )
     return Marginal.parse(tables[0])
 
 

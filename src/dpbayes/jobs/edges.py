@@ -198,6 +198,7 @@ class Edges(BaseJob):
         found = self.quantiles.edges(table, self.column, plan.schema, made, rng)
         return Drawn(answers=(Answer(name=f"edges of {self.column}", by=0, values=found),))
 
+
 JOB = Edges
 
 
@@ -250,7 +251,9 @@ def after_buying(release: Release, schema: Schema, folder: Path | None) -> str:
     if not release.answers[0].values:
         return ""
     where = "RELEASE" if folder is None else str(folder)
-    return f"Lines for the schema (dpbayes schema adopt {where} SCHEMA writes them):\n{section(bought(release, schema))}"
+    return (
+        f"Lines for the schema (dpbayes schema adopt {where} SCHEMA writes them):\n{section(bought(release, schema))}"
+    )
 
 
 def bought(release: Release, schema: Schema) -> Attribute:

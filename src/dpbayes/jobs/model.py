@@ -54,7 +54,8 @@ class Fit(BaseJob):
             "the class, or 'class|features'", ("mechanism", "single_draw", "tempered", "expected_records")
         ),
         "network": Make(
-            "none, and the graph is learned; or each node with its parents", ("mechanism", "single_draw", "expected_records")
+            "none, and the graph is learned; or each node with its parents",
+            ("mechanism", "single_draw", "expected_records"),
         ),
     }
     model: ModelSpec[Model]
@@ -83,7 +84,9 @@ class Fit(BaseJob):
         """The model that the tables name; it may be left to public numbers whether it is tempered (``auto``)."""
         single = of_type(bool, "single_draw", keys.get("single_draw", False))
         options = {name: value for name, value in keys.items() if name != "single_draw" and value != "auto"}
-        return cls(model=replace(named(kind, tables), estimate="draw" if single else "posterior"), **typed(cls, options))
+        return cls(
+            model=replace(named(kind, tables), estimate="draw" if single else "posterior"), **typed(cls, options)
+        )
 
     def suiting(self, table: Engine) -> Fit:
         """The job as this engine can do it: without a temperature that nobody insists on."""

@@ -32,7 +32,7 @@ FILES = ("prior", "scores")
 """Keys that name files."""
 
 GONE = {
-    "want": "write the accuracy behind the table, as in tables = [\"region ± 50 records\"]",
+    "want": 'write the accuracy behind the table, as in tables = ["region ± 50 records"]',
     "synthetic": 'write as = "synthetic", and in tables the attribute to predict, if there is one',
     "product": 'write as = "draw", "pseudo-records" or "posterior"',
     "prior_parameters": "write prior",
@@ -86,7 +86,9 @@ class Request:
         checked({name: getattr(self, name) for name in ABOUT}, owner=OWNER)
         exact = [is_want(text) for text in self.tables]
         if any(exact) and not (all(exact) and self.product == "tables"):
-            raise InvalidArgument(f"{OWNER}: either all tables name an accuracy, or none; and only tables can have one.")
+            raise InvalidArgument(
+                f"{OWNER}: either all tables name an accuracy, or none; and only tables can have one."
+            )
         wants([text for text in self.tables if is_want(text)])
         for marginal in self.marginals:
             assert marginal.of
@@ -165,7 +167,9 @@ class Request:
             said |= {"epsilon": epsilon} if self.open_delta else {"epsilon": epsilon, "delta": delta}
         elif self.target is not None:
             said["guarantee"] = repr(self.target)
-        return toml.dumps(said | {key: list(held) if isinstance(held, tuple) else held for key, held in self.keys.items()})
+        return toml.dumps(
+            said | {key: list(held) if isinstance(held, tuple) else held for key, held in self.keys.items()}
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the request file, whole or not at all."""

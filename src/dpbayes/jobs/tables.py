@@ -231,7 +231,9 @@ def _prior(path: Path, schema: Schema) -> Prior:
     try:
         return Prior.from_csv(path.read_text(encoding="utf-8"), schema)
     except (OSError, UnicodeError):
-        raise InvalidArgument(f"Tables: the prior {str(path)!r} cannot be read as UTF-8 text. Check the path.") from None
+        raise InvalidArgument(
+            f"Tables: the prior {str(path)!r} cannot be read as UTF-8 text. Check the path."
+        ) from None
 
 
 def _short(number: float) -> str:

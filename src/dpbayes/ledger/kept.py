@@ -1,9 +1,10 @@
 """Releases that are under way, and draws that were paid for, in a folder beside the ledger.
 
 Before a charge, a *draft* is on disk that says what will be drawn and holds the key of the charge. After the draw, and
-before anything else can see it, the draw is on disk too. So whatever happens in between, ``dpbayes ledger finish`` completes
-the release: from the draw that was kept, or by drawing again under the same charge. Drawing again is sound, since
-nothing of a draw that was not kept has left the process: what is published is one draw, as if there had been no other.
+before anything else can see it, the draw is on disk too. So whatever happens in between, ``dpbayes ledger finish``
+completes the release: from the draw that was kept, or by drawing again under the same charge. Drawing again is sound,
+since nothing of a draw that was not kept has left the process: what is published is one draw, as if there had been no
+other.
 The draws stay as the archive of the data set; they are public.
 
 The name of each file begins with the id of its ledger, so that no other ledger takes it for its own. A draft whose

@@ -88,7 +88,9 @@ def from_text(text: str, unit: PrivacyUnit) -> Cost:
         raise InvalidArgument(f"price: {name} needs {' and '.join(names)}, got {text[:80]!r}.")
     held = {each: numbers[NAMES.get(each, each)] for each in own}
     silent = {"unit": unit, "what": "made elsewhere"}
-    return Cost.of(made(**held, **{each.name: silent[each.name] for each in fields(made) if each.name in silent}), times)
+    return Cost.of(
+        made(**held, **{each.name: silent[each.name] for each in fields(made) if each.name in silent}), times
+    )
 
 
 def cost_of(texts: Iterable[str], unit: PrivacyUnit) -> Cost:

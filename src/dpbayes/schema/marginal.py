@@ -48,7 +48,8 @@ class Marginal:
         if form is None:
             read = _FORM.match(text.strip())
             raise SchemaError(
-                f"Marginal: cannot read {text!r} from character {read.end() + 1 if read else 1} on. Write names with commas, as in sex,income, "
+                f"Marginal: cannot read {text!r} from character {read.end() + 1 if read else 1} on. "
+                "Write names with commas, as in sex,income, "
                 "and what to condition on after a bar, as in income|sex,age."
             )
         return cls(_split(form["of"]), _split(form["given"] or ""))

@@ -130,7 +130,9 @@ def outlook_of(request: Request, schema: Schema, account: Account | None) -> Out
     """The plan as the ledger would price it. No table is opened."""
     if account is not None and account.unit != schema.unit:
         raise InvalidArgument("Ledger: the ledger protects another unit than the schema declares.")
-    return Outlook(plan=planned(request.job(schema), schema, request.guarantee(account), account=account), account=account)
+    return Outlook(
+        plan=planned(request.job(schema), schema, request.guarantee(account), account=account), account=account
+    )
 
 
 def verdict(table: TableForecast, known: int | None) -> str:

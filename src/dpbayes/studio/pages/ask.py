@@ -182,9 +182,9 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
         made = replace(made, keys=_keys(made, said | _prior(form)))
         if product == "posterior" and made.tables:
             made.job(schema)  # it is of one table
-        return made, ""
     except DpbayesError as met:
         return asked, str(met)
+    return made, ""
 
 
 def _ticked(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:

@@ -120,7 +120,9 @@ def show(request: Request) -> Response:
     found, troubles = cards(desk)
     ledgers = [card.ledger for card in found if card.ledger]
     tables = desk.folder.tables()
-    words = ["ledger", "show", *ledgers[:1]] if ledgers else ["schema", "init", *tables[:1], "--out", "-"] if tables else []
+    words = (
+        ["ledger", "show", *ledgers[:1]] if ledgers else ["schema", "init", *tables[:1], "--out", "-"] if tables else []
+    )
     return page(
         request,
         "datasets.html",

@@ -45,9 +45,7 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         faults=faults,
         presets=list(PRESETS),
         account=_account(request, draft),
-        commands=(
-            command("dpbayes", "schema", "check", draft.table or draft.schema, "--schema", draft.schema),
-        )
+        commands=(command("dpbayes", "schema", "check", draft.table or draft.schema, "--schema", draft.schema),)
         if draft.schema
         else (),
         bought=command(

@@ -101,9 +101,7 @@ def show(http: HttpRequest) -> Response:
         answer=None if answer is None else _shown(answer),
         conditions=_conditions(published),
         query=query,
-        commands=(command("dpbayes", "ask", folders[0], *([question] if question else []), *also),)
-        if folders
-        else (),
+        commands=(command("dpbayes", "ask", folders[0], *([question] if question else []), *also),) if folders else (),
     )
 
 

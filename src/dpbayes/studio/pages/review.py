@@ -173,7 +173,11 @@ def released(http: HttpRequest) -> Response:
 def _finishing(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
     if status["state"] == "done":
         return (command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
-    return (command("dpbayes", "ledger", "finish", draft.ledger),) if status["state"] in ("unfinished", "interrupted") else ()
+    return (
+        (command("dpbayes", "ledger", "finish", draft.ledger),)
+        if status["state"] in ("unfinished", "interrupted")
+        else ()
+    )
 
 
 def finish(http: HttpRequest) -> Response:

@@ -42,7 +42,11 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         except DpbayesError as met:
             problem = str(met)
     written = bool(draft.schema) and desk.folder.inside(draft.schema).is_file()
-    words = ("check", draft.table, "--schema", draft.schema) if written else ("init", draft.table, "--out", f"{draft.name}.toml")
+    words = (
+        ("check", draft.table, "--schema", draft.schema)
+        if written
+        else ("init", draft.table, "--out", f"{draft.name}.toml")
+    )
     return page(
         request,
         "table.html",
