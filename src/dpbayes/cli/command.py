@@ -100,7 +100,7 @@ def prepare() -> None:
     warnings.formatwarning = lambda message, *_, **__: f"dpbayes: {message}\n"
 
 
-class Number(click.ParamType):
+class Number(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
     """A number in the words of every other face."""
 
     name = "number"

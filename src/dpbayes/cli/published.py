@@ -43,7 +43,7 @@ def verify(things: tuple[str, ...], *, ledger: str | None, key: str | None, thor
     ok = all(each["ok"] for each in results)
     if ledger is not None and releases and ok:
         said += _missing(releases, ledger)
-    return Answer({"ok": ok, "checked": results}, lambda: [tell(each) for each in said], code=0 if ok else 1)
+    return Answer({"ok": ok, "checked": results}, lambda: tell("\n".join(said)), code=0 if ok else 1)
 
 
 def _releases_in(thing: str) -> list[tuple[str, Release]]:

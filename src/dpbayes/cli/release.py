@@ -217,7 +217,7 @@ def _telling(run: Run, *, charged: bool) -> Callable[[str], None]:
 
 def _planned(request: Request, schema: Schema, account: Account | None) -> Plan:
     """The plan without the table, where only its schema is here."""
-    made = planned(request.job(schema), schema, request.guarantee(account), account=account)  # type: ignore[arg-type]
+    made = planned(request.job(schema), schema, request.guarantee(account), account=account)
     return replace(made, publication=request.about)
 
 
@@ -276,7 +276,7 @@ def _show(trial: DryRun, said: list[str], used: str | None, found: tuple[Dpbayes
     if not found:
         book = "No ledger is named" if trial.ledger is None else "The ledger affords it"
         tell_people(f"{book}{', and the folder is free' if trial.out is not None else ''}.")
-    for each in cautions(plan):
-        tell_people(promise.caution(each), bold=True)
+    for caution in cautions(plan):
+        tell_people(promise.caution(caution), bold=True)
     for each in found:
         tell(f"dpbayes: it would be refused. {each}", err=True)

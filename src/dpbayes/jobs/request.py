@@ -124,10 +124,10 @@ class Request:
         setting = Setting(schema=schema, folder=self.folder, stem=self.stem)
         return maker(self.product).requested(self.product, self.tables, self.keys, setting)  # type: ignore[return-value]
 
-    def guarantee(self, account: Account | None = None) -> Guarantee | None:
-        """The target for a data set. None where accuracies may take what is left in its ledger."""
+    def guarantee(self, account: Account | None = None) -> Guarantee:
+        """The target for a data set: for accuracies the most that is allowed, if nothing is said what is left."""
         if self.unlimited:
-            return None if account is not None else self.target or loosest(PureDP(epsilon=1.0))
+            return account.rest() if account is not None else self.target or loosest(PureDP(epsilon=1.0))
         if self.target is None:
             raise InvalidArgument(
                 f"{OWNER}: expected a guarantee. Write epsilon = 1 and delta = 1e-6, or give --epsilon."
