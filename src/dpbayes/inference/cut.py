@@ -21,7 +21,7 @@ from dpbayes.inference.raking import FLOOR, Margins, fitted, moved, tolerance
 from dpbayes.inference.residuals import Axes, subsets
 
 TRUST = 0.95
-"""Prior probability that a public guess is a better shape than what the margins say (docs/explanation/posterior.md)."""
+"""Prior probability that a public guess is a better shape than what the margins say (docs/explanation/estimate.md)."""
 
 MIXES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 """Where margins of a table of three axes or more contradict each other, they are mixed with independence so far."""

@@ -28,7 +28,7 @@ WHOLE = 64
 LOG_FACTORIALS = np.array([math.lgamma(count + 1.0) for count in range(WHOLE)])
 
 FINE_VARIANCE = 10.0
-"""Below this variance of the noise normal components would blur whole numbers (docs/explanation/posterior.md)."""
+"""Below this variance of the noise normal components would blur whole numbers (docs/explanation/estimate.md)."""
 
 LEAST_VARIANCE = 1e-12
 """Noise below a millionth of a record is taken for that much: no density becomes a point."""
@@ -162,7 +162,7 @@ def learned(likelihood: Floats, start: Floats, steps: int, prior: Floats | float
 def common_law(tables: list[Cells]) -> Floats:
     """The law of factors of all tables of an order together; an even one counts like a cell, lest few settle it.
 
-    Steps and cells, here and in ``own_law``: docs/explanation/posterior.md, constants.
+    Steps and cells, here and in ``own_law``: docs/explanation/estimate.md, constants.
     """
     stacked = np.concatenate([table.sample.likelihood for table in tables])
     thinned = stacked[:: max(1, -(-stacked.shape[0] // MOST_POOLED))]
