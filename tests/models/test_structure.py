@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpbayes.models.structure import information, tree
+from dpbayes.models.bayes_net import information, tree
 
 
 @pytest.mark.parametrize("seed", range(4))

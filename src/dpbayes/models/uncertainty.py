@@ -26,8 +26,6 @@ from dpbayes.models.mixture import STEPS
 REFITS = 20
 """Fits to tables with their noise drawn once more, and synthetic sets: a variance is then known to about a third."""
 
-LABEL = "estimated by refitting and by held-out noise; not a guaranteed interval"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Uncertainty:
@@ -61,7 +59,7 @@ class Uncertainty:
         return cls(model=model, refits=tuple(refits), sizes=sizes, misses=misses)
 
     def interval(self, names: Sequence[str], level: float = 0.9) -> Estimate:
-        """Counts of a table of any attributes, with intervals that are estimates themselves: see ``LABEL``."""
+        """Counts of a table of any attributes, with intervals that are estimates themselves and guaranteed by nothing."""
         checks.probability("Uncertainty", level=level)
         joined = self.model.joined
         for name in names:
