@@ -15,7 +15,7 @@ from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.models import fission
 from dpbayes.models.fission import chosen, copies, dependence, largest
 from dpbayes.models.mixture import Mixture, Statistics
-from dpbayes.models.uncertainty import Uncertainty
+from dpbayes.models.several import Uncertainty
 from dpbayes.schema.public import Impossible
 
 CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)
