@@ -19,8 +19,8 @@ from dpbayes.jobs.model import Fit
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.base import Model, ModelSpec
 from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.fidelity import Scores, scores
 from dpbayes.models.histogram import Histogram
-from dpbayes.models.metrics import Scores, scores
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import write_table
 from dpbayes.privacy.guarantee import Guarantee
