@@ -23,9 +23,8 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.normal import quantile
 from dpbayes.inference.numbers import Estimate
-from dpbayes.models.latent import LatentModel
+from dpbayes.models.latent import LatentModel, Regression, pairs_of
 from dpbayes.models.mixture import STEPS
-from dpbayes.models.regression import Regression, pairs_of
 from dpbayes.models.synthetic import synthetic_table
 
 if TYPE_CHECKING:
