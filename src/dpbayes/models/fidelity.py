@@ -1,4 +1,8 @@
-"""How well synthetic records agree with what was released. Nothing private is read: a report is free."""
+"""How well synthetic records agree with what was released, and predictions with known answers.
+
+A report on records reads nothing private and is free. Scores of predictions on private records are sensitive: use
+public ones.
+"""
 
 from __future__ import annotations
 

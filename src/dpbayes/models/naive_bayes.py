@@ -1,4 +1,4 @@
-"""Naive Bayes: a class, and attributes that are independent given the class."""
+"""Naive Bayes: a class, attributes that are independent given it, and how far noise leaves them to be trusted."""
 
 from __future__ import annotations
 
