@@ -19,7 +19,7 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
-from dpbayes.tables.dialects import DUCKDB
+from dpbayes.tables.encoding import DUCKDB
 from dpbayes.tables.packing import pack
 from dpbayes.tables.sources import open_table
 

@@ -33,8 +33,7 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables import sources
-from dpbayes.tables.dialects import DUCKDB
-from dpbayes.tables.encoding import identifier
+from dpbayes.tables.encoding import DUCKDB, identifier
 from dpbayes.tables.engine import Column, check_column, check_names, check_schema, needed
 from dpbayes.tables.mending import copies
 from dpbayes.tables.packing import add_rows, pack, unpack
