@@ -20,7 +20,7 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.encoding import DUCKDB
-from dpbayes.tables.packing import pack
+from dpbayes.tables.engine import pack
 from dpbayes.tables.sources import open_table
 
 ROWS = 10_000_000

@@ -27,8 +27,7 @@ from dpbayes.privacy.target import both
 from dpbayes.release.format import Release, Table
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.tables.engine import Engine, check_schema
-from dpbayes.tables.packing import pack
+from dpbayes.tables.engine import Engine, check_schema, pack
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account

@@ -13,8 +13,7 @@ from itertools import count
 
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.values import DATE_TEXT, DECIMAL_NUMBER, number_in
-from dpbayes.tables.engine import Kind
-from dpbayes.tables.packing import PackedTable
+from dpbayes.tables.engine import Kind, PackedTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

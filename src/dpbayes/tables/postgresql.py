@@ -27,8 +27,18 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.encoding import POSTGRESQL, SEARCHED, identifier, key_expressions, missing_code
-from dpbayes.tables.engine import Column, Kind, check_column, check_names, check_schema, needed
-from dpbayes.tables.packing import PackedTable, pack, split, unpack
+from dpbayes.tables.engine import (
+    Column,
+    Kind,
+    PackedTable,
+    check_column,
+    check_names,
+    check_schema,
+    needed,
+    pack,
+    split,
+    unpack,
+)
 from dpbayes.tables.sources import one_table
 
 PATIENCE = 10

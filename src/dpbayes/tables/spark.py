@@ -45,8 +45,19 @@ from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.duckdb import DuckDBEngine
 from dpbayes.tables.encoding import SEARCHED, SPARK, key_expressions, missing_code
-from dpbayes.tables.engine import Column, Engine, Kind, check_column, check_names, check_schema, needed
-from dpbayes.tables.packing import PackedTable, pack, split, unpack
+from dpbayes.tables.engine import (
+    Column,
+    Engine,
+    Kind,
+    PackedTable,
+    check_column,
+    check_names,
+    check_schema,
+    needed,
+    pack,
+    split,
+    unpack,
+)
 from dpbayes.tables.sources import FileSource, file_source, parquet_names, private_folder
 
 _guard = threading.Lock()
