@@ -1,7 +1,11 @@
-"""How objects show themselves: a few lines of text, and the same facts as a small table in notebooks.
+"""What objects offer to whoever holds them: lines of text, a small table in notebooks, and doors to rooms above.
 
 No object shows counts: facts are public parameters, names and promises. HTML cannot be injected into: whatever is not
 made by ``tag`` is text, and is escaped.
+
+A door is the name of a function, such as ``save``, that a room above has; ``dpbayes/__init__.py``, which is above all
+rooms and runs before them, says in which module. So no room imports from above, and a module is loaded when its door is
+first used.
 """
 
 from __future__ import annotations
@@ -9,9 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 Facts = Sequence[tuple[str, str]]
+T = TypeVar("T")
 
 MOST, WIDTH = 12, 100
 
@@ -150,3 +157,36 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], *
 def _row(cells: list[str], heads: int) -> Html:
     named = (tag("th", cell, scope="row", dir="auto") for cell in cells[:heads])
     return tag("tr", *named, *(tag("td", cell) for cell in cells[heads:]))
+
+
+# -- doors ----------------------------------------------------------------------------------------------------
+
+DOORS: dict[str, str] = {}
+"""The module of each function that is called from below."""
+
+
+class Chart(Protocol):
+    """A picture, to those below the room that draws."""
+
+    @property
+    def svg(self) -> str:
+        """It as SVG."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file, in the format that its name says."""
+
+    def _repr_html_(self) -> str: ...
+
+
+def door(name: str, *of: Any, **options: Any) -> T:  # type: ignore[type-var]  # what the method that calls declares
+    """What the function behind a door makes."""
+    result: T = getattr(import_module(f"dpbayes.{DOORS[name]}"), name)(*of, **options)
+    return result
+
+
+def picture(name: str, *of: object, path: str | Path | None) -> Chart:
+    """What is drawn behind a door, written to ``path`` if there is one."""
+    drawn: Chart = door(name, *of)
+    if path is not None:
+        drawn.save(path)
+    return drawn

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from dpbayes.base import display, doors
+from dpbayes.base import display
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import READERS, Record, WithKind
-from dpbayes.base.doors import Chart
+from dpbayes.base.display import Chart
 from dpbayes.base.errors import ReleaseError
 from dpbayes.models.network import Network
 from dpbayes.release.format import Release, Table
@@ -217,14 +217,14 @@ class Built:
 
     def synthesise(self, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
         """Synthetic records with the schema's types, as many as you like, at no cost: see ``synthetic_table``."""
-        return doors.call("synthetic_table", self, rows, rng=rng, even=even)
+        return display.door("synthetic_table", self, rows, rng=rng, even=even)
 
     def plot(self, node: str | None = None, path: str | Path | None = None) -> Chart:
         """The network, or the table of a node as a heat map; written to ``path`` if there is one."""
         network, schema = cast(Model, self).network, self.published.schema
         if node is None:
-            return doors.picture("network_picture", network, f"{self.kind} of {schema.id}", path=path)
-        return doors.picture("table_picture", network, node, schema, path=path)
+            return display.picture("network_picture", network, f"{self.kind} of {schema.id}", path=path)
+        return display.picture("table_picture", network, node, schema, path=path)
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         asked = [(key, str(value)) for key, value in self.spec.record().items() if key != "kind" and value]

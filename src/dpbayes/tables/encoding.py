@@ -1,6 +1,7 @@
 """SQL that turns columns into codes and codes into keys. The rule for values is that of ``schema.values``.
 
-What is the same in every database is written here once; what differs is a ``Dialect`` of ``tables.dialects``.
+What is the same in every database is written here once; what differs is a ``Dialect``: of DuckDB,
+PostgreSQL and Spark.
 """
 
 from __future__ import annotations

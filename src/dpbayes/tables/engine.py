@@ -1,9 +1,13 @@
 """What every counting engine does: it looks at columns, counts tables in one scan, and returns only counts.
 
 An engine turns each needed value into a small code against the *declared* levels (``Attribute.level_of_code``
-says what codes mean), counts a few wide tables of codes (``packing.pack``), and lets ``packing.unpack`` sum
-them out into the tables asked for. So no engine decides where unknown, missing or dropped values go.
-``CodedTable`` is the engine over columns in memory.
+says what codes mean), counts a few wide tables of codes (``pack``), and lets ``unpack`` sum them out into the tables
+asked for. So no engine decides where unknown, missing or dropped values go. ``CodedTable`` is the engine over columns
+in memory.
+
+Scanning costs the same for one table or forty, but each counted table costs one pass over the codes. So marginals
+contained in others are never counted, and the rest are merged while a table has at most ``PACKED_CELLS`` cells: its
+keys fit 16 bits and its counts fit the processor's first caches.
 """
 
 from __future__ import annotations
