@@ -14,7 +14,7 @@ from dpbayes.base.errors import InvalidArgument, TableError
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_release, tell_programs
 from dpbayes.curator import Curator
-from dpbayes.jobs.mechanisms import Wish
+from dpbayes.design.noise import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.base import Model, ModelSpec

@@ -13,9 +13,9 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, say, tell_people, working
+from dpbayes.design.noise import loosest
 from dpbayes.design.ranking import MEASURES, Measure, Ranking, ranking
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import loosest
 from dpbayes.privacy.guarantee import PureDP
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit

@@ -20,8 +20,8 @@ from dpbayes.base import codec, display
 from dpbayes.base.codec import READERS, Record
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import check_memory
+from dpbayes.design.noise import draw_table
 from dpbayes.design.plan import Drawn, Job, Plan
-from dpbayes.jobs.mechanisms import drawn
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.target import both
 from dpbayes.release.format import Release, Table
@@ -32,7 +32,7 @@ from dpbayes.tables.engine import Engine, check_schema, pack
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
 
-HELPERS = ("base", "mechanisms", "request", "wanted")
+HELPERS = ("base", "request")
 """Modules of this package that are no jobs."""
 
 LOOSEST = 1e6
@@ -158,7 +158,7 @@ def count_and_draw(
     """Count all marginals in one scan, and draw each by its mechanism."""
     counts = table.count(schema, marginals)
     tables = tuple(
-        drawn(counted, plan.paid[by].mechanism, by=by, rng=rng)  # type: ignore[arg-type]  # the plan put it there
+        draw_table(counted, plan.paid[by].mechanism, by=by, rng=rng)  # type: ignore[arg-type]  # the plan put it there
         for counted, by in zip(counts, plan.places, strict=False)
     )
     records = int(counts[0].array.sum()) if schema.unit.fixed_size else None

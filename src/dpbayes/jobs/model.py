@@ -13,11 +13,11 @@ import numpy as np
 from dpbayes.base import checks, codec
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
+from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, payments, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
 from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.base import Model, ModelSpec
@@ -89,9 +89,9 @@ class Fit:
         parts = None
         if self.split == "optimal" and self.accounting == "exact":
             parts = self.model.shares(planned, alone(need), need.known)
-        mechanisms, choice = calibrated(need, parts)
+        mechanisms, choice = mechanisms_for(need, parts)
         self._warn(need, mechanisms)
-        paid, places = merged((*mechanisms, *alongside))
+        paid, places = payments((*mechanisms, *alongside))
         return Plan(
             job=self,
             schema=schema,

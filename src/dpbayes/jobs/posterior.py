@@ -9,6 +9,7 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes.design.noise import Need, Wish, mechanisms_for
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.hellinger import calibration as calibrations
 from dpbayes.hellinger import candidates
@@ -18,7 +19,6 @@ from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.expected import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, check_tables
-from dpbayes.jobs.mechanisms import Need, Wish, calibrated
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.guarantee import Guarantee
@@ -125,7 +125,7 @@ class DirichletPosterior(BaseJob):
         made: dict[str, Any] = {}
         for wish in wishes:
             need = Need(target=target, unit=schema.unit, cells=(len(prior),), records=total, wish=wish)
-            made[f"{wish} noise on every count"] = calibrated(need)[0][0]
+            made[f"{wish} noise on every count"] = mechanisms_for(need)[0][0]
         if len(prior) == 2:
             made["laplace noise on one count, cut to what is possible"] = PosteriorLaplace.at(
                 prior=prior, total=total, epsilon=epsilon, unit=schema.unit

@@ -20,11 +20,11 @@ from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
+from dpbayes.design.noise import Need, draw_table, mechanisms_for, payments, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
 from dpbayes.jobs.base import BaseJob, check_tables
-from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
 from dpbayes.models.mixture import LEAST_VARIANCE, Statistics
@@ -109,9 +109,9 @@ class Synthetic(BaseJob):
             records=schema.records or self.expected_records,
             wish=self.mechanism,
         )
-        mechanisms, choice = calibrated(need, _stepped(parts))
+        mechanisms, choice = mechanisms_for(need, _stepped(parts))
         self._warn(need, singles, schema, spread(mechanisms[0]))
-        paid, places = merged(mechanisms)
+        paid, places = payments(mechanisms)
         return Plan(
             job=self,
             schema=schema,
@@ -200,7 +200,7 @@ class _Rounds:
         """Draw a table by the mechanism of this place in the plan."""
         by = self.plan.places[place]
         made = self.plan.paid[by].mechanism
-        self.tables.append(drawn(self._counted[marginal], made, by=by, rng=self.rng))  # type: ignore[arg-type]
+        self.tables.append(draw_table(self._counted[marginal], made, by=by, rng=self.rng))  # type: ignore[arg-type]
 
     def pairs(self, pairs: tuple[Marginal, ...], places: range) -> None:
         """All later rounds: which shape the budget is worth, the pairs, and the pairs that depend."""

@@ -13,10 +13,10 @@ import pyarrow as pa
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import TableForecast, design_of, forecast, remarks, sentences
+from dpbayes.design.noise import least
 from dpbayes.design.plan import Plan
 from dpbayes.jobs.base import planned
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import least
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.history import already
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
