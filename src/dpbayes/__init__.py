@@ -151,7 +151,7 @@ __all__ = [
 DOORS.update(
     TableView="release.table",
     Posterior="release.posterior",
-    built="models.base",
+    built="models.model",
     densities="plot.pictures",
     fragment="report.page",
     network_picture="plot.pictures",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dpbayes.jobs.base import Storing
     from dpbayes.ledger.kept import Slot
     from dpbayes.ledger.ledger import Ledger, Receipt
-    from dpbayes.models.base import Model, ModelSpec
+    from dpbayes.models.model import Model, ModelSpec
 
 STEPS = ("calibrating", "charging the ledger", "counting and drawing", "estimating", "writing")
 """What a release goes through, as its progress is told."""

@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 from dpbayes import RDP, Adjacency, Attribute, BayesNet, Curator, Fit, PrivacyUnit, Schema
-from dpbayes.models.base import NoisyTable
 from dpbayes.models.bayes_net import STRENGTHS, expected_score, pooled
+from dpbayes.models.model import NoisyTable
 from dpbayes.privacy.cost import Cost
 from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.engine import CodedTable

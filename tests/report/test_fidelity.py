@@ -7,8 +7,8 @@ import pytest
 from tests.models.examples import ADD, weather, weather_schema
 
 from dpbayes import ApproxDP, Curator, Synthetic
-from dpbayes.models.base import Published
 from dpbayes.models.fidelity import expected
+from dpbayes.models.model import Published
 from dpbayes.report.companions import fidelity_html, write_fidelity
 
 

@@ -17,10 +17,10 @@ from dpbayes.curator import Curator
 from dpbayes.design.noise import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.models.base import Model, ModelSpec
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.fidelity import Scores, scores
 from dpbayes.models.histogram import Histogram
+from dpbayes.models.model import Model, ModelSpec
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import write_table
 from dpbayes.privacy.guarantee import Guarantee

@@ -20,8 +20,8 @@ from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.models.base import Model, ModelSpec
 from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.model import Model, ModelSpec
 from dpbayes.models.naive_bayes import TEMPERATURE, NaiveBayes
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Release

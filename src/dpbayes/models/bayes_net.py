@@ -15,8 +15,8 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.inference.numbers import Estimate as Intervals
-from dpbayes.models.base import BaseSpec, Built, NoisyTable, Published, draw_of
 from dpbayes.models.latent import Latent
+from dpbayes.models.model import BaseSpec, Built, NoisyTable, Published, draw_of
 from dpbayes.models.network import Network, parents_of
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import coded

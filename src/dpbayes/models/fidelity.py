@@ -15,7 +15,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.base import Published
+from dpbayes.models.model import Published
 from dpbayes.schema.attribute import MISSING, OTHER, Attribute
 from dpbayes.schema.labels import codes
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.base import BaseSpec, Built, Published, draw_of
+from dpbayes.models.model import BaseSpec, Built, Published, draw_of
 from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal

@@ -13,9 +13,9 @@ import numpy as np
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.inference.raking import fitted
-from dpbayes.models.base import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
 from dpbayes.models.mixture import SMALL, Statistics, can_tie
+from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
 from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal

@@ -12,7 +12,7 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import ReleaseError, SchemaError
-from dpbayes.models.base import BaseSpec, Built, Published, by_cells, draw_of, spec_from_record
+from dpbayes.models.model import BaseSpec, Built, Published, by_cells, draw_of, spec_from_record
 from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import coded

@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes.base import checks, files
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.base import Model
+from dpbayes.models.model import Model
 from dpbayes.schema.attribute import DROPPED, MISSING, Attribute
 from dpbayes.schema.values import number_in
 

@@ -18,8 +18,8 @@ from dpbayes.base.codec import Record, digest
 from dpbayes.base.display import Html, joined, page, tag
 from dpbayes.base.display import table as html_table
 from dpbayes.base.errors import MissingExtra
-from dpbayes.models.base import Published
 from dpbayes.models.fidelity import expected
+from dpbayes.models.model import Published
 from dpbayes.release.format import Release, Table
 from dpbayes.report.page import about, numbered_files, title
 from dpbayes.report.tables import FileColumn, file_columns
