@@ -31,12 +31,12 @@ def as_text(title: str, facts: Facts = ()) -> str:
       sex: F, M
       age: 4 bins
     """
-    return "\n".join([shortened(title, 2 * WIDTH), *(f"  {name}: {value}" for name, value in _shown(facts))])
+    return "\n".join([shorten(title, 2 * WIDTH), *(f"  {name}: {value}" for name, value in _shown(facts))])
 
 
 def as_html(title: str, facts: Facts = ()) -> str:
     """The same as a table in the style of the report; whatever is in it is text."""
-    return embedded(table(shortened(title, 2 * WIDTH), ("what", "value"), _shown(facts), class_="facts"))
+    return embed(table(shorten(title, 2 * WIDTH), ("what", "value"), _shown(facts), class_="facts"))
 
 
 def listed(items: Iterable[object], most: int = MOST) -> str:
@@ -72,13 +72,13 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else many}"
 
 
-def shortened(text: str, most: int = WIDTH) -> str:
+def shorten(text: str, most: int = WIDTH) -> str:
     """At most this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _shown(facts: Facts) -> list[tuple[str, str]]:
-    shown = [(shortened(name, WIDTH // 2), shortened(value)) for name, value in facts[:MOST]]
+    shown = [(shorten(name, WIDTH // 2), shorten(value)) for name, value in facts[:MOST]]
     return shown if len(facts) <= MOST else [*shown, ("…", f"and {len(facts) - MOST:,} more")]
 
 
@@ -129,7 +129,7 @@ def picture_style() -> str:
     return style()[style().index("\n.picture") :]
 
 
-def embedded(body: Html) -> str:
+def embed(body: Html) -> str:
     """A part of a page that brings the style along: for notebooks."""
     scoped = re.sub(r"@page [^}]*}", "", style()).replace(":root", ":scope").replace("\nbody {", "\n:scope {")
     return str(tag("div", Html(f"<style>@scope (.dpbayes) {{{scoped}}}</style>"), body, class_="dpbayes"))

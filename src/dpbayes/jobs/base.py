@@ -69,7 +69,7 @@ def job_from_record(record: Record) -> Job:
     return cast(Job, made.from_record({key: value for key, value in record.items() if key != "kind"}))
 
 
-def planned(job: Job, schema: Schema, target: Guarantee | None, *, account: Account | None = None) -> Plan:
+def plan_of(job: Job, schema: Schema, target: Guarantee | None, *, account: Account | None = None) -> Plan:
     """A job calibrated to a target, as the account of the data set prices it. Looks at public things only.
 
     Where the job wants accuracies, the target is the most that is allowed, by default what is left in the ledger.

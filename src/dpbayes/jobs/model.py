@@ -17,7 +17,7 @@ from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_f
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
 from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
-from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
+from dpbayes.jobs.edges import Quantiles, check_edges, relevel, selection_for
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.models.bayes_net import BayesNet
@@ -199,7 +199,7 @@ class Fit:
         for name, wish in self.edges.items():
             made: Selection = plan.paid[by].mechanism  # type: ignore[assignment]
             edges = wish.edges(table, name, plan.schema, made, rng)
-            attributes[name] = releveled(plan.schema[name], edges=edges)
+            attributes[name] = relevel(plan.schema[name], edges=edges)
             answers.append(Answer(name=f"edges of {name}", by=by, values=edges))
         kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
         return plan.schema.with_attributes(kept), tuple(answers)

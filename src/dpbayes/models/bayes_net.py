@@ -138,7 +138,7 @@ def _drawn(published: Published, marginal: Marginal) -> Floats:
     """The draw of a node's rows, towards the child's own draw where there is one."""
     table, own = published[marginal], Marginal(marginal.of)
     if marginal.given and published.holds(own) and (common := published[own]).drawn and table.drawn:
-        return pooled(table, draw_of(common)[0])
+        return pool(table, draw_of(common)[0])
     return draw_of(table)
 
 
@@ -198,7 +198,7 @@ STRENGTHS = (0.0, *(2.0**power for power in range(-6, 13)), math.inf)
 """Candidates, relative to the mean gammas of a row: the row alone, everything between, and what is common alone."""
 
 
-def pooled(table: NoisyTable, common: Floats) -> Floats:
+def pool(table: NoisyTable, common: Floats) -> Floats:
     """y_jk = (z_jk + A·m_k)/(Z_j + A) for the strength A with the best ``expected_score``: rows × cells
 
     The papers' draw is A = 0. The larger A, the more a row looks like ``common``, which must have been drawn
@@ -214,7 +214,7 @@ def expected_score(table: NoisyTable, common: Floats, strength: float) -> float:
 
     So published gammas say how likely the private records are under rows that are pooled, without bias.
 
-    Symbols: z gammas, Z_j their sum in row j, A strength, m common, y as in pooled, r weight, α concentration, c the
+    Symbols: z gammas, Z_j their sum in row j, A strength, m common, y as in pool, r weight, α concentration, c the
     private counts.
     Source: docs/explanation/proofs/utility.md, pooled rows: E[a·g(z)] = E[z·g(z) − z·g′(z)] for z ~ Gamma(a).
     Adjacency: none; published numbers only.

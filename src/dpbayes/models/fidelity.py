@@ -56,7 +56,7 @@ def fidelity(
     return report
 
 
-def expected(published: Published) -> dict[tuple[str, str], float]:
+def expected_distances(published: Published) -> dict[tuple[str, str], float]:
     """For every pair of attributes, the total variation to expect between the private table and a measured one.
 
     It follows from the noise alone: Σ sd/(N·√(2π)) over the cells of the pair, by the variances of the joint posterior.

@@ -61,7 +61,7 @@ class Fits:
         return (*(fit for fit, _ in self.folds), *self.whole)
 
 
-def chosen(
+def best_fits(
     seen: Statistics,
     shares: Floats,
     classes: int,
@@ -107,7 +107,7 @@ def dependence(seen: Statistics, shares: Floats, target: int | None, *, classes:
     Of all that noisy tables say, this tells best where more of them pay: a pair may drown in its own noise and still be
     known to depend from others. The same tables give the same answer.
     """
-    fits = chosen(seen, shares, classes, target, np.random.default_rng(0), folds=folds, whole=0)
+    fits = best_fits(seen, shares, classes, target, np.random.default_rng(0), folds=folds, whole=0)
     found = np.zeros((len(seen.starts) - 1,) * 2)
     for fit in fits.all:
         weights, laws = fit.laws()

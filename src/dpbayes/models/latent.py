@@ -13,7 +13,7 @@ import numpy as np
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.inference.raking import fitted
-from dpbayes.models.fission import Fits, chosen
+from dpbayes.models.fission import Fits, best_fits
 from dpbayes.models.mixture import SMALL, Statistics, can_tie
 from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
 from dpbayes.models.network import Network, pick
@@ -214,7 +214,7 @@ class Latent(BaseSpec):
         noise = np.mean([table_noise(table, total) for table in tables if len(table.marginal.names) == 2] or [1.0])
         seed = int(published.releases[0].digest()[:16], 16)
         target = joined.index(self.target) if self.target in joined else None
-        return chosen(
+        return best_fits(
             seen,
             np.concatenate([alone[name][0] for name in joined]),
             2 * CLASSES if noise < CLEAR else CLASSES,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbayes.base.display import Chart, door, embedded, picture
+from dpbayes.base.display import Chart, door, embed, picture
 from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.inference.released import Reading
 from dpbayes.release import numbers
@@ -114,4 +114,4 @@ class TableView:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return embedded(door("section", 1, self.release, self.table))
+        return embed(door("section", 1, self.release, self.table))

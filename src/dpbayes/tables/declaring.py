@@ -75,7 +75,7 @@ KINDS: dict[str, Callable[[str, str], Attribute]] = {
 """How a column may be declared, and what reads the words for it."""
 
 
-def declared(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> dict[str, Attribute]:
+def declare(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> dict[str, Attribute]:
     """Declarations such as ``edges: ["age=0,18,65"]``; a column that is not there is refused."""
     known, found = {column.name for column in columns}, dict[str, Attribute]()
     for kind, texts in said.items():
@@ -91,7 +91,7 @@ def declared(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> di
     return found
 
 
-def closing(texts: Sequence[str], known: Mapping[str, Attribute]) -> dict[str, Attribute]:
+def close(texts: Sequence[str], known: Mapping[str, Attribute]) -> dict[str, Attribute]:
     """Declared columns made closed by ``sex=M``: the level counts everything else, and there are no further ones."""
     found = {}
     for text in texts:

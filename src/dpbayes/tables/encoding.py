@@ -161,7 +161,7 @@ SEARCHED = 64
 """A list up to this long is searched; a longer one is hashed."""
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text in standard SQL."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -219,7 +219,7 @@ DUCKDB = Dialect(
     ),
     text_type="VARCHAR",
     double_type="DOUBLE",
-    literal=quoted,
+    literal=quote,
     double_of=lambda column, _: f"CAST({column} AS DOUBLE)",
     text_of=_duckdb_text,
     without_nan=_duckdb_without_nan,
@@ -238,7 +238,7 @@ _UNDERFLOW = "2.4703282292062328e-324"
 
 def _postgresql_literal(text: str) -> str:
     """With the prefix E a backslash means the same whatever the session's settings."""
-    return f"E{quoted(text)}".replace("\\", "\\\\") if "\\" in text else quoted(text)
+    return f"E{quote(text)}".replace("\\", "\\\\") if "\\" in text else quote(text)
 
 
 def _postgresql_text(column: str, column_type: str) -> str:

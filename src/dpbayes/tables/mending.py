@@ -25,10 +25,10 @@ _LONGEST, _LONGEST_LINE = 2**14, 400_000
 def copies(files: Sequence[str], delimiter: str, columns: int, folder: Path) -> list[str]:
     """Copies of all files, in a new private folder."""
     folder.mkdir(mode=0o700)
-    return [mended(file, delimiter, columns, folder / f"{number}.csv") for number, file in enumerate(files)]
+    return [mend(file, delimiter, columns, folder / f"{number}.csv") for number, file in enumerate(files)]
 
 
-def mended(file: str, delimiter: str, columns: int, copy: Path) -> str:
+def mend(file: str, delimiter: str, columns: int, copy: Path) -> str:
     """Write a copy of a CSV file, every line with this many quoted fields, and return its path."""
     longest = min(_LONGEST, _LONGEST_LINE // columns)
     line_end = _line_end(file)
