@@ -20,8 +20,6 @@ from typing import Any, Protocol, TypeVar
 Facts = Sequence[tuple[str, str]]
 T = TypeVar("T")
 
-MOST, WIDTH = 12, 100
-
 
 def as_text(title: str, facts: Facts = ()) -> str:
     """A title and a line for each fact: one screen at most.
@@ -31,15 +29,15 @@ def as_text(title: str, facts: Facts = ()) -> str:
       sex: F, M
       age: 4 bins
     """
-    return "\n".join([shorten(title, 2 * WIDTH), *(f"  {name}: {value}" for name, value in _shown(facts))])
+    return "\n".join([shorten(title, 200), *(f"  {name}: {value}" for name, value in _shown(facts))])
 
 
 def as_html(title: str, facts: Facts = ()) -> str:
     """The same as a table in the style of the report; whatever is in it is text."""
-    return embed(table(shorten(title, 2 * WIDTH), ("what", "value"), _shown(facts), class_="facts"))
+    return embed(table(shorten(title, 200), ("what", "value"), _shown(facts), class_="facts"))
 
 
-def listed(items: Iterable[object], most: int = MOST) -> str:
+def listed(items: Iterable[object], most: int = 12) -> str:
     """The first few, and how many more there are.
 
     >>> listed(range(5), most=2)
@@ -72,14 +70,14 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else many}"
 
 
-def shorten(text: str, most: int = WIDTH) -> str:
+def shorten(text: str, most: int = 100) -> str:
     """At most this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _shown(facts: Facts) -> list[tuple[str, str]]:
-    shown = [(shorten(name, WIDTH // 2), shorten(value)) for name, value in facts[:MOST]]
-    return shown if len(facts) <= MOST else [*shown, ("…", f"and {len(facts) - MOST:,} more")]
+    shown = [(shorten(name, 50), shorten(value)) for name, value in facts[:12]]
+    return shown if len(facts) <= 12 else [*shown, ("…", f"and {len(facts) - 12:,} more")]
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"

@@ -35,7 +35,7 @@ def loads(text: str, *, owner: str = "Schema", error: type[DpbayesError] = Schem
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         comma = re.search(r"=\s*([+-]?\d[\d.]*,\d[\w,+-]*)\s*(#.*)?$", text, re.MULTILINE)
-        remedy = f" A number has a comma: got {comma[1]!r}.{checks.suggestion(comma[1])}" if comma else ""
+        remedy = f" A number has a comma: got {comma[1]!r}.{checks.hint(comma[1])}" if comma else ""
         raise error(f"{owner}: this is not TOML: {problem}.{remedy}") from None
     except (ValueError, RecursionError):
         raise error(f"{owner}: cannot read this TOML: a number or a nesting is too large.") from None

@@ -11,12 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes.base import checks, codec, toml
+from dpbayes.base import checks, toml
 from dpbayes.base.checks import Ints
-from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import check_columns
+from dpbayes.jobs.base import BaseJob, check_columns
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
@@ -116,7 +115,7 @@ def selection_for(target: Guarantee, unit: PrivacyUnit, *, times: int = 1) -> Se
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edges:
+class Edges(BaseJob):
     """Buy the edges of one numeric column: ``Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=5))``."""
 
     kind: ClassVar[str] = "edges"
@@ -173,15 +172,6 @@ class Edges:
         made: Selection = plan.paid[0].mechanism  # type: ignore[assignment]
         found = self.quantiles.edges(table, self.column, plan.schema, made, rng)
         return Drawn(answers=(Answer(name=f"edges of {self.column}", by=0, values=found),))
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Edges:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
 
 
 JOB = Edges

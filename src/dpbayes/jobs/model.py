@@ -10,13 +10,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes.base import checks, codec
-from dpbayes.base.codec import Record
+from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, payments, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
-from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
+from dpbayes.jobs.base import BaseJob, check_columns, check_tables, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, relevel, selection_for
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
@@ -29,12 +28,9 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import CodingEngine, Engine, needed
 
-PART = 10
-"""One part in ten of the budget goes to all bought edges together, and one to the temperature."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(BaseJob):
     """Fit a model: ``Fit(model=NaiveBayes(target="income"), tempered=True)``.
 
     Args:
@@ -132,10 +128,10 @@ class Fit:
 
     def _alongside(self, schema: Schema, target: Guarantee) -> tuple[Selection, ...]:
         bought = sum(wish.selections for wish in self.edges.values())
-        edges = (selection_for(target.share(PART), schema.unit, times=bought),) * bought if bought else ()
+        edges = (selection_for(target.share(10), schema.unit, times=bought),) * bought if bought else ()
         if self.tempered is False or not isinstance(self.model, NaiveBayes) or self._wish() == "dirichlet":
             return edges
-        choice = selection_for(target.share(PART), schema.unit)
+        choice = selection_for(target.share(10), schema.unit)
         records, classes = schema.records or self.expected_records, len(schema[self.model.target].levels)
         wanted = self.tempered or worth_it(choice, records=records, classes=classes)
         return (*edges, choice) if wanted else edges
@@ -203,15 +199,6 @@ class Fit:
             answers.append(Answer(name=f"edges of {name}", by=by, values=edges))
         kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
         return plan.schema.with_attributes(kept), tuple(answers)
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Fit:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
 
 
 JOB = Fit

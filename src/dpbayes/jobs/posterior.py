@@ -34,9 +34,6 @@ Score = Literal["hellinger", "kl", "total-variation"]
 PosteriorMechanism = Hellinger | PosteriorExponential | PosteriorLaplace
 Chosen = PosteriorMechanism | Laplace | Gaussian
 
-TOO_OFTEN = 0.5
-"""Above this chance that a table drawn at random is published, a release has to be confirmed."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirichletPosterior(BaseJob):
@@ -108,7 +105,7 @@ class DirichletPosterior(BaseJob):
             return made, choice
         lost = chance_of_noise(made)
         said = f"with probability {lost:.2g}, on average over the prior, what it publishes is a table drawn at random"
-        if lost > TOO_OFTEN and not self.even_if_noise:
+        if lost > 0.5 and not self.even_if_noise:
             raise InvalidArgument(
                 f"DirichletPosterior: {said}. Leave mechanism at auto, or confirm it with "
                 "even_if_noise (--even-if-noise)."

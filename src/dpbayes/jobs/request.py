@@ -282,5 +282,5 @@ def _with_company(key: str, value: object) -> dict[str, object]:
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{checks.suggestion(str(value))}")
+        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{checks.hint(str(value))}")
     return value

@@ -87,11 +87,6 @@ class BayesNet(BaseSpec):
         """Every node with its parents, parents first; a graph that is to be learned has none yet."""
         return parents_of(self.edges, self.nodes)
 
-    @property
-    def draws(self) -> bool:
-        """Whether it is the papers' single draw."""
-        return self.estimate == "draw"
-
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
         """One table for each node, given its parents; all pairs where the graph is to be learned.
 

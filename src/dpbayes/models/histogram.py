@@ -30,11 +30,6 @@ class Histogram(BaseSpec):
         object.__setattr__(self, "attributes", tuple(self.attributes))
         checks.one_of("Histogram", ("posterior", "draw"), estimate=self.estimate)
 
-    @property
-    def draws(self) -> bool:
-        """Whether it is a single draw."""
-        return self.estimate == "draw"
-
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
         """The one table."""
         asked = Marginal(self.attributes)

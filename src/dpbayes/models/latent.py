@@ -149,11 +149,6 @@ class Latent(BaseSpec):
     kind: ClassVar[str] = "latent"
     target: str | None = None
 
-    @property
-    def draws(self) -> bool:
-        """It is an estimate, never a single Dirichlet draw."""
-        return False
-
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
         """All pairs of attributes; of a single attribute its own table."""
         names = schema.names

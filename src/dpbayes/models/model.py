@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 LEAST_SHARE = 1e-9
 """No value is impossible to a model, only rare: a logarithm stays finite."""
 
-IMPOSSIBLE = 1e-300
-"""The share of what the schema declares impossible: none that is ever drawn, and still a finite logarithm."""
-
 KINDS = {
     "bayes-net": "dpbayes.models.bayes_net:BayesNet",
     "histogram": "dpbayes.models.histogram:Histogram",
@@ -104,7 +101,8 @@ class Published:
         found = self.posterior.joint.estimate(of, given).population.values
         floor = np.full(found.shape, LEAST_SHARE)
         if (zeros := self.schema.zeros((*given, *of))) is not None:
-            found, floor = np.where(zeros, 0.0, found), np.where(zeros, IMPOSSIBLE, floor)
+            # what is impossible is never drawn, and its logarithm is still finite
+            found, floor = np.where(zeros, 0.0, found), np.where(zeros, 1e-300, floor)
         rows = np.maximum(found, floor).reshape(int(np.prod(found.shape[: len(given)])), -1)
         return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
@@ -266,10 +264,15 @@ class ModelSpec(Protocol[M_co]):
 
 
 class BaseSpec(WithKind):
-    """What specifications share: their JSON form by fields."""
+    """What specifications share: their JSON form by fields, and an estimate unless they ask for a single draw."""
 
     __slots__ = ()
     place: ClassVar[str] = "model"
+
+    @property
+    def draws(self) -> bool:
+        """Whether it is the papers' single draw."""
+        return getattr(self, "estimate", "posterior") == "draw"
 
 
 def spec_from_record(record: object) -> ModelSpec[Model]:

@@ -52,11 +52,6 @@ class NaiveBayes(BaseSpec):
         if self.target in self.features:
             raise SchemaError(f"NaiveBayes: {self.target!r} is the class and cannot predict itself.")
 
-    @property
-    def draws(self) -> bool:
-        """Whether it is the papers' single draw."""
-        return self.estimate == "draw"
-
     def predictors(self, schema: Schema) -> tuple[str, ...]:
         """The attributes that predict."""
         chosen = self.features or tuple(name for name in schema.names if name != self.target)

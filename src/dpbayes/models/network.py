@@ -192,10 +192,6 @@ def _numbers(row: Floats) -> str:
     return ", ".join(repr(float(share)) for share in row)
 
 
-BLOCK = 2**14
-"""Values that are found together: few enough for a processor to have all numbers at hand."""
-
-
 def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = False) -> Ints:
     """One value for each entry of ``rows``, by inversion of that row's cumulative shares.
 
@@ -217,8 +213,8 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = F
     ends[:, :width] /= ends[:, [width - 1]]
     ends[:, width - 1] = np.inf  # whatever rounding does, no value lies beyond
     found = np.empty(len(rows), dtype=np.int64)
-    for start in range(0, len(rows), BLOCK):
-        part = slice(start, start + BLOCK)
+    for start in range(0, len(rows), 2**14):  # few enough for a processor to have all numbers at hand
+        part = slice(start, start + 2**14)
         found[part] = _searched(ends, rows[part], uniform[part])
     return found
 

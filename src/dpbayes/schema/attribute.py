@@ -294,7 +294,7 @@ class Attribute:
             number = math.nan
         if math.isnan(number):
             raise SchemaError(
-                f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.{checks.suggestion(str(value))}"
+                f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.{checks.hint(str(value))}"
             )
         return number + 0.0  # no negative zero
 

@@ -231,10 +231,6 @@ DUCKDB = Dialect(
 
 # -- PostgreSQL -----------------------------------------------------------------------------------------------
 
-_OVERFLOW = 2**1024 - 2**970
-"""From here on a number rounds to infinity, which PostgreSQL refuses; up to 2⁻¹⁰⁷⁵ it rounds to a refused zero."""
-_UNDERFLOW = "2.4703282292062328e-324"
-
 
 def _postgresql_literal(text: str) -> str:
     """With the prefix E a backslash means the same whatever the session's settings."""
@@ -255,11 +251,12 @@ def _postgresql_text(column: str, column_type: str) -> str:
 
 
 def _postgresql_double(column: str, column_type: str) -> str:
+    """PostgreSQL refuses what rounds to infinity, from 2¹⁰²⁴ − 2⁹⁷⁰ on, and what rounds to zero, up to 2⁻¹⁰⁷⁵."""
     if not column_type.startswith("numeric"):
         return f"CAST({column} AS double precision)"
     return (
-        f"CASE WHEN {column} = 'NaN' THEN 'NaN' WHEN abs({column}) >= {_OVERFLOW} THEN 'inf' "
-        f"WHEN abs({column}) <= {_UNDERFLOW} THEN 0 ELSE CAST({column} AS double precision) END"
+        f"CASE WHEN {column} = 'NaN' THEN 'NaN' WHEN abs({column}) >= {2**1024 - 2**970} THEN 'inf' "
+        f"WHEN abs({column}) <= 2.4703282292062328e-324 THEN 0 ELSE CAST({column} AS double precision) END"
     )
 
 
@@ -317,16 +314,13 @@ def _spark_literal(text: str) -> str:
     return f"'{text}'" if plain else f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
-_MICROSECONDS_PER_DAY = 86_400_000_000
-
-
 def _spark_text(column: str, column_type: str) -> str:
     if column_type == "string":
         return column
     if column_type == "timestamp":  # a cast would write it in the time zone of the session
         since = f"unix_micros({column})"
-        days = f"CAST({since} div {_MICROSECONDS_PER_DAY}L AS INT)"
-        seconds = f"CAST(CAST({since} % {_MICROSECONDS_PER_DAY}L AS DECIMAL(20, 0)) / 1000000 AS DECIMAL(18, 6))"
+        days = f"CAST({since} div 86400000000L AS INT)"
+        seconds = f"CAST(CAST({since} % 86400000000L AS DECIMAL(20, 0)) / 1000000 AS DECIMAL(18, 6))"
         column = f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval({days}, 0, 0, {seconds})"
     return f"CAST({column} AS STRING)" + (" COLLATE UTF8_BINARY" if "collate" in column_type else "")
 

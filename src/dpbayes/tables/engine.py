@@ -220,8 +220,6 @@ class CodedTable:
 PACKED_CELLS = 2**13
 LARGEST_TABLE = 2**28
 
-_SHORT_KEYS = 2**16
-
 
 @dataclass(frozen=True, slots=True)
 class PackedTable:
@@ -282,7 +280,7 @@ def add_rows(cells: Ints, table: PackedTable, codes: Mapping[str, NDArray[np.uns
     The codes of a row are the digits of its key in a mixed base. Unsigned arithmetic wraps around, so it does
     not matter that a key is too large until the ones are taken off all its digits.
     """
-    short = table.size <= _SHORT_KEYS
+    short = table.size <= 2**16  # of 16 bits
     key = _key(table, codes, np.dtype(np.uint16 if short else np.uint32))
     if short:
         cells += np.bincount(key, minlength=table.size)

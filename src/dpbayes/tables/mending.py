@@ -18,9 +18,6 @@ from typing import TextIO, cast
 _REACH = 2**26
 """Characters within which a quoted value must end; otherwise its quote is a character like others."""
 
-_LONGEST, _LONGEST_LINE = 2**14, 400_000
-"""Characters of a value and of a line that are kept: more than a category has, and no more than a line may have."""
-
 
 def copies(files: Sequence[str], delimiter: str, columns: int, folder: Path) -> list[str]:
     """Copies of all files, in a new private folder."""
@@ -30,7 +27,7 @@ def copies(files: Sequence[str], delimiter: str, columns: int, folder: Path) -> 
 
 def mend(file: str, delimiter: str, columns: int, copy: Path) -> str:
     """Write a copy of a CSV file, every line with this many quoted fields, and return its path."""
-    longest = min(_LONGEST, _LONGEST_LINE // columns)
+    longest = min(2**14, 400_000 // columns)  # more than a category has, and no more than a line may have
     line_end = _line_end(file)
     with copy.open("w", encoding="utf-8", newline="") as out, _opened(file, line_end) as lines:
         writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")

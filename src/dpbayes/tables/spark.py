@@ -58,7 +58,7 @@ from dpbayes.tables.engine import (
     split,
     unpack,
 )
-from dpbayes.tables.sources import FileSource, file_source, parquet_names, private_folder
+from dpbayes.tables.sources import PATIENCE, FileSource, file_source, parquet_names, private_folder
 
 _guard = threading.Lock()
 _silent: dict[str, tuple[int, Callable[[], None]]] = {}  # for each log: how many jobs need silence, and its end
@@ -128,9 +128,6 @@ def _virtual_machine(session: SparkSession) -> Any:
 
 
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # none is used here
-
-PATIENCE = 10
-"""Seconds to wait for a master that does not answer."""
 
 _NO_LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _MUTE = "-Dlog4j2.level=OFF -Dlog4j2.configurationFile=none"
