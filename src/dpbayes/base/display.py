@@ -143,18 +143,17 @@ def _escaped(text: str) -> str:
     return escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
-def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], *, heads: int = 1, **of: object) -> Html:
-    """A table whose first ``heads`` columns name the row."""
-    names = (tag("th", name, scope="col", class_="name" if at < heads else None) for at, name in enumerate(columns))
+def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], **of: object) -> Html:
+    """A table whose first column names the row."""
+    names = (tag("th", name, scope="col", class_=None if at else "name") for at, name in enumerate(columns))
     head = tag("thead", tag("tr", *names))
-    body = tag("tbody", *(_row(list(row), heads) for row in rows))
+    body = tag("tbody", *(_row(*row) for row in rows))
     scrolling = {"class_": "scroll", "tabindex": 0, "role": "region", "aria_label": caption}
     return tag("div", tag("table", tag("caption", caption), head, body, **of), **scrolling)
 
 
-def _row(cells: list[str], heads: int) -> Html:
-    named = (tag("th", cell, scope="row", dir="auto") for cell in cells[:heads])
-    return tag("tr", *named, *(tag("td", cell) for cell in cells[heads:]))
+def _row(head: str, *cells: str) -> Html:
+    return tag("tr", tag("th", head, scope="row", dir="auto"), *(tag("td", cell) for cell in cells))
 
 
 # -- doors ----------------------------------------------------------------------------------------------------

@@ -139,6 +139,16 @@ def spread(mechanism: object, count: float = 0.0) -> float:
     return math.sqrt(float(measured_noise(mechanism).variance(np.array([count])).flat[0]))
 
 
+def noise(cells: int, sigma: float, records: float) -> float:
+    """Mean total variation that noise alone makes in a table: D·σ/(N·√(2π)).
+
+    Symbols: D cells, σ sigma, N records; a Gaussian error has the mean size σ·√(2/π).
+    Source: docs/explanation/synthetic.md, the plan.
+    Adjacency: none; public or published numbers only.
+    """
+    return cells * sigma / (records * math.sqrt(2.0 * math.pi))
+
+
 def payments(mechanisms: Sequence[Priced]) -> tuple[tuple[Paid, ...], tuple[int, ...]]:
     """Equal mechanisms as one that is paid for several times, and the place of each in that list."""
     order: dict[Priced, int] = {}

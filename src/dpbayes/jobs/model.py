@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
-from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, payments, spread
+from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
 from dpbayes.jobs.base import BaseJob, check_columns, check_tables, count_and_draw
@@ -142,15 +141,11 @@ class Fit(BaseJob):
         return len(plan.places) > len(plan.tables) + bought
 
     def _warn(self, need: Need, mechanisms: Sequence[TableMechanism]) -> None:
-        """Say so where the noise of a typical table is larger than the table.
-
-        The mean total variation error of noisy tables as they are is σ·D/(N·√(2π)), as a Gaussian error has the mean
-        size σ·√(2/π).
-        """
+        """Say so where the noise of a typical table is larger than the table."""
         if need.records is None:
             return
         errors = [
-            spread(mechanism, need.records / cells) * cells / (need.records * math.sqrt(2.0 * math.pi))
+            noise(cells, spread(mechanism, need.records / cells), need.records)
             for mechanism, cells in zip(mechanisms, need.cells, strict=True)
         ]
         if (error := float(np.mean(errors))) > 1.0:

@@ -20,7 +20,7 @@ from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
-from dpbayes.design.noise import Need, draw_table, mechanisms_for, payments, spread
+from dpbayes.design.noise import Need, draw_table, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
@@ -354,16 +354,6 @@ class _Rounds:
 def _size(mechanism: object) -> float:
     """The standard deviation of its noise, and at least that of rounding to whole numbers."""
     return max(spread(mechanism), math.sqrt(LEAST_VARIANCE))
-
-
-def noise(cells: int, sigma: float, records: float) -> float:
-    """Mean total variation that noise alone makes in a table: D·σ/(N·√(2π)).
-
-    Symbols: D cells, σ sigma, N records; a Gaussian error has the mean size σ·√(2/π).
-    Source: docs/explanation/synthetic.md, the plan.
-    Adjacency: none; public or published numbers only.
-    """
-    return cells * sigma / (records * math.sqrt(2.0 * math.pi))
 
 
 def _left_out(schema: Schema, measured: int) -> str:

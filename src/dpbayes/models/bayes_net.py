@@ -121,15 +121,12 @@ class BayesNet(BaseSpec):
             return _learned(self, published)
         schema, tables = published.schema, {}
         for marginal in self.of_nodes(schema):
-            found = _drawn(published, marginal) if self.draws else published.shares(marginal.of, marginal.given)
-            tables[marginal.of[0]] = found
-        levels = {node: schema[node].levels for node in self.parents}
-        return BayesNetModel(
-            spec=self, published=published, network=Network(levels=levels, parents=self.parents, tables=tables)
-        )
+            (node,) = marginal.of
+            tables[node] = _draw(published, marginal) if self.draws else published.shares(marginal.of, marginal.given)
+        return BayesNetModel(spec=self, published=published, network=Network.of(schema, self.parents, tables))
 
 
-def _drawn(published: Published, marginal: Marginal) -> Floats:
+def _draw(published: Published, marginal: Marginal) -> Floats:
     """The draw of a node's rows, towards the child's own draw where there is one."""
     table, own = published[marginal], Marginal(marginal.of)
     if marginal.given and published.holds(own) and (common := published[own]).drawn and table.drawn:
@@ -147,8 +144,7 @@ def _learned(spec: BayesNet, published: Published) -> BayesNetModel:
     for node, above in parents.items():
         rows = latent.shares((*above, node)).reshape(-1, len(published.schema[node].levels))
         tables[node] = rows / rows.sum(axis=1, keepdims=True)
-    levels = {node: published.schema[node].levels for node in parents}
-    return BayesNetModel(spec=spec, published=published, network=Network(levels=levels, parents=parents, tables=tables))
+    return BayesNetModel(spec=spec, published=published, network=Network.of(published.schema, parents, tables))
 
 
 def _pair(edge: object) -> tuple[str, str]:
@@ -250,7 +246,7 @@ def information(joint: Floats) -> float:
     return float((joint[seen] * np.log(joint[seen] / product[seen])).sum())
 
 
-def tree(names: Sequence[str], pair: Callable[[str, str], Floats], records: float, root: str | None = None) -> Edges:
+def tree(names: Sequence[str], pair: Callable[[str, str], Floats], records: float) -> Edges:
     """Edges from parent to child of the tree with the largest total mutual information.
 
     An edge that a table of this many records could show by chance is left out: N·I ≤ ½·(a−1)(b−1)·ln N (the BIC), so
@@ -285,7 +281,7 @@ def tree(names: Sequence[str], pair: Callable[[str, str], Floats], records: floa
             group[head(other)] = head(one)
             near[one].append(other)
             near[other].append(one)
-    return _directed(near, [root, *names] if root is not None else list(names))
+    return _directed(near, names)
 
 
 def _directed(near: dict[str, list[str]], starts: Sequence[str]) -> Edges:

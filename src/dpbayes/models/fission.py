@@ -24,7 +24,7 @@ PAST = 2
 """Pulls in a row that are too strong, after which no stronger one is tried."""
 
 
-def copies(seen: Statistics, rng: np.random.Generator, number: int = COPIES) -> Iterator[tuple[Statistics, Statistics]]:
+def copies(seen: Statistics, rng: np.random.Generator) -> Iterator[tuple[Statistics, Statistics]]:
     """For each copy what the others say together, and the copy itself: independent of each other.
 
     y_f = y + √F·(e_f − ē), with e_f of the law of the noise: each has variance Fσ², and no two are correlated.
@@ -32,7 +32,7 @@ def copies(seen: Statistics, rng: np.random.Generator, number: int = COPIES) -> 
     Source: docs/explanation/synthetic.md, splitting the noise.
     Adjacency: none, this is post-processing.
     """
-    drawn = [seen.noise(rng) for _ in range(number)]
+    number, drawn = COPIES, [seen.noise(rng) for _ in range(COPIES)]
     root = np.float32(np.sqrt(number))
     mean = [sum(part) / np.float32(number) for part in zip(*drawn, strict=True)]
     for errors in drawn:
@@ -101,13 +101,13 @@ def largest(misfits: Floats) -> int:
     return int(np.flatnonzero(mean - mean[best] <= doubt)[-1])
 
 
-def dependence(seen: Statistics, shares: Floats, target: int | None, *, classes: int = 50, folds: int = 2) -> Floats:
+def dependence(seen: Statistics, shares: Floats, target: int | None) -> Floats:
     """How far a quick fit says each pair of attributes is from independent, in total variation: a square matrix.
 
     Of all that noisy tables say, this tells best where more of them pay: a pair may drown in its own noise and still be
     known to depend from others. The same tables give the same answer.
     """
-    fits = best_fits(seen, shares, classes, target, np.random.default_rng(0), folds=folds, whole=0)
+    fits = best_fits(seen, shares, 50, target, np.random.default_rng(0), folds=2, whole=0)
     found = np.zeros((len(seen.starts) - 1,) * 2)
     for fit in fits.all:
         weights, laws = fit.laws()
@@ -125,11 +125,9 @@ def path(
     target: int | None,
     rng: np.random.Generator,
     pulls: tuple[float, ...],
-    *,
-    first: int = 6 * STEPS,
 ) -> Iterator[Mixture]:
-    """A fit at each pull, from weak to strong; the ``first`` leg starts from random classes and takes more steps."""
+    """A fit at each pull, from weak to strong; the first leg starts from random classes and takes more steps."""
     fit = Mixture.start(seen.starts, shares, classes, target, rng)
     for leg, pull in enumerate(pulls):
-        fit.fit(seen, pull, STEPS if leg else first)
+        fit.fit(seen, pull, STEPS if leg else 6 * STEPS)
         yield fit.copy()

@@ -64,8 +64,7 @@ class HistogramModel(Built):
         if len(self.spec.attributes) > 1:
             raise InvalidArgument("Model: a joint table of several attributes has no graph.")
         (name,) = self.spec.attributes
-        levels = self.published.schema[name].levels
-        return Network(levels={name: levels}, parents={name: ()}, tables={name: self.shares.reshape(1, -1)})
+        return Network.of(self.published.schema, {name: ()}, {name: self.shares.reshape(1, -1)})
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""

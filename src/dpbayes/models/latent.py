@@ -15,7 +15,7 @@ from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.inference.raking import fitted
 from dpbayes.models.fission import Fits, best_fits
 from dpbayes.models.mixture import SMALL, Statistics, can_tie
-from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
+from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published, noise_distance
 from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal
@@ -206,7 +206,9 @@ class Latent(BaseSpec):
     def _fits(self, published: Published, joined: tuple[str, ...], alone: Mapping[str, Floats]) -> Fits:
         tables, total = published.tables, max(published.posterior.joint.total, 1.0)
         seen = statistics(published, joined)
-        noise = np.mean([table_noise(table, total) for table in tables if len(table.marginal.names) == 2] or [1.0])
+        noise = np.mean(
+            [noise_distance(table.variance, total) for table in tables if len(table.marginal.names) == 2] or [1.0]
+        )
         seed = int(published.releases[0].digest()[:16], 16)
         target = joined.index(self.target) if self.target in joined else None
         return best_fits(
@@ -223,11 +225,6 @@ def statistics(published: Published, joined: Sequence[str]) -> Statistics:
     sizes = {name: len(published.schema[name].levels) for name in joined}
     tables = ((each.marginal.names, each.counts, each.variance) for each in published.tables)
     return Statistics.of(sizes, tables, max(published.posterior.joint.total, 1.0))
-
-
-def table_noise(table: NoisyTable, total: float) -> float:
-    """Mean total variation that the noise of a table alone makes: Σ sd/(N·√(2π)), as for a Gaussian error."""
-    return float(np.sqrt(table.variance).sum() / (total * math.sqrt(2.0 * math.pi)))
 
 
 def _joined(tables: Sequence[NoisyTable], schema: Schema, target: str | None) -> tuple[str, ...]:
@@ -301,14 +298,14 @@ class LatentModel(Built):
         """Independent columns and naive Bayes are networks; a mixture has no graph."""
         if self.form == "mixture":
             raise InvalidArgument("Latent: a mixture has no graph. Build BayesNet() from the same release for one.")
-        schema, target = self.published.schema, self.spec.target
-        joined = [name for name, law in self.laws.items() if len(law) > 1 and name != target]
+        target = self.spec.target
+        joined = [name for name in self.joined if name != target]
         parents: dict[str, tuple[str, ...]] = {}
         tables: dict[str, Floats] = {}
         for name in sorted(self.laws, key=lambda name: name != target):
             parents[name] = (target,) if name in joined and target is not None else ()
             tables[name] = self.weights[None] if name == target and joined else self.laws[name]
-        return Network(levels={name: schema[name].levels for name in self.laws}, parents=parents, tables=tables)
+        return Network.of(self.published.schema, parents, tables)
 
     @property
     def joined(self) -> tuple[str, ...]:

@@ -309,6 +309,11 @@ def by_cells(cells: Iterable[int]) -> tuple[float, ...]:
     return tuple(2.0 ** round(math.log2(max(size, 1))) for size in cells)
 
 
+def noise_distance(variance: Floats, total: float) -> float:
+    """Mean total variation that noise of these variances alone makes: Σ sd/(N·√(2π)), as for a Gaussian error."""
+    return float(np.sqrt(np.maximum(variance, 0.0)).sum() / (total * math.sqrt(2.0 * math.pi)))
+
+
 def draw_of(table: NoisyTable) -> Floats:
     """The posterior draw of the papers: gammas normalised in every row."""
     if not table.drawn:

@@ -157,13 +157,10 @@ class NaiveBayesModel(Built):
     @property
     def network(self) -> Network:
         """A star: the class, and every attribute given it."""
-        schema, target = self.published.schema, self.spec.target
+        target = self.spec.target
         tables = {name: np.exp(table) for name, table in zip(self.features, self.feature_log_prob, strict=True)}
-        return Network(
-            levels={name: schema[name].levels for name in (target, *self.features)},
-            parents={target: (), **dict.fromkeys(self.features, (target,))},
-            tables={target: np.exp(self.class_log_prior)[None], **tables},
-        )
+        parents = {target: (), **dict.fromkeys(self.features, (target,))}
+        return Network.of(self.published.schema, parents, {target: np.exp(self.class_log_prior)[None], **tables})
 
     @property
     def classes(self) -> tuple[str, ...]:

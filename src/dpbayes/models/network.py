@@ -17,6 +17,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, MissingExtra, SchemaError
+from dpbayes.schema.schema import Schema
 
 Parents = dict[str, tuple[str, ...]]
 
@@ -74,6 +75,11 @@ class Network:
                 raise InvalidArgument(
                     f"Network: the table of {node!r} needs {expected[0]} rows of {expected[1]} shares."
                 )
+
+    @classmethod
+    def of(cls, schema: Schema, parents: Parents, tables: dict[str, Floats]) -> Network:
+        """With the levels that a schema declares."""
+        return cls(levels={node: schema[node].levels for node in parents}, parents=parents, tables=tables)
 
     @property
     def nodes(self) -> tuple[str, ...]:

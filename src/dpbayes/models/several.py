@@ -30,6 +30,7 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.normal import quantile
 from dpbayes.inference.numbers import Estimate
+from dpbayes.models.fission import Fits
 from dpbayes.models.latent import LatentModel, Regression, pairs_of
 from dpbayes.models.mixture import STEPS
 from dpbayes.models.synthetic import synthetic_table
@@ -62,15 +63,9 @@ class Uncertainty:
                 "the release for intervals of the tables that were measured."
             )
         rng = np.random.default_rng(int(model.published.releases[0].digest()[16:32], 16))
-        refits, seen = [], model.seen()
-        for number in range(REFITS):
-            one, two = seen.noise(rng)
-            fit = model.fits.whole[number % len(model.fits.whole)].copy()
-            fit.fit(seen.moved(seen.one + one, seen.two + two), model.fits.pull, STEPS)
-            weights, shares = fit.laws()
-            refits.append((weights.astype(np.float64), shares.astype(np.float64)))
-        sizes, misses = _missed(model)
-        return cls(model=model, refits=tuple(refits), sizes=sizes, misses=misses)
+        refits = tuple(_refits(model, model.fits, REFITS, 1.0, rng))
+        sizes, misses = _misses(model.fits)
+        return cls(model=model, refits=refits, sizes=sizes, misses=misses)
 
     def interval(self, names: Sequence[str], level: float = 0.9) -> Estimate:
         """Counts of a table of any attributes, with intervals that are estimates themselves, not guarantees."""
@@ -108,11 +103,23 @@ def _table(weights: Floats, laws: Sequence[Floats]) -> Floats:
     return np.asarray(joint.sum(axis=0))
 
 
-def _missed(model: LatentModel, number: int = 12) -> tuple[Floats, Floats]:
+def _refits(
+    model: LatentModel, fits: Fits, number: int, factor: float, rng: np.random.Generator
+) -> Iterator[tuple[Floats, Floats]]:
+    """Weights and shares of fits to the tables with noise of ``factor`` times the variance drawn once more."""
+    seen, root = model.seen(), np.float32(math.sqrt(factor))
+    for at in range(number):
+        one, two = seen.noise(rng)
+        fit = fits.whole[at % len(fits.whole)].copy()
+        fit.fit(seen.moved(seen.one + root * one, seen.two + root * two), fits.pull, STEPS)
+        weights, shares = fit.laws()
+        yield weights.astype(np.float64), shares.astype(np.float64)
+
+
+def _misses(fits: Fits) -> tuple[Floats, Floats]:
     """Mean squared misses of fits to their folds, beyond the noise of the copies left out, by the size of a cell."""
     found, missed = [], []
-    assert model.fits is not None
-    for fit, held in model.fits.folds:
+    for fit, held in fits.folds:
         weights, shares = fit.laws()
         measured = np.triu(held.two_precision > 0)
         fitted = (shares.T @ (weights[:, None] * shares))[measured].astype(np.float64)
@@ -121,7 +128,7 @@ def _missed(model: LatentModel, number: int = 12) -> tuple[Floats, Floats]:
         missed.append((fitted - held.two[measured]) ** 2 - noise)
     size, miss = np.concatenate(found), np.concatenate(missed)
     order = np.argsort(size)
-    groups = [group for group in np.array_split(order, number) if group.size]
+    groups = [group for group in np.array_split(order, 12) if group.size]
     means = np.array([max(float(miss[group].mean()), 0.0) for group in groups])
     return np.array([max(float(size[group].mean()), 1e-12) for group in groups]), np.maximum.accumulate(means)
 
@@ -151,13 +158,9 @@ class Several:
         factor = _factor(unsure)
         rng = np.random.default_rng(int(model.published.releases[0].digest()[48:64], 16))
         total = max(model.published.posterior.joint.total, 1.0)
-        seen, root, made = model.seen(), np.float32(math.sqrt(factor)), []
-        for number in range(sets):
-            one, two = seen.noise(rng)
-            fit = model.fits.whole[number % len(model.fits.whole)].copy()
-            fit.fit(seen.moved(seen.one + root * one, seen.two + root * two), model.fits.pull, STEPS)
-            weights, shares = (part.astype(np.float64) for part in fit.laws())
-            laws = dict(zip(model.joined, np.split(shares, seen.starts[1:-1], axis=1), strict=True))
+        starts, made = model.seen().starts, []
+        for weights, shares in _refits(model, model.fits, sets, factor, rng):
+            laws = dict(zip(model.joined, np.split(shares, starts[1:-1], axis=1), strict=True))
             last = None
             if model.last is not None:
                 target = str(model.spec.target)
