@@ -98,7 +98,8 @@ class DirichletPosterior(BaseJob):
         if self.mechanism == "auto":
             return self._best(prior, total, target, schema)
         made = self.calibrated(prior, total, target, schema)
-        choice = f"{self.mechanism}: asked for; the guarantee is {backing(made)}"
+        backing = made.calibration if isinstance(made, Hellinger) else "proved"
+        choice = f"{self.mechanism}: asked for; the guarantee is {backing}"
         if getattr(made, "score", "hellinger") != "hellinger":
             return made, f"{choice}; its parameters alone are published, since no estimates can be made from them"
         if isinstance(made, PosteriorLaplace):
@@ -172,8 +173,3 @@ def _epsilon_delta(target: Guarantee) -> tuple[float, float]:
     if target.epsilon_delta is None:
         raise InvalidArgument("DirichletPosterior: expected a pure or an (ε, δ) guarantee.")
     return target.epsilon_delta
-
-
-def backing(mechanism: object) -> str:
-    """What backs the promise of a posterior mechanism."""
-    return mechanism.calibration if isinstance(mechanism, Hellinger) else "proved"

@@ -53,9 +53,6 @@ AHEAD = 1.1
 """One-way tables get the last round if without them pairs are predicted to be this many times as far off: pairs also
 tell about each other, which the prediction does not know. Chosen on splits that are not measured."""
 
-LEAST_SIGNAL = 0.002
-"""Total variation from independence: no pair counts for less in the last round."""
-
 HOPELESS, FAINT = 6.0, 1.0
 """Mean total variation that noise alone makes in pairs, beyond which they tell nothing, or little: 1 is as far as two
 tables can be apart. Chosen after a run on GermanCredit."""
@@ -109,7 +106,8 @@ class Synthetic(BaseJob):
             records=schema.records or self.expected_records,
             wish=self.mechanism,
         )
-        mechanisms, choice = mechanisms_for(need, _stepped(parts))
+        stepped = 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)  # few different mechanisms compose faster
+        mechanisms, choice = mechanisms_for(need, stepped.tolist())
         self._warn(need, singles, schema, spread(mechanisms[0]))
         paid, places = payments(mechanisms)
         return Plan(
@@ -306,7 +304,8 @@ class _Rounds:
     def _signal(self, pairs: Sequence[Marginal]) -> Floats:
         """How far a quick fit to what was drawn says each pair is from independent.
 
-        Where it is nothing, the model will take the pair as independent, and more precision is lost on it.
+        Where it is nothing, the model will take the pair as independent, and more precision is lost on it; yet no pair
+        counts for less than a total variation of 0.002.
         """
         joined = [name for name in self.schema.names if any(name in pair.names for pair in pairs)]
         posterior = self._posterior()
@@ -320,7 +319,7 @@ class _Rounds:
         target = joined.index(self.job.target) if self.job.target in joined else None
         found = dependence(seen, np.concatenate([each / each.sum() for each in shares]), target)
         place = {name: at for at, name in enumerate(joined)}
-        return np.array([max(found[place[one], place[other]], LEAST_SIGNAL) for one, other in (p.names for p in pairs)])
+        return np.array([max(found[place[one], place[other]], 0.002) for one, other in (p.names for p in pairs)])
 
     def _posterior(self) -> Posterior:
         return Posterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
@@ -375,11 +374,6 @@ def _normal(cells: Floats, weights: Floats | float = 1.0) -> Floats:
     """Shares of precision that make Σ w·D·σ least: in proportion to (w·D)^⅔."""
     found = (np.asarray(cells, dtype=np.float64) * weights) ** (2 / 3)
     return found / found.sum() if found.size else found
-
-
-def _stepped(parts: Floats) -> list[float]:
-    """Rounded to powers of √2: few different mechanisms compose faster."""
-    return [float(each) for each in 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)]
 
 
 JOB = Synthetic

@@ -129,13 +129,10 @@ class Regression:
 
 
 CLASSES = 100
-"""Of each fit, and twice as many where tables are ``CLEAR``: else that did worse (docs/reproduction/synthetic.md)."""
+"""Of each fit, and twice as many where noise alone makes a mean total variation below 0.02 in two-way tables.
 
-CLEAR = 0.02
-"""Mean total variation that noise alone makes in a two-way table, below which more classes pay."""
-
-MOST_LEVELS = 6000
-"""Levels of all attributes together that a mixture takes; attributes with most levels are left out beyond it."""
+Elsewhere twice as many did worse (docs/reproduction/synthetic.md).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +173,7 @@ class Latent(BaseSpec):
         joined = _joined(tables, schema, self.target)
         if not joined:
             weights, laws, fits = np.ones(1), alone, None
-        elif self.target is not None and _is_star(tables, self.target):
+        elif self.target is not None and all(self.target in each.marginal.names for each in tables if each.joint):
             laws = {name: published.shares((name,), (self.target,)) for name in joined if name != self.target}
             weights, fits = alone[self.target][0], None
             laws[self.target] = np.eye(weights.size)
@@ -214,7 +211,7 @@ class Latent(BaseSpec):
         return best_fits(
             seen,
             np.concatenate([alone[name][0] for name in joined]),
-            2 * CLASSES if noise < CLEAR else CLASSES,
+            2 * CLASSES if noise < 0.02 else CLASSES,
             target,
             np.random.default_rng(seed),
         )
@@ -228,17 +225,12 @@ def statistics(published: Published, joined: Sequence[str]) -> Statistics:
 
 
 def _joined(tables: Sequence[NoisyTable], schema: Schema, target: str | None) -> tuple[str, ...]:
-    """Attributes that some table holds together with another one, without those of most levels if there are many."""
-    found = {name for table in tables for name in table.marginal.names if len(table.marginal.names) > 1}
+    """Attributes that some table holds together with another one; those of most levels go beyond 6000 levels in all."""
+    found = {name for table in tables for name in table.marginal.names if table.joint}
     kept = sorted(found, key=lambda name: (name != target, len(schema[name].levels)))
-    while sum(len(schema[name].levels) for name in kept) > MOST_LEVELS:
+    while sum(len(schema[name].levels) for name in kept) > 6000:
         kept.pop()
     return tuple(name for name in schema.names if name in kept)
-
-
-def _is_star(tables: Sequence[NoisyTable], target: str) -> bool:
-    """Whether all pairs hold the target."""
-    return all(target in table.marginal.names for table in tables if len(table.marginal.names) > 1)
 
 
 def _averaged(fits: Fits, joined: tuple[str, ...], schema: Schema) -> tuple[Floats, dict[str, Floats]]:

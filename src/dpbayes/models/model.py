@@ -56,6 +56,11 @@ class NoisyTable:
     """How much a count moves with a value: 1/r for gammas of weight r."""
 
     @property
+    def joint(self) -> bool:
+        """Whether it holds several attributes together."""
+        return len(self.marginal.names) > 1
+
+    @property
     def rows(self) -> Floats:
         """The values as rows × cells: one row for each combination of what is given."""
         given = int(np.prod(self.values.shape[: len(self.marginal.given)]))

@@ -218,7 +218,6 @@ class CodedTable:
 
 
 PACKED_CELLS = 2**13
-LARGEST_TABLE = 2**28
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +251,10 @@ def pack(schema: Schema, marginals: Sequence[Marginal]) -> tuple[PackedTable, ..
 
     size = {names: cells(names) for names in wanted}
     for names in wanted:
-        if size[names] > LARGEST_TABLE:
+        if size[names] > (most := 2**28):
             raise SchemaError(
                 f"Marginal: {', '.join(table(names).names)} has {size[names]:,} cells; one table holds at "
-                f"most {LARGEST_TABLE:,}. Declare fewer categories, or ask for smaller marginals."
+                f"most {most:,}. Declare fewer categories, or ask for smaller marginals."
             )
     packed: list[frozenset[str]] = []
     sizes: list[int] = []

@@ -15,9 +15,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO, cast
 
-_REACH = 2**26
-"""Characters within which a quoted value must end; otherwise its quote is a character like others."""
-
 
 def copies(files: Sequence[str], delimiter: str, columns: int, folder: Path) -> list[str]:
     """Copies of all files, in a new private folder."""
@@ -95,11 +92,11 @@ class _Records:
             at = stop + 1
 
     def _extended(self, text: str, at: int) -> str:
-        """The text with the lines that a quoted value goes on in, if it is closed there as it should be."""
+        """The text with the lines that a quoted value goes on in, if it is closed there, within 2²⁶ characters."""
         if not self._open.match(text, at):
             return text
         taken, size = list[str](), 0
-        while size < _REACH and (line := self._next()) is not None:
+        while size < 2**26 and (line := self._next()) is not None:
             taken.append(line)
             size += len(line)
             if '"' not in line:
