@@ -100,12 +100,15 @@ class Regression:
 
     def probabilities(self, records: Mapping[str, Ints]) -> Floats:
         """P(y | x), records × levels of the target."""
-        scores = np.tile(self.constant, (len(records[self.names[0]]), 1))
-        for name, effects in zip(self.names, self.effects, strict=True):
-            scores += effects[records[name]]
-        scores -= scores.max(axis=1, keepdims=True)
-        found = np.exp(scores)
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        found = np.tile(self.constant, (len(records[self.names[0]]), 1))
+        for start in range(0, len(found), 2**14):  # few enough for a processor to have all numbers at hand
+            scores = found[start : start + 2**14]
+            for name, effects in zip(self.names, self.effects, strict=True):
+                scores += effects.take(records[name][start : start + 2**14], axis=0)
+            scores -= scores.max(axis=1, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=1, keepdims=True)
+        return found
 
     def drawn(self, records: Mapping[str, Ints], rng: np.random.Generator, *, even: bool = False) -> Ints:
         """A level of the target for each record; ``even`` spreads them over records of like probabilities."""

@@ -237,12 +237,15 @@ def _searched(ends: Floats, rows: Ints, uniform: Floats) -> Ints:
 
 def _even(rows: Ints, number: int, rng: np.random.Generator) -> Floats:
     """Uniform numbers, those of one row in equal steps from a random start and in random order."""
-    shuffled = rng.permutation(len(rows))
-    short = rows.astype(np.uint16) if number <= 2**16 else rows
-    order = shuffled[np.argsort(short[shuffled], kind="stable")]
-    sorted_rows = rows[order]
+    order = rng.permutation(len(rows))
+    if number > 1:
+        short = rows.astype(np.uint16) if number <= 2**16 else rows
+        order = order[np.argsort(short[order], kind="stable")]
     sizes = np.bincount(rows, minlength=number)
-    place = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[sorted_rows]
+    steps = np.arange(len(rows), dtype=np.float64)
+    steps -= np.repeat(np.cumsum(sizes) - sizes, sizes)
+    steps += np.repeat(rng.random(number), sizes)
+    steps /= np.repeat(sizes, sizes)
     uniform = np.empty(len(rows))
-    uniform[order] = (place + rng.random(number)[sorted_rows]) / sizes[sorted_rows]
+    uniform[order] = steps
     return uniform
