@@ -46,8 +46,8 @@ class BaseJob(codec.WithKind):
     place: ClassVar[str] = "job"
 
     def check(self, table: Engine, plan: Plan) -> None:
-        """Refuse a table that lacks a column of the plan."""
-        check_columns(table, plan)
+        """Refuse a table that lacks a column of the plan, or what the schema declares of it."""
+        check_schema(plan.schema, table.columns(), plan.columns)
 
 
 def kinds() -> tuple[str, ...]:
@@ -133,11 +133,6 @@ def plan_from_record(record: object) -> Plan:
 
 
 READERS[Job] = lambda record: job_from_record(cast(Record, record))
-
-
-def check_columns(table: Engine, plan: Plan) -> None:
-    """Refuse a table that lacks what the schema declares."""
-    check_schema(plan.schema, table.columns(), plan.columns)
 
 
 def check_tables(schema: Schema, marginals: Sequence[Marginal]) -> None:

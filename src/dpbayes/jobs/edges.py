@@ -15,7 +15,7 @@ from dpbayes.base import checks, toml
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, check_columns
+from dpbayes.jobs.base import BaseJob
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
@@ -139,7 +139,7 @@ class Edges(BaseJob):
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a column that is not numeric, from metadata alone."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         check_edges(table, self.column)
         if check_column(self.column, table.columns(), "edges") is Kind.TEXT and not self.numeric:
             raise SchemaError(

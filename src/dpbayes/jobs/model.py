@@ -14,7 +14,7 @@ from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
-from dpbayes.jobs.base import BaseJob, check_columns, check_tables, count_and_draw
+from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
 from dpbayes.jobs.edges import Quantiles, check_edges, relevel, selection_for
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
@@ -159,7 +159,7 @@ class Fit(BaseJob):
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column, or cannot be read record by record where that is needed."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         for name in self.edges:
             check_edges(table, name)
         if self.tempered and not isinstance(table, CodingEngine):

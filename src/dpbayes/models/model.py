@@ -124,7 +124,7 @@ class Published:
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
         """Every table with noise that can be described."""
-        return tuple(_noisy(release, table) for release, table in self._described())
+        return tuple(_noisy(release, table) for release, table in measuring(self.releases))
 
     def statement(self) -> str:
         """What the releases promise, a sentence each."""
@@ -139,7 +139,7 @@ class Published:
 
     def holds(self, marginal: Marginal) -> bool:
         """Whether a table of just these attributes is published."""
-        return any(set(table.marginal.names) == set(marginal.names) for _, table in self._described())
+        return any(set(table.marginal.names) == set(marginal.names) for _, table in measuring(self.releases))
 
     def __getitem__(self, marginal: Marginal) -> NoisyTable:
         """The table of these attributes: asked for as such, in another order, or summed out of a larger one.
@@ -150,9 +150,6 @@ class Published:
         size = min(len(table.values) for _, table in fitting)
         views = [_noisy(release, table) for release, table in fitting if len(table.values) == size]
         return min(views, key=lambda view: float(view.variance.mean())).seen_as(marginal)
-
-    def _described(self) -> list[tuple[Release, Table]]:
-        return measuring(self.releases)
 
     def _contained(self, marginal: Marginal) -> list[tuple[Release, Table]]:
         """Tables with all these attributes; refused where there are none."""
@@ -167,22 +164,19 @@ class Published:
         raise ReleaseError(f"Model: no release has the table {marginal}, nor one that contains it. Release it first.")
 
     def _fitting(self, marginal: Marginal) -> list[tuple[Release, Table]]:
-        return [
-            (release, table) for release, table in self._described() if set(table.marginal.names) >= set(marginal.names)
-        ]
+        names = set(marginal.names)
+        return [each for each in measuring(self.releases) if set(each[1].marginal.names) >= names]
 
 
 def _noisy(release: Release, table: Table) -> NoisyTable:
     measured = measurement(release, table)
-    values, noise = measured.values, measured.noise
-    counts = noise.center(values)
-    variance = noise.variance(np.maximum(counts, 0.0))
+    noise, counts = measured.noise, measured.noise.center(measured.values)
     return NoisyTable(
         marginal=table.marginal,
         drawn=table.kind == "gammas",
-        values=values,
+        values=measured.values,
         counts=counts,
-        variance=variance,
+        variance=noise.variance(np.maximum(counts, 0.0)),
         slope=noise.slope(),
     )
 
@@ -199,9 +193,6 @@ class Model(Protocol):
     @property
     def network(self) -> Network:
         """Its graph and tables; refused where it has none."""
-
-    def synthesise(self, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
-        """Synthetic records as an Arrow table, any number of them, at no cost."""
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, np.ndarray]:
         """Records drawn from the model: for each attribute the positions among its levels.

@@ -113,21 +113,16 @@ def check_names(names: Sequence[str]) -> None:
 
 def check_schema(schema: Schema, columns: Sequence[Column], names: Sequence[str] | None = None) -> None:
     """Check that a table has what a schema declares, from metadata alone."""
-    known = {column.name: column.kind for column in columns}
     for name in schema.names if names is None else names:
         attribute = schema[name]
-        use = "edges" if attribute.edges else "dates" if attribute.dates else "categories"
-        _check_column(name, use, known)
+        check_column(name, columns, "edges" if attribute.edges else "dates" if attribute.dates else "categories")
     if schema.person is not None:
-        _check_column(schema.person, "person", known)
+        check_column(schema.person, columns, "person")
 
 
 def check_column(name: str, columns: Sequence[Column], use: str = "categories") -> Kind:
     """The kind of one column, after checking that it exists and suits its use."""
-    return _check_column(name, use, {column.name: column.kind for column in columns})
-
-
-def _check_column(name: str, use: str, known: Mapping[str, Kind]) -> Kind:
+    known = {column.name: column.kind for column in columns}
     if name not in known:
         raise TableError(f"Table: there is no column {name!r}. {_hint(name, known)}")
     if known[name] not in _FITS[use]:
