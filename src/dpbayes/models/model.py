@@ -117,11 +117,6 @@ class Published:
         return next((release.records for release in self.releases if release.records is not None), None)
 
     @property
-    def seeded(self) -> bool:
-        """Whether the draws could be repeated: then nothing is promised."""
-        return self.releases[0].seeded
-
-    @property
     def tables(self) -> tuple[NoisyTable, ...]:
         """Every table with noise that can be described."""
         return tuple(_noisy(release, table) for release, table in measuring(self.releases))
