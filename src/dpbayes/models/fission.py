@@ -12,7 +12,10 @@ from dpbayes.base.checks import Floats
 from dpbayes.models.mixture import STEPS, Mixture, Statistics
 
 COPIES = 5
-"""Copies that the noise is split into, which are the folds; as many fits to all of the tables join the average."""
+"""Copies that the noise is split into, which are the folds; as many fits to all of the tables join the average.
+
+docs/explanation/synthetic.md has the rule for each number here, under splitting the noise.
+"""
 
 PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0)
 """Tried from weak to strong, each from where the last one ended: classes that start strongly pulled collapse."""
