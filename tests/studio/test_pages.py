@@ -278,10 +278,9 @@ def test_an_accuracy_is_solved_for(visitor, tmp_path):
 def test_a_smaller_budget_makes_every_table_worse(visitor):
     name = ready(visitor)
     desk, draft = visitor.desk, visitor.desk.drafts.load(name)
-    from dpbayes.studio import requests
     from dpbayes.studio.outlook import outlook_of
 
-    asked, schema, account = requests.load(desk, draft), desk.drafts.schema(draft), desk.account(draft)
+    asked, schema, account = desk.request(draft), desk.drafts.schema(draft), desk.account(draft)
     targets = [asked.guarantee().of_size(e) for e in (0.25, 1.0, 2.0)]
     found = [outlook_of(asked.with_changes(target=each), schema, account).expected for each in targets]
     for place in range(2):

@@ -18,8 +18,7 @@ from dpbayes.plot.pictures import pairs_picture
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.studio import requests
-from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, release_commands, to
 from dpbayes.studio.drafts import Draft
 from dpbayes.studio.outlook import Expected, Outlook, cheapest, outlook_of
 from dpbayes.words.report import title
@@ -32,7 +31,7 @@ MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Box:
     """A place in the triangle."""
 
     key: str
@@ -56,16 +55,14 @@ def show(
     try:
         schema, account = desk.drafts.schema(draft), desk.account(draft)
     except DpbayesError as met:
-        return page(http, "problem.html", status=422, title="Ask", draft=draft, step="ask", problem=str(met))
-    asked = asked or requests.load(desk, draft)
+        return page(http, "problem.html", step="ask", draft=draft, problem=str(met))
+    asked = asked or desk.request(draft)
     focus = focus or http.query_params.get("focus", "")
     outlook, trouble = (None, "") if unread else _forecast(schema, account, asked)
     problem = problem or trouble
     return page(
         http,
         "ask.html",
-        status=422 if problem else 200,
-        title="Ask",
         step="ask",
         draft=draft,
         schema=schema,
@@ -75,7 +72,7 @@ def show(
         outlook=outlook,
         trouble="",
         typed=form_of(http) if problem and http.method == "POST" else None,
-        commands=requests.commands(draft, dry=True) if asked.tables else (),
+        commands=release_commands(draft, dry=True) if asked.tables else (),
         forms=forms,
         **_triangle(schema, asked, outlook.expected if outlook else [], focus),
     )
@@ -99,11 +96,11 @@ def _triangle(schema: Schema, asked: Request, expected: list[Expected], focus: s
     judged = {frozenset(each.table.marginal.names): each.verdict for each in expected}
     names, sizes = schema.names, schema.shape
 
-    def cell(row: int, column: int) -> Cell:
+    def cell(row: int, column: int) -> Box:
         pair = frozenset((names[row], names[column]))
         said = names[row] if row == column else f"{names[row]} × {names[column]}"
         many = sizes[row] if row == column else sizes[row] * sizes[column]
-        return Cell(f"{row}-{column}", said, many, pair in chosen, judged.get(pair, ""))
+        return Box(f"{row}-{column}", said, many, pair in chosen, judged.get(pair, ""))
 
     if len(names) <= MOST_IN_TRIANGLE:
         rows = [[cell(row, column) for column in range(row + 1)] for row in range(len(names))]
@@ -116,12 +113,12 @@ def _triangle(schema: Schema, asked: Request, expected: list[Expected], focus: s
 def save(http: HttpRequest) -> Response:
     """Keep what was chosen; solve for the budget if an accuracy was asked for."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
-    asked, focus = requests.load(desk, draft), form.text("next-focus") or form.text("focus")
+    asked, focus = desk.request(draft), form.text("next-focus") or form.text("focus")
     problem = ""
     try:
         schema = desk.drafts.schema(draft)
         asked, problem = _read(schema, asked, form)
-        requests.save(desk, draft, asked)
+        desk.keep(draft, asked)
         if problem:
             return show(http, draft, asked, problem, focus, unread=True)
         if form.text("action") in ("solve", "next") and not asked.tables:
@@ -129,7 +126,7 @@ def save(http: HttpRequest) -> Response:
         if form.text("action") == "solve":
             within = checks.number("studio", "records", form.text("within"))
             asked = cheapest(asked, schema, desk.account(draft), within)
-            requests.save(desk, draft, asked)
+            desk.keep(draft, asked)
         if form.text("action") == "budget":
             draft = _budget(desk, draft, schema, form)
     except DpbayesError as met:
@@ -145,8 +142,8 @@ def live(http: HttpRequest) -> Response:
     """The forecast for the form as it stands. The form is kept, so that a link to another step loses nothing."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
     schema, account = desk.drafts.schema(draft), desk.account(draft)
-    asked, problem = _read(schema, requests.load(desk, draft), form)
-    requests.save(desk, draft, asked)
+    asked, problem = _read(schema, desk.request(draft), form)
+    desk.keep(draft, asked)
     outlook, trouble = (None, problem) if problem else _forecast(schema, account, asked)
     return page(
         http,

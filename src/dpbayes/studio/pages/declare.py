@@ -29,15 +29,13 @@ CHOICES = {
 
 def show(request: Request, draft: Draft | None = None, problem: str = "") -> Response:
     """The grid of columns."""
-    desk, draft = desk_of(request), draft or draft_of(request)
+    draft = draft or draft_of(request)
     if not draft.columns and not problem:
         return to(f"/d/{draft.name}/table")
     faults = draft.faults() if problem else {}
     return page(
         request,
         "declare.html",
-        status=422 if problem else 200,
-        title="Declare",
         step="declare",
         draft=draft,
         problem=problem,
@@ -56,7 +54,6 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         )
         if draft.schema and draft.ledger
         else "",
-        desk=desk,
     )
 
 

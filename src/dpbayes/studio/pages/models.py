@@ -14,15 +14,14 @@ from starlette.routing import Route
 
 from dpbayes.base import checks
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.models.base import Model, ModelSpec, built
-from dpbayes.models.base import Published as Tables
+from dpbayes.models.base import Model, ModelSpec, Published, built
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import synthetic_table
 from dpbayes.plot.pictures import network_picture
 from dpbayes.schema.marginal import Marginal
 from dpbayes.studio.desk import command, page
-from dpbayes.studio.pages.explain import Published, chosen
+from dpbayes.studio.pages.published import Collection, chosen
 from dpbayes.studio.safety import attachment
 
 MOST_ROWS = 100_000
@@ -43,7 +42,6 @@ def show(http: HttpRequest) -> Response:
     return page(
         http,
         "models.html",
-        status=422 if problem else 200,
         title="Models",
         problem=problem,
         published=published,
@@ -56,7 +54,7 @@ def show(http: HttpRequest) -> Response:
     )
 
 
-def _context(published: Published, query: QueryParams) -> dict[str, Any]:
+def _context(published: Collection, query: QueryParams) -> dict[str, Any]:
     model = build(published, query)
     shown = model.network
     tables = [(node, above, shown.tables[node].size) for node, above in shown.parents.items()]
@@ -84,14 +82,14 @@ def _prediction(model: NaiveBayesModel, given: dict[str, list[str]]) -> list[tup
     return list(zip(model.classes, (shares / shares.sum()).tolist(), strict=True))
 
 
-def build(published: Published, query: QueryParams) -> Model:
+def build(published: Collection, query: QueryParams) -> Model:
     """The model that an address names; by default a network over everything published."""
     if published.releases[0].kind == "model" and not query.get("kind"):
         return built(published.releases[:1])
     return specification(published, query).build(list(published.releases))
 
 
-def specification(published: Published, query: QueryParams) -> ModelSpec[Model]:
+def specification(published: Collection, query: QueryParams) -> ModelSpec[Model]:
     """Naive Bayes of one attribute, or a network: as written, or a tree over the published pairs."""
     if query.get("kind") == "naive-bayes":
         target = query.get("target", "") or next(iter(_targets(published)), "")
@@ -107,7 +105,7 @@ def specification(published: Published, query: QueryParams) -> ModelSpec[Model]:
     return tree(published)
 
 
-def tree(published: Published) -> BayesNet:
+def tree(published: Collection) -> BayesNet:
     """A network that the published pairs support: each attribute hangs below one that came before it."""
     pairs = _pairs(published)
     names = [n for n in published.releases[0].schema.names if any(n in t.names for t in _marginals(published))]
@@ -127,12 +125,11 @@ def tree(published: Published) -> BayesNet:
     return BayesNet(edges=tuple(edges), nodes=tuple(name for name in names if name not in linked))
 
 
-def _marginals(published: Published) -> list[Marginal]:
-    tables = Tables.of(list(published.releases)).tables
-    return [table.marginal for table in tables]
+def _marginals(published: Collection) -> list[Marginal]:
+    return [table.marginal for table in Published.of(list(published.releases)).tables]
 
 
-def _pairs(published: Published) -> set[frozenset[str]]:
+def _pairs(published: Collection) -> set[frozenset[str]]:
     """The pairs of attributes that some table has."""
     return {
         frozenset((one, other))
@@ -143,13 +140,13 @@ def _pairs(published: Published) -> set[frozenset[str]]:
     }
 
 
-def _targets(published: Published) -> list[str]:
+def _targets(published: Collection) -> list[str]:
     """The attributes that are published with another one."""
     paired = {name for pair in _pairs(published) for name in pair}
     return [name for name in published.releases[0].schema.names if name in paired]
 
 
-def _commands(published: Published, query: QueryParams) -> tuple[str, ...]:
+def _commands(published: Collection, query: QueryParams) -> tuple[str, ...]:
     if published.releases[0].kind == "model" and not query.get("kind"):
         return (command("dpbayes", "show", published.folders[0]),)
     if query.get("kind") == "naive-bayes":

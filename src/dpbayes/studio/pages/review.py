@@ -1,4 +1,4 @@
-"""Review and release: the exact cost, the balance before and after, and the one form that spends."""
+"""From a request to a release: the risk, a preview on made-up rows, the review with the one form that spends."""
 
 from __future__ import annotations
 
@@ -13,17 +13,78 @@ from starlette.routing import Route
 
 from dpbayes import curator, recovery
 from dpbayes.base.codec import canonical, digest
+from dpbayes.base.display import tag
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.base.files import check_folder
+from dpbayes.design.forecast import warnings
 from dpbayes.design.plan import Plan
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.release.words import ABOUT, statement
-from dpbayes.studio import requests
-from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
+from dpbayes.report.page import report_html
+from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, release_commands, to
 from dpbayes.studio.drafts import Draft
-from dpbayes.studio.outlook import Outlook
+from dpbayes.studio.outlook import Outlook, alternatives, outlook_of, rehearsal, risk_of
+from dpbayes.studio.pages.published import framed
 from dpbayes.studio.work import Say
+
+MOST_CELLS = 20_000
+"""Cells of a preview: a longer page takes a browser many seconds."""
+
+MARK = "Preview on made-up rows. None of these numbers is about your table."
+
+STYLE = """<style>
+body::before { content: "PREVIEW"; position: fixed; inset: 0; display: grid; place-items: center; pointer-events: none;
+font: 700 20vw/1 sans-serif; color: rgb(127 127 127 / 0.13); transform: rotate(-24deg); z-index: 9; }
+.preview { background: #0b5a8f; color: #ffffff; font-weight: 600; padding: 0.6rem 1rem; max-width: none; }
+</style>"""
+
+
+def risk(http: HttpRequest) -> Response:
+    """The promise in words, the best attacker, and other budgets."""
+    desk, draft = desk_of(http), draft_of(http)
+    schema, account, asked = desk.drafts.schema(draft), desk.account(draft), desk.request(draft)
+    if not asked.tables:
+        return to(f"/d/{draft.name}/ask")
+    outlook = outlook_of(asked, schema, account)
+    compared = alternatives(asked, outlook)
+    target = asked.guarantee()
+    return page(
+        http,
+        "risk.html",
+        step="risk",
+        draft=draft,
+        promise=statement(target, schema.unit, tables=len(asked.tables), seeded=False),
+        target=target,
+        risk=risk_of(outlook.plan),
+        taking_part=not schema.unit.replaces,
+        compared=compared,
+        warnings=warnings(outlook.plan),
+        commands=release_commands(draft, dry=True),
+    )
+
+
+def preview(http: HttpRequest) -> Response:
+    """The frame around the report."""
+    desk, draft = desk_of(http), draft_of(http)
+    if not desk.request(draft).tables:
+        return to(f"/d/{draft.name}/ask")
+    return page(http, "preview.html", step="preview", draft=draft, commands=release_commands(draft, dry=True))
+
+
+def preview_report(http: HttpRequest) -> Response:
+    """The report itself, on made-up rows."""
+    desk, draft = desk_of(http), draft_of(http)
+    schema, asked = desk.drafts.schema(draft), desk.request(draft)
+    if sum(marginal.size(schema) for marginal in asked.tables_of(schema).marginals) > MOST_CELLS:
+        raise InvalidArgument(
+            f"studio: a preview shows at most {MOST_CELLS:,} cells. The release itself may have more."
+        )
+    html, banner = (
+        report_html(rehearsal(schema, asked, desk.account(draft))),
+        tag("p", MARK, class_="preview", role="note"),
+    )
+    return framed(html.replace("</head>", f"{STYLE}</head>", 1).replace("<main>", f"<main>{banner}", 1))
 
 
 def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Response:
@@ -34,19 +95,17 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         return to(f"/d/{draft.name}/released/{draft.once}")
     if under_way is not None:  # nothing was charged: the next attempt gets a name of its own
         draft = desk.drafts.save(replace(draft, once=secrets.token_hex(16)))
-    asked = requests.load(desk, draft)
+    asked = desk.request(draft)
     if not asked.tables:
         return to(f"/d/{draft.name}/ask")
     try:
         plan, account = _planned(desk, draft, asked)
     except DpbayesError as met:
-        return page(http, "problem.html", status=422, title="Review", draft=draft, step="review", problem=str(met))
-    out = requests.out_folder(desk, draft)
+        return page(http, "problem.html", step="review", draft=draft, problem=str(met))
+    out = desk.out_folder(draft)
     return page(
         http,
         "review.html",
-        status=422 if problem else 200,
-        title="Review and release",
         step="review",
         draft=draft,
         problem=problem,
@@ -59,7 +118,7 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         promise=statement(plan.target, plan.schema.unit, tables=len(asked.tables), seeded=False),
         reviewed=_reviewed(draft, asked, plan, account, out),
         earlier=_earlier(desk, draft),
-        commands=requests.commands(draft, out=out),
+        commands=release_commands(draft, out=out),
     )
 
 
@@ -99,7 +158,7 @@ def describe(http: HttpRequest) -> Response:
     """What readers are told about the release."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
     try:
-        requests.save(desk, draft, _told(requests.load(desk, draft), form))
+        desk.keep(draft, _told(desk.request(draft), form))
     except DpbayesError as problem:
         return show(http, draft, str(problem))
     return to(f"/d/{draft.name}/review")
@@ -116,13 +175,13 @@ def release(http: HttpRequest) -> Response:
     once = form.text("once")
     if desk.work.status(once) is not None:
         return to(f"/d/{draft.name}/released/{once}")
-    asked = requests.load(desk, draft)
-    out = requests.out_folder(desk, draft)
+    asked = desk.request(draft)
+    out = desk.out_folder(draft)
     try:
         if once != draft.once:
             raise InvalidArgument("studio: this page is out of date. Review the release again.")
         asked = _told(asked, form)
-        requests.save(desk, draft, asked)
+        desk.keep(draft, asked)
         plan, account = _planned(desk, draft, asked)
         if form.text("reviewed") != _reviewed(draft, asked, plan, account, out):
             raise InvalidArgument(
@@ -206,6 +265,9 @@ def again(http: HttpRequest) -> Response:
 
 
 ROUTES = [
+    Route("/d/{name}/risk", risk, methods=["GET"]),
+    Route("/d/{name}/preview", preview, methods=["GET"]),
+    Route("/d/{name}/preview/report", preview_report, methods=["GET"]),
     Route("/d/{name}/review", show, methods=["GET"]),
     Route("/d/{name}/review", describe, methods=["POST"]),
     Route("/d/{name}/release", release, methods=["POST"]),
