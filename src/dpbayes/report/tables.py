@@ -22,7 +22,7 @@ from dpbayes.release.format import WHOLE, Product, Release, Table
 from dpbayes.release.table import TableView
 from dpbayes.schema.labels import labels
 from dpbayes.words import report as words
-from dpbayes.words.promise import caution
+from dpbayes.words.promise import warning
 from dpbayes.words.view import View, for_files, spread_text, step_of, text_of
 
 Numbers = Literal["csv", "parquet"]
@@ -45,7 +45,7 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
     """Everything that a reader of the report sees of one table."""
     view = View(release, source)
     parts = [tag("h2", f"Table {number}. {words.title(source.marginal)}", dir="auto")]
-    parts += [tag("p", caution(note), class_="warning") for note in source.notes]
+    parts += [tag("p", warning(note), class_="warning") for note in source.notes]
     if view.shares is None and not len(source.values):
         parts.append(tag("p", words.caption(view), class_="note"))
         return tag("section", *parts, id=f"table-{number}", class_="table")

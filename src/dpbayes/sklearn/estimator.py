@@ -89,8 +89,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         accounting: "exact", or "published" for the papers' parameters (Dirichlet).
         split: "optimal" by the sizes of the tables, or "equal".
         estimate: "posterior", or "draw" for the papers' single draw.
-        tempered: spend a tenth of the budget on how far the model may trust itself. None does so where public numbers
-            say that it can do more than guess.
+        tempered: spend a tenth of the budget on a temperature, which corrects overconfident predictions. None does so
+            where public numbers say that it helps.
         ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
         dataset: the data set's name in the ledger.
         private: False fits the same model without noise, to compare with. It is not private, charges nothing, and
@@ -154,7 +154,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if refused:
             raise InvalidArgument(
                 f"{type(self).__name__}: {', '.join(refused)} is refused: a weight would let one person count for "
-                "many, which the guarantee does not cover. Repeat no rows and weigh none."
+                "many, which the guarantee does not cover. Do not repeat or weight rows."
             )
         goal = self._goal()
         declared = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema

@@ -30,7 +30,7 @@ from dpbayes.studio.folder import Folder
 from dpbayes.studio.safety import Session
 from dpbayes.studio.work import Work
 from dpbayes.words import budget
-from dpbayes.words.promise import caution, whom
+from dpbayes.words.promise import warning, whom
 from dpbayes.words.report import title
 from dpbayes.words.view import plus
 
@@ -49,13 +49,13 @@ STEPS = {
 
 SAID = {
     "budget": budget,
-    "caution": caution,
     "gauge": gauge,
     "listed": listed,
     "percent": percent,
     "plural": plural,
     "plus": plus,
     "table_title": title,
+    "warning": warning,
     "whom": whom,
 }
 """What templates say and draw; they have no words of their own for it."""

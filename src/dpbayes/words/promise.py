@@ -16,9 +16,6 @@ from dpbayes.release.words import chance, rows, times
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.words import budget
 
-CAUTION = "Caution"
-"""How every caution begins, on the terminal, in the studio and in the report."""
-
 NOT_PRIVATE = (
     "Not private. This release was drawn with a seed. Whoever knows or guesses the seed can remove the noise. "
     "Use it for tests with data that is public already, and do not publish it."
@@ -89,9 +86,9 @@ def parameters(promise: Guarantee) -> dict[str, float]:
     return {key: float(record[key]) for key in ("epsilon", "delta", "rho") if key in record}
 
 
-def caution(said: str) -> str:
-    """What a careful colleague says before it is too late, marked as such on every face."""
-    return f"{CAUTION}: {said}"
+def warning(said: str) -> str:
+    """A warning, marked as such on the terminal, in the studio and in the report."""
+    return f"Warning: {said}"
 
 
 def whom(unit: PrivacyUnit) -> str:
@@ -199,8 +196,8 @@ def accuracy(release: Release) -> str:
         return "The release carries no estimates with intervals."
     return (
         f"Every cell has a {100 * release.level:g} % interval for the noise that was added. Small groups have wide "
-        "intervals, and groups that noise swallows are marked. Wrong answers and people who are not in the data are "
-        "not accounted for."
+        "intervals, and groups that are lost in the noise are marked. Wrong answers and people who are not in the data "
+        "are not accounted for."
     )
 
 
