@@ -29,7 +29,7 @@ from dpbayes.plot.canvas import (
     widest,
 )
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.risk import Profile, percent, success
+from dpbayes.privacy.risk import Profile, chords, percent, success
 from dpbayes.release.table import TableView
 from dpbayes.schema.labels import labels
 from dpbayes.schema.schema import Schema
@@ -37,9 +37,6 @@ from dpbayes.words.report import caption, title
 from dpbayes.words.view import View
 
 WIDTH, LINE, TOP = 720, 24, 14
-
-LEAST_DELTA, STEPS = 1e-12, 96
-"""A profile is followed down to this δ, at this many ε."""
 
 PANELS = 6
 """Densities are drawn of this many cells."""
@@ -139,23 +136,16 @@ def _steps(end: float, start: float = 0.0) -> list[float]:
     return [start + mark for mark in scale.marks if start + mark <= end * (1 + 1e-9)]
 
 
-def followed(cost: Cost) -> tuple[Floats, Floats]:
-    """ε from zero to where δ is next to nothing, and δ(ε) there."""
-    end = min(float(cost.renyi(math.inf)), float(cost.epsilon(LEAST_DELTA)))
-    epsilons = np.linspace(0.0, end if math.isfinite(end) and end > 0 else 1.0, STEPS)
-    return epsilons, np.array([float(cost.delta(float(epsilon))) for epsilon in epsilons])
-
-
-def interpolated(cost: Cost) -> Profile:
-    """The profile from few points, never below the truth: δ is convex in e^ε, so chords lie above it."""
-    epsilons, deltas = followed(cost)
-    factors = np.exp(epsilons)
-    return lambda epsilon: float(np.interp(math.exp(min(epsilon, 700.0)), factors, deltas))
+def _epsilons(cost: Cost) -> Floats:
+    """ε from zero to where δ is next to nothing."""
+    end = min(float(cost.renyi(math.inf)), float(cost.epsilon(1e-12)))
+    return np.linspace(0.0, end if math.isfinite(end) and end > 0 else 1.0, 96)
 
 
 def profile_picture(cost: Cost) -> Picture:
     """δ as a function of ε: every (ε, δ) on the line is kept by the same releases."""
-    epsilons, deltas = followed(cost)
+    epsilons = _epsilons(cost)
+    deltas = np.array([float(cost.delta(float(epsilon))) for epsilon in epsilons])
     seen = deltas > 0
     least = 10.0 ** math.floor(math.log10(max(float(deltas[seen].min()), 1e-12))) if seen.any() else 1e-12
     frame = Frame(64, 30, WIDTH - 20, 330, (0.0, float(epsilons[-1])), (least, 1.0), log_y=True)
@@ -183,7 +173,7 @@ def _releases(cost: Cost) -> str:
 
 def tradeoff_picture(cost: Cost) -> Picture:
     """What the best attacker can do: false alarms against misses. The dashed line is guessing."""
-    profile = interpolated(cost)
+    profile = chords(_epsilons(cost), cost.delta)
     misses = [(alpha, 1.0 - success(profile, alpha)) for alpha in np.linspace(0.0, 1.0, 101)[1:-1].tolist()]
     best = (1.0 + float(cost.delta(0.0))) / 2.0
     note = (

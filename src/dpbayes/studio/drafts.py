@@ -27,9 +27,6 @@ NUMBERS = (Kind.INTEGER, Kind.NUMBER)
 
 STATE = ".studio"
 
-SHORT = 12
-"""Up to this many levels are offered in a choice."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
@@ -86,7 +83,7 @@ class Declared:
             declared = self.attribute().declared
         except SchemaError:
             declared = ()
-        offered = (*(declared if len(declared) <= SHORT else ()), rule)
+        offered = (*(declared if len(declared) <= 12 else ()), rule)
         return tuple(dict.fromkeys(level for level in offered if level not in ("other", "category", "drop", "refuse")))
 
     def attribute(self) -> Attribute:
@@ -170,23 +167,21 @@ class Draft:
             return Schema(**said, attributes=attributes)  # type: ignore[arg-type]  # by name
         return replace(before.project(same), **said, attributes=attributes)  # type: ignore[arg-type]
 
-    def with_schema(self, schema: Schema, columns: Sequence[Column]) -> Draft:
-        """The draft as a schema file says it, for a table with these columns."""
+    def about(self, schema: Schema) -> Draft:
+        """The draft with what a schema says of people and records."""
+        unit, records = schema.unit, schema.records
+        return replace(self, id=schema.id, adjacency=str(unit.adjacency), max_rows=unit.max_rows, records=records)
+
+    def with_columns(self, schema: Schema, columns: Sequence[Column]) -> Draft:
+        """The draft with what a schema says of these columns of a table."""
         known = {attribute.name: attribute for attribute in schema.attributes}
-        made = []
-        for column in columns:
-            if column.name in known:
-                made.append(Declared.of(known[column.name], column.kind))
-            else:
-                made.append(first(column, use="person" if column.name == schema.person else "ignore"))
-        return replace(
-            self,
-            id=schema.id,
-            adjacency=str(schema.unit.adjacency),
-            max_rows=schema.unit.max_rows,
-            records=schema.records,
-            columns=tuple(made),
+        declared = (
+            Declared.of(known[each.name], each.kind)
+            if each.name in known
+            else first(each, use="person" if each.name == schema.person else "ignore")
+            for each in columns
         )
+        return replace(self, columns=tuple(declared))
 
 
 def first(column: Column, use: str = "ignore") -> Declared:

@@ -13,12 +13,6 @@ from dpbayes.release.format import Release
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import file_source
 
-DEEPEST = 3
-"""How many folders down the studio looks for files."""
-
-MOST_ENTRIES = 5_000
-"""It looks at no more files than this."""
-
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".duckdb")
 HIDDEN = (".draws",)
 
@@ -89,15 +83,15 @@ class Folder:
         return str(self.start / self.new_file(address, ".ledger"))
 
     def files(self) -> Iterator[Path]:
-        """Files in the folder and the folders in it, in the order of their names; links are not followed."""
+        """Files up to three folders down, the first 5,000 in the order of their names; links are not followed."""
         seen = 0
         for where, folders, names in os.walk(self.start):
             depth = len(Path(where).relative_to(self.start).parts)
             keep = [each for each in sorted(folders) if not each.startswith(".") and not each.endswith(HIDDEN)]
-            folders[:] = keep if depth < DEEPEST else []
+            folders[:] = keep if depth < 3 else []
             for name in sorted(names):
                 seen += 1
-                if seen > MOST_ENTRIES:
+                if seen > 5_000:
                     return
                 path = Path(where) / name
                 if not name.startswith(".") and not path.is_symlink():

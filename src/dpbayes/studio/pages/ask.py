@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -15,7 +15,7 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.plot.pictures import pairs_picture
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
+from dpbayes.privacy.guarantee import ApproxDP, PureDP
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, release_commands, to
@@ -26,19 +26,15 @@ from dpbayes.words.report import title
 MOST_IN_TRIANGLE = 14
 """With more attributes, one row of the triangle is shown at a time, and all of it as a small map."""
 
-MOST_CELLS = 1_000_000
-"""A larger table is refused: a browser and a reader have no use for it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """A place in the triangle."""
 
     key: str
     name: str
     cells: int
     chosen: bool
-    verdict: str = ""
+    verdict: str
 
 
 def show(
@@ -165,14 +161,14 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
         asked = replace(before, tables=_ticked(schema, before, form))
         more = tuple(str(Marginal.parse(text)) for text in form.texts("other"))
         for text in (*asked.tables, *more):
-            if Marginal.parse(text).size(schema) > MOST_CELLS:
-                raise InvalidArgument(f"studio: {text} has more than {MOST_CELLS:,} cells. Choose fewer attributes.")
+            if Marginal.parse(text).size(schema) > 1_000_000:  # no browser and no reader has a use for it
+                raise InvalidArgument(f"studio: {text} has more than 1,000,000 cells. Choose fewer attributes.")
         asked = replace(asked, tables=tuple(dict.fromkeys((*asked.tables, *more))))
         records = form.text("expected_records") if schema.records is None else ""
         return replace(
             asked,
             **_product(form, before),
-            target=_target(form, before.target),
+            target=_guarantee(form) if form.text("epsilon") else before.target,
             expected_records=checks.whole("studio", "records", records) if records else None,
         ), ""
     except DpbayesError as met:
@@ -181,35 +177,30 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
 
 def _ticked(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
     """The tables that are ticked, and those that the form does not show."""
-    names = schema.names
     known = {frozenset(Marginal.parse(text).names): text for text in before.tables}
     forms = {frozenset(Marginal.parse(text).names): text for text in form.texts("form")}
     tables: list[str] = []
     for key in form.texts("cell"):
-        pair = _pair(key, names)
-        joint = str(Marginal(tuple(dict.fromkeys(names[place] for place in pair))))
-        tables.append(
-            forms.get(frozenset(names[place] for place in pair)) or known.get(frozenset(names[p] for p in pair), joint)
-        )
-    for axes, text in known.items():
-        if not _shown(axes, schema, form.text("focus")) and (len(axes) <= 2 or text in form.texts("keep")):
-            tables.append(forms.get(axes, text))
+        axes = _axes(key, schema.names)
+        tables.append(forms.get(frozenset(axes)) or known.get(frozenset(axes), str(Marginal(axes))))
+    for chosen, text in known.items():
+        if not _shown(chosen, schema, form.text("focus")) and (len(chosen) <= 2 or text in form.texts("keep")):
+            tables.append(forms.get(chosen, text))
     order = {text: place for place, text in enumerate(before.tables)}
     return tuple(dict.fromkeys(sorted(tables, key=lambda text: order.get(text, len(order)))))
 
 
 def _shown(axes: frozenset[str], schema: Schema, focus: str) -> bool:
     """Whether the form has a box for a table."""
-    if len(axes) > 2:
-        return False
-    return len(schema.names) <= MOST_IN_TRIANGLE or focus in axes
+    return len(axes) <= 2 and (len(schema.names) <= MOST_IN_TRIANGLE or focus in axes)
 
 
-def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
-    row, dash, column = key.partition("-")
-    if not dash or not (row.isdigit() and column.isdigit()) or int(row) >= len(names) or int(column) >= len(names):
+def _axes(key: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes of a box, one or two."""
+    row, _, column = key.partition("-")
+    if not (row.isdigit() and column.isdigit()) or int(row) >= len(names) or int(column) >= len(names):
         raise InvalidArgument("studio: there is no such table. Open this page again.")
-    return int(row), int(column)
+    return tuple(dict.fromkeys((names[int(row)], names[int(column)])))
 
 
 def _product(form: Form, before: Request) -> dict[str, Any]:
@@ -221,29 +212,20 @@ def _product(form: Form, before: Request) -> dict[str, Any]:
     return {"product": product, "prior_parameters": prior or before.prior_parameters}
 
 
-def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
-    if not form.text("epsilon"):
-        return before
-    epsilon = checks.number("studio", "ε", form.text("epsilon"))
-    if form.text("delta") in ("", "0"):
+def _guarantee(form: Form, which: str = "") -> PureDP | ApproxDP:
+    """The (ε, δ) of a form; without δ, a pure ε."""
+    epsilon, delta = checks.number("studio", "ε", form.text(f"{which}epsilon")), form.text(f"{which}delta")
+    if delta in ("", "0"):
         return PureDP(epsilon=epsilon)
-    return ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", form.text("delta")))
+    return ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", delta))
 
 
 def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
     """Give the data set a budget: the owner's decision, written to the ledger."""
     from dpbayes.ledger.ledger import Ledger
 
-    epsilon = checks.number("studio", "ε", form.text("limit-epsilon"))
-    delta = form.text("limit-delta")
-    limit: Limit = (
-        PureDP(epsilon=epsilon)
-        if delta in ("", "0")
-        else ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", delta))
-    )
-    name = form.text("ledger") or f"{draft.name}.ledger"
-    where = desk.folder.ledger(name)
-    Ledger(where).open(schema, limit, about=form.text("limit-about"))
+    limit, name = _guarantee(form, "limit-"), form.text("ledger") or f"{draft.name}.ledger"
+    Ledger(desk.folder.ledger(name)).open(schema, limit, about=form.text("limit-about"))
     return desk.drafts.save(replace(draft, ledger=name))
 
 

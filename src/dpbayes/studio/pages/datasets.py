@@ -5,9 +5,9 @@ Of a table, only the header is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,104 +24,77 @@ from dpbayes.tables.engine import Column
 from dpbayes.tables.sources import dataset_name, open_table
 from dpbayes.words.budget import costs
 
-MOST_COLUMNS = 2_000
-"""A grid of more columns is too long to fill in."""
 
-
-@dataclass
-class Card:
+class Card(NamedTuple):
     """One data set."""
 
     id: str
-    ledger: str = ""
-    account: Account | None = None
-    schema: str = ""
+    ledger: str
+    account: Account | None
+    schema: str
     """The schema file that the ledger accepts, if one is in the folder."""
-    table: str = ""
+    table: str
     """A table beside the schema file, by its name only."""
-    releases: dict[str, Release] = field(default_factory=dict)
-    timeline: list[dict[str, Any]] = field(default_factory=list)
+    timeline: list[dict[str, Any]]
 
 
 def cards(desk: Desk) -> tuple[list[Card], list[str]]:
     """Every data set in the folder, and the ledgers that could not be read."""
     from dpbayes.ledger.ledger import Ledger
 
-    schemas, releases, troubles = desk.folder.schemas(), desk.folder.releases(), []
+    schemas, releases, tables = desk.folder.schemas(), desk.folder.releases(), desk.folder.tables()
+
+    def card(dataset: str, ledger: str = "", account: Account | None = None) -> Card:
+        accepted = set(account.schemas) if account is not None else set()
+        own = {name: each for name, each in schemas.items() if each.id == dataset}
+        schema = next((name for name, each in own.items() if not accepted or each.digest in accepted), "")
+        stem = Path(schema).with_suffix("") if schema else None
+        beside = (each for each in tables if Path(each).parent / Path(each).name.split(".")[0] == stem)
+        published = {name: each for name, each in releases.items() if each.dataset == dataset}
+        return Card(dataset, ledger, account, schema, next(beside, ""), _timeline(account, published))
+
     found: list[Card] = []
+    troubles = []
     for name in desk.folder.ledgers():
         try:
             ledger = Ledger(desk.folder.ledger(name))
             for dataset in ledger.datasets():
-                account = ledger.account(dataset)
-                found.append(_card(desk, dataset, name, account, schemas, releases))
+                found.append(card(dataset, name, ledger.account(dataset)))
         except DpbayesError as problem:
             troubles.append(f"{name}: {problem}")
-    known = {card.id for card in found}
-    for dataset in dict.fromkeys([*(s.id for s in schemas.values()), *(r.dataset for r in releases.values())]):
-        if dataset not in known:
-            found.append(_card(desk, dataset, "", None, schemas, releases))
-    return found, troubles
-
-
-def _card(
-    desk: Desk,
-    dataset: str,
-    ledger: str,
-    account: Account | None,
-    schemas: dict[str, Schema],
-    releases: dict[str, Release],
-) -> Card:
-    accepted = set(account.schemas) if account is not None else set()
-    own = {name: each for name, each in schemas.items() if each.id == dataset}
-    fitting = [name for name, each in own.items() if not accepted or each.digest in accepted]
-    schema = next(iter(fitting), "")
-    published = {name: each for name, each in releases.items() if each.dataset == dataset}
-    card = Card(id=dataset, ledger=ledger, account=account, schema=schema, releases=published)
-    if schema:
-        stem, beside = Path(schema).stem, Path(schema).parent.as_posix()
-        card.table = next((each for each in desk.folder.tables() if _beside(each, stem, beside)), "")
-    card.timeline = _timeline(account, published)
-    return card
-
-
-def _beside(table: str, stem: str, folder: str) -> bool:
-    return Path(table).parent.as_posix() == folder and Path(table).name.split(".")[0] == stem
+    known = {each.id for each in found}
+    others = dict.fromkeys([*(each.id for each in schemas.values()), *(each.dataset for each in releases.values())])
+    return found + [card(each) for each in others if each not in known], troubles
 
 
 def _timeline(account: Account | None, releases: dict[str, Release]) -> list[dict[str, Any]]:
     """What was charged, in order, each with its folder where that is known; then what no ledger remembers."""
     by_lock = {each.lock: name for name, each in releases.items() if each.lock}
     lines: list[dict[str, Any]] = []
-    for serial, charge in account.charges.items() if account is not None else ():
-        counted = charge.state != "void"
-        lines.append(
-            {
-                "serial": serial,
-                "when": str(charge.entry.body["time"])[:10],
-                "about": str(charge.entry.body["about"]),
-                "state": charge.state,
-                "price": costs(account.price(charge.cost), account.budget)
-                if counted and account is not None
-                else "taken back",
-                "folder": by_lock.get(charge.lock, ""),
-            }
-        )
-    charged = {line["folder"] for line in lines}
-    for name, release in releases.items():
-        if name not in charged:
-            about = "; ".join(str(table.marginal) for table in release.tables) or release.kind
+    if account is not None:
+        for charge in account.charges.values():
+            void, said = charge.state == "void", charge.entry.body
             lines.append(
                 {
-                    "serial": None,
-                    "when": release.created[:10],
-                    "about": about,
-                    "state": "seeded, not private" if release.seeded else "no ledger here remembers it",
-                    "price": str(release.promise),
-                    "folder": name,
+                    "when": str(said["time"])[:10],
+                    "about": str(said["about"]),
+                    "state": charge.state,
+                    "cost": "taken back" if void else costs(account.price(charge.cost), account.budget),
+                    "folder": by_lock.get(charge.lock, ""),
                 }
             )
-    return lines
+    charged = {line["folder"] for line in lines}
+    return lines + [
+        {
+            "when": release.created[:10],
+            "about": "; ".join(str(table.marginal) for table in release.tables) or release.kind,
+            "state": "seeded, not private" if release.seeded else "no ledger here remembers it",
+            "cost": str(release.promise),
+            "folder": name,
+        }
+        for name, release in releases.items()
+        if name not in charged
+    ]
 
 
 def show(request: Request) -> Response:
@@ -170,8 +143,8 @@ def columns(desk: Desk, draft: Draft) -> tuple[Column, ...]:
     if not draft.table:
         raise InvalidArgument("studio: name the table first.")
     found = open_table(desk.folder.table(draft.table)).columns()
-    if len(found) > MOST_COLUMNS:
-        raise InvalidArgument(f"studio: expected at most {MOST_COLUMNS:,} columns, got {len(found):,}.")
+    if len(found) > 2_000:  # nobody fills in a longer grid
+        raise InvalidArgument(f"studio: expected at most 2,000 columns, got {len(found):,}.")
     return found
 
 
@@ -203,16 +176,9 @@ def table(request: Request, draft: Draft | None = None, problem: str = "") -> Re
 def _from_schema(desk: Desk, draft: Draft) -> Draft:
     """A draft that starts from a schema file says what the file says."""
     try:
-        schema = Schema.load(desk.folder.inside(draft.schema))
+        return draft.about(Schema.load(desk.folder.inside(draft.schema)))
     except DpbayesError:
         return draft
-    return replace(
-        draft,
-        id=schema.id,
-        adjacency=str(schema.unit.adjacency),
-        max_rows=schema.unit.max_rows,
-        records=schema.records,
-    )
 
 
 def save_table(request: Request) -> Response:
@@ -244,17 +210,11 @@ def save_table(request: Request) -> Response:
 
 def _with_columns(desk: Desk, draft: Draft, found: tuple[Column, ...]) -> Draft:
     """Keep what was declared of the columns that are still there."""
-    if draft.schema and not draft.columns and Path(desk.folder.inside(draft.schema)).is_file():
-        said = draft
-        filled = draft.with_schema(desk.drafts.schema(draft), found)
-        return replace(filled, id=said.id, adjacency=said.adjacency, max_rows=said.max_rows, records=said.records)
+    if draft.schema and not draft.columns and desk.folder.inside(draft.schema).is_file():
+        return draft.with_columns(desk.drafts.schema(draft), found)
     known = {each.name: each for each in draft.columns}
-    return replace(
-        draft,
-        columns=tuple(
-            replace(known[each.name], kind=str(each.kind)) if each.name in known else first(each) for each in found
-        ),
-    )
+    kept = (replace(known[each.name], kind=str(each.kind)) if each.name in known else first(each) for each in found)
+    return replace(draft, columns=tuple(kept))
 
 
 def _check_id(draft: Draft) -> None:

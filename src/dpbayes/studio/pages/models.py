@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from itertools import combinations
 from typing import Any
 
-import numpy as np
+from pyarrow import csv
+from scipy.special import softmax
 from starlette.datastructures import QueryParams
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -17,7 +19,8 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.models.base import Model, ModelSpec, Published, built
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
-from dpbayes.models.synthetic import synthetic_table
+from dpbayes.models.structure import directed
+from dpbayes.models.synthetic import plain_text, synthetic_table
 from dpbayes.plot.pictures import network_picture
 from dpbayes.schema.marginal import Marginal
 from dpbayes.studio.desk import command, page
@@ -25,8 +28,7 @@ from dpbayes.studio.pages.published import Collection, chosen
 from dpbayes.studio.safety import attachment
 
 MOST_ROWS = 100_000
-MOST_NODES = 60
-"""A larger network is listed, and not drawn."""
+"""Records of one download: it is made in memory, in a second or two."""
 
 
 def show(http: HttpRequest) -> Response:
@@ -58,8 +60,9 @@ def _context(published: Collection, query: QueryParams) -> dict[str, Any]:
     model = build(published, query)
     shown = model.network
     tables = [(node, above, shown.tables[node].size) for node, above in shown.parents.items()]
-    small = len(shown.parents) <= MOST_NODES
-    drawn = network_picture(shown, f"{model.kind} of {published.id}").svg if small else None
+    drawn = None  # a larger network is listed
+    if len(shown.parents) <= 60:
+        drawn = network_picture(shown, f"{model.kind} of {published.id}").svg
     found: dict[str, Any] = {"model": model, "drawn": drawn, "tables": tables}
     if isinstance(model, NaiveBayesModel):
         schema = model.published.schema
@@ -78,8 +81,7 @@ def _prediction(model: NaiveBayesModel, given: dict[str, list[str]]) -> list[tup
     for name, table in zip(model.features, model.feature_log_prob, strict=True):
         if name in given:
             scores += model.temperature * table[: len(model.classes), schema[name].levels.index(given[name][0])]
-    shares = np.exp(scores - scores.max())
-    return list(zip(model.classes, (shares / shares.sum()).tolist(), strict=True))
+    return list(zip(model.classes, softmax(scores).tolist(), strict=True))
 
 
 def build(published: Collection, query: QueryParams) -> Model:
@@ -109,20 +111,10 @@ def tree(published: Collection) -> BayesNet:
     """A network that the published pairs support: each attribute hangs below one that came before it."""
     pairs = _pairs(published)
     names = [n for n in published.releases[0].schema.names if any(n in t.names for t in _marginals(published))]
-    edges: list[tuple[str, str]] = []
-    seen: set[str] = set()
-    for root in sorted(names, key=lambda name: -sum(name in pair for pair in pairs)):
-        queue = [root] if root not in seen else []
-        seen.update(queue)
-        while queue:
-            node = queue.pop(0)
-            for other in names:
-                if other not in seen and frozenset((node, other)) in pairs:
-                    seen.add(other)
-                    queue.append(other)
-                    edges.append((node, other))
+    near = {name: [other for other in names if frozenset((name, other)) in pairs] for name in names}
+    edges = directed(near, sorted(names, key=lambda name: -len(near[name])))
     linked = {name for edge in edges for name in edge}
-    return BayesNet(edges=tuple(edges), nodes=tuple(name for name in names if name not in linked))
+    return BayesNet(edges=edges, nodes=tuple(name for name in names if name not in linked))
 
 
 def _marginals(published: Collection) -> list[Marginal]:
@@ -131,13 +123,7 @@ def _marginals(published: Collection) -> list[Marginal]:
 
 def _pairs(published: Collection) -> set[frozenset[str]]:
     """The pairs of attributes that some table has."""
-    return {
-        frozenset((one, other))
-        for each in _marginals(published)
-        for one in each.names
-        for other in each.names
-        if one != other
-    }
+    return {frozenset(pair) for each in _marginals(published) for pair in combinations(each.names, 2)}
 
 
 def _targets(published: Collection) -> list[str]:
@@ -161,7 +147,7 @@ def _commands(published: Collection, query: QueryParams) -> tuple[str, ...]:
 
 
 def synthetic(http: HttpRequest) -> Response:
-    """Made-up records that follow the model."""
+    """Synthetic records that follow the model."""
     published, _ = chosen(http)
     if published is None:
         raise InvalidArgument("studio: nothing is published in this folder yet.")
@@ -170,17 +156,9 @@ def synthetic(http: HttpRequest) -> Response:
     if many > MOST_ROWS:
         raise InvalidArgument(f"synthetic: expected a number of records from 1 to {MOST_ROWS:,}.")
     table = synthetic_table(build(published, http.query_params), many)
-    return Response(_csv(table), media_type="text/csv; charset=utf-8", headers=attachment("synthetic.csv"))
-
-
-def _csv(table: Any) -> bytes:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    columns = [each.cast(pa.string()) if pa.types.is_dictionary(each.type) else each for each in table.itercolumns()]
-    kept = io.BytesIO()
-    csv.write_csv(pa.table(columns, names=table.column_names), kept)
-    return kept.getvalue()
+    written = io.BytesIO()
+    csv.write_csv(plain_text(table), written)
+    return Response(written.getvalue(), media_type="text/csv; charset=utf-8", headers=attachment("synthetic.csv"))
 
 
 ROUTES = [Route("/models", show, methods=["GET"]), Route("/models/synthetic.csv", synthetic, methods=["GET"])]

@@ -27,9 +27,6 @@ REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 
 
 
 SIGNS = {"minus": "-", "plus": "+", "over": "/"}
-LONGEST = 2_000
-MOST_LEVELS = 2_000
-"""Choices that a list offers; a longer one is no help, and questions can be typed."""
 
 
 def at(http: HttpRequest) -> tuple[str, Release]:
@@ -168,8 +165,8 @@ def explain(http: HttpRequest) -> Response:
     if published is not None:
         try:
             question = built(query) if query.get("a") else query.get("ask", "").strip()
-            if len(question) > LONGEST:
-                raise InvalidArgument(f"ask: expected at most {LONGEST:,} characters.")
+            if len(question) > 2_000:
+                raise InvalidArgument("ask: expected at most 2,000 characters.")
             answer = Posterior(published.releases).ask(question) if question else None
         except DpbayesError as met:
             problem = str(met)
@@ -217,7 +214,7 @@ def _conditions(published: Collection | None) -> list[tuple[str, list[tuple[str,
     for attribute in published.releases[0].schema.attributes:
         if attribute.name in names:
             offered += len(attribute.levels)
-            if offered > MOST_LEVELS:
+            if offered > 2_000:  # a longer list is no help, and questions can be typed
                 break
             groups.append(
                 (attribute.name, [(f"{_named(attribute.name)}={_quoted(level)}", level) for level in attribute.levels])

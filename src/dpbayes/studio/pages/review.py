@@ -1,4 +1,4 @@
-"""From a request to a release: the risk, a preview on made-up rows, the review with the one form that spends."""
+"""From a request to a release: the risk, a preview on example rows, the review with the one form that spends."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ from dpbayes.studio.outlook import Outlook, alternatives, outlook_of, rehearsal,
 from dpbayes.studio.pages.published import framed
 from dpbayes.studio.work import Say
 
-MOST_CELLS = 20_000
-"""Cells of a preview: a longer page takes a browser many seconds."""
-
-MARK = "Preview on made-up rows. None of these numbers is about your table."
+MARK = "Preview on example rows. None of these numbers is about your table."
 
 STYLE = """<style>
 body::before { content: "PREVIEW"; position: fixed; inset: 0; display: grid; place-items: center; pointer-events: none;
@@ -73,13 +70,11 @@ def preview(http: HttpRequest) -> Response:
 
 
 def preview_report(http: HttpRequest) -> Response:
-    """The report itself, on made-up rows."""
+    """The report itself, on example rows."""
     desk, draft = desk_of(http), draft_of(http)
     schema, asked = desk.drafts.schema(draft), desk.request(draft)
-    if sum(marginal.size(schema) for marginal in asked.tables_of(schema).marginals) > MOST_CELLS:
-        raise InvalidArgument(
-            f"studio: a preview shows at most {MOST_CELLS:,} cells. The release itself may have more."
-        )
+    if sum(marginal.size(schema) for marginal in asked.tables_of(schema).marginals) > 20_000:
+        raise InvalidArgument("studio: a preview shows at most 20,000 cells. The release itself may have more.")
     html, banner = (
         report_html(rehearsal(schema, asked, desk.account(draft))),
         tag("p", MARK, class_="preview", role="note"),
