@@ -34,30 +34,12 @@ from dpbayes.papers.hellinger.scores import UNIT, Prior, floats, laplace_scale, 
 from dpbayes.papers.result import Result, shown
 
 __all__ = [
-    "M_H",
-    "Aware",
-    "Coverage",
-    "Naive",
-    "Released",
-    "accuracy",
-    "coverage",
-    "delta",
-    "expected_H",
-    "laplace",
-    "laplace_law",
-    "law",
-    "lemma_4_1",
-    "loss",
-    "posterior",
-    "renyi",
-    "steps",
+    "M_H", "Aware", "Coverage", "Naive", "Released", "accuracy", "coverage", "delta", "expected_H", "laplace",
+    "laplace_law", "law", "lemma_4_1", "loss", "posterior", "renyi", "steps",
 ]  # fmt: skip
 
 Law = dict[tuple[int, ...], float]
 Pairwise = Callable[[Floats, Floats], float]
-
-LISTED = 30_000_000
-"""Pairs of tables and candidates that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +82,7 @@ class Aware:
 def read(made: Hellinger | PosteriorLaplace | PosteriorExponential, released: tuple[float, ...]) -> Aware:
     """The posterior of a release, exact where tables can be listed."""
     naive = Naive(released)
-    if not isinstance(made, Hellinger) or candidates.number(made.total, len(made.prior)) ** 2 > LISTED:
+    if not isinstance(made, Hellinger) or candidates.number(made.total, len(made.prior)) ** 2 > 30_000_000:
         return Aware(reading=reading(made, released), naive=naive)
     joint = _joint(made)
     k = candidates.check_counts("posterior", np.subtract(released, made.prior), len(made.prior), made.total)
@@ -133,36 +115,6 @@ class Coverage(NamedTuple):
 
     aware: float
     naive: float
-
-
-def covered(made: Hellinger, level: float) -> Coverage:
-    """Summed over all tables and releases of the joint law."""
-    joint = _joint(made)
-    tables = joint.laws.rows.all_tables()
-    both = np.array([np.bincount(tables[:, 0], np.exp(joint.logs(tuple(k)))) for k in tables.tolist()])  # of k and c₁
-    mass, whole = both.sum(axis=1), made.total + math.fsum(made.prior)
-    a = made.prior[0] + np.arange(made.total + 1.0)
-    grid = np.linspace(0.0, 1.0, 801)
-    chances = both @ betainc(a[:, None], whole - a[:, None], grid) / mass[:, None]
-
-    def below(x: Floats) -> Floats:
-        return np.asarray((both * betainc(a, whole - a, x[:, None])).sum(axis=1))
-
-    def quantile(tail: float) -> Floats:
-        at, rows = np.clip((chances < tail).sum(axis=1), 1, grid.size - 1), np.arange(len(tables))
-        low, high, start, end = grid[at - 1], grid[at], chances[rows, at - 1], chances[rows, at]
-        for _ in range(3):
-            x = low + (tail - start) / (end - start) * (high - low)
-            chance = below(x) / mass
-            left = chance < tail
-            low, start = np.where(left, x, low), np.where(left, chance, start)
-            high, end = np.where(left, high, x), np.where(left, end, chance)
-        return np.asarray(x)
-
-    released = np.array([Naive(tuple(np.add(made.prior, k))).interval(level)[0] for k in tables]).T
-    ends = [quantile(0.5 * (1.0 - level)), quantile(0.5 * (1.0 + level))]
-    aware, naive = (float((below(upper) - below(lower)).sum()) for lower, upper in (ends, released))
-    return Coverage(aware, naive)
 
 
 def law(x: ArrayLike, *, prior: Prior, epsilon: float, delta: float | None = None, sensitivity: str = "smooth") -> Law:
@@ -269,7 +221,33 @@ def coverage(
     """How often 95 % intervals of the first share hold it, exactly, for shares that follow the prior.
     Source: our reading of [H-full] definition 3; the papers take what is released for the posterior.
     """
-    return covered(mechanism(prior, n, epsilon, delta, sensitivity), 0.95)
+    made, level = mechanism(prior, n, epsilon, delta, sensitivity), 0.95
+    joint = _joint(made)
+    tables = joint.laws.rows.all_tables()
+    both = np.array([np.bincount(tables[:, 0], np.exp(joint.logs(tuple(k)))) for k in tables.tolist()])  # of k and c₁
+    mass, whole = both.sum(axis=1), made.total + math.fsum(made.prior)
+    a = made.prior[0] + np.arange(made.total + 1.0)
+    grid = np.linspace(0.0, 1.0, 801)
+    chances = both @ betainc(a[:, None], whole - a[:, None], grid) / mass[:, None]
+
+    def below(x: Floats) -> Floats:
+        return np.asarray((both * betainc(a, whole - a, x[:, None])).sum(axis=1))
+
+    def quantile(tail: float) -> Floats:
+        at, rows = np.clip((chances < tail).sum(axis=1), 1, grid.size - 1), np.arange(len(tables))
+        low, high, start, end = grid[at - 1], grid[at], chances[rows, at - 1], chances[rows, at]
+        for _ in range(3):
+            x = low + (tail - start) / (end - start) * (high - low)
+            chance = below(x) / mass
+            left = chance < tail
+            low, start = np.where(left, x, low), np.where(left, chance, start)
+            high, end = np.where(left, high, x), np.where(left, end, chance)
+        return np.asarray(x)
+
+    released = np.array([Naive(tuple(np.add(made.prior, k))).interval(level)[0] for k in tables]).T
+    ends = [quantile(0.5 * (1.0 - level)), quantile(0.5 * (1.0 + level))]
+    aware, naive = (float((below(upper) - below(lower)).sum()) for lower, upper in (ends, released))
+    return Coverage(aware, naive)
 
 
 @states("N25 A3 A23 A24 N22")
