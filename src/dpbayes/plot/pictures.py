@@ -38,9 +38,6 @@ from dpbayes.words.view import View
 
 WIDTH, LINE, TOP = 720, 24, 14
 
-PANELS = 6
-"""Densities are drawn of this many cells."""
-
 
 def shares(view: TableView) -> Picture:
     """Shares of a table with their intervals, a bar for each cell."""
@@ -87,10 +84,10 @@ def shares(view: TableView) -> Picture:
 
 
 def densities(view: TableView) -> Picture:
-    """The density of the share of each cell of a released posterior, and the prior's: of the largest cells."""
+    """The density of the share of each cell of a released posterior, and the prior's: of the six largest cells."""
     shown, found = View(view.release, view.table), view.reading
-    cells = sorted(shown.shown, key=lambda cell: -float(found.mean[cell]))[:PANELS]
-    cells = sorted(cells)[: 1 if len(found.mean) == 2 else PANELS]  # of two shares, one tells the other
+    cells = sorted(shown.shown, key=lambda cell: -float(found.mean[cell]))[:6]
+    cells = sorted(cells)[: 1 if len(found.mean) == 2 else 6]  # of two shares, one tells the other
     wide = found.interval(0.998)
     lower, upper = found.interval(view.release.level)
     panels = []
@@ -153,14 +150,12 @@ def profile_picture(cost: Cost) -> Picture:
     shapes = frame.axes(_steps(float(epsilons[-1])), [10.0**power for power in powers], "ε", "δ")
     points = [frame.at(float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True) if d >= least]
     shapes.append(line("line", *points))
-    for delta in (1e-6,):
-        if least <= delta <= 1:
-            epsilon = float(cost.epsilon(delta))
-            if math.isfinite(epsilon) and epsilon <= epsilons[-1]:
-                x, y = frame.at(epsilon, delta)
-                said = f"ε = {epsilon:.3g} at δ = {delta:g}"
-                beside = (10, -8, "start") if x < WIDTH - 190 else (-10, 18, "end")
-                shapes += [dot("chosen", x, y), text(said, x + beside[0], y + beside[1], anchor=beside[2])]
+    epsilon = float(cost.epsilon(1e-6)) if least <= 1e-6 else math.inf
+    if epsilon <= epsilons[-1]:
+        x, y = frame.at(epsilon, 1e-6)
+        beside = (10, -8, "start") if x < WIDTH - 190 else (-10, 18, "end")
+        said = f"ε = {epsilon:.3g} at δ = 1e-06"
+        shapes += [dot("chosen", x, y), text(said, x + beside[0], y + beside[1], anchor=beside[2])]
     said = f"Line: δ falls from {deltas[0]:.3g} at ε = 0 to {deltas[-1]:.1g} at ε = {epsilons[-1]:.3g}."
     return Picture(
         title=f"Privacy profile of {_releases(cost)}", words=said, width=WIDTH, height=376, shapes=tuple(shapes)
@@ -289,21 +284,15 @@ def errors_picture(
     return Picture(title=title, words=said, width=WIDTH, height=int(bottom + 44), shapes=tuple(shapes), note=why)
 
 
-LARGEST_MAP = 40
-"""Rows and columns of a heat map; a larger table shows its first ones."""
-
-ROW_OF_NODES = 5
-
-
 def network_picture(network: Network, title: str) -> Picture:
-    """Nodes in layers, parents above children, with an arrow for each edge."""
+    """Nodes in layers of up to five, parents above children, with an arrow for each edge."""
     depth: dict[str, int] = {}
     for node, parents in network.parents.items():
         depth[node] = 1 + max((depth[parent] for parent in parents), default=-1)
     rows: list[list[str]] = []
     for level in range(max(depth.values()) + 1):
         layer = [node for node in depth if depth[node] == level]
-        rows += [layer[first : first + ROW_OF_NODES] for first in range(0, len(layer), ROW_OF_NODES)]
+        rows += [layer[first : first + 5] for first in range(0, len(layer), 5)]
     width, wide, high, gap = 720.0, 128.0, 28.0, 72.0
     place = {
         node: (width * (column + 1) / (len(row) + 1), 16 + level * gap)
@@ -329,11 +318,11 @@ def network_picture(network: Network, title: str) -> Picture:
 
 
 def table_picture(network: Network, node: str, schema: Schema) -> Picture:
-    """The table of a node: a row for each combination of its parents, shaded by probability."""
+    """The table of a node: up to 40 rows, one for each combination of its parents, shaded by probability."""
     if node not in network.parents:
         raise InvalidArgument(f"picture: there is no node {node!r}. It has {', '.join(network.nodes)}.")
     parents = network.parents[node]
-    numbers = network.tables[node][:LARGEST_MAP, :LARGEST_MAP]
+    numbers = network.tables[node][:40, :40]
     shape = [len(network.levels[parent]) for parent in parents]
     said = {name: labels(schema[name]) for name in (*parents, node)}
     names = [

@@ -50,9 +50,6 @@ ONE_ROW = "one row per person"
 WITHOUT_NOISE = PureDP(epsilon=LOOSEST)
 """What a model that is not private asks for. With a thousand tables, a cell is off by one with a chance below e⁻⁴⁰⁰."""
 
-BLOCK = 2**16
-"""Records that are predicted at a time."""
-
 
 def _never(estimator: PrivateCategoricalNB) -> bool:
     raise AttributeError(
@@ -238,9 +235,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _in_blocks(self, X: Any, predict: Callable[[dict[str, np.ndarray]], np.ndarray]) -> np.ndarray:
         """Records a block at a time: columns of a matrix lie far apart, and a block of them fits into the cache."""
         check_is_fitted(self)
-        columns = self._columns(X, reset=False)
-        starts = range(0, len(next(iter(columns.values()))), BLOCK)
-        blocks = ({name: column[at : at + BLOCK] for name, column in columns.items()} for at in starts)
+        columns, many = self._columns(X, reset=False), 2**16
+        starts = range(0, len(next(iter(columns.values()))), many)
+        blocks = ({name: column[at : at + many] for name, column in columns.items()} for at in starts)
         return np.concatenate([predict(block) for block in blocks])
 
     def __sklearn_tags__(self) -> Any:

@@ -12,7 +12,7 @@ from dpbayes.base.display import listed_and
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
 from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Paid, Release, Table
-from dpbayes.release.words import chance, rows, times
+from dpbayes.release.words import likely, rows, times, unless
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.words import budget
 
@@ -206,10 +206,8 @@ def short_promise(release: Release) -> str:
     promise = release.promise
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
-        unless = f", except with probability {chance(delta)}" if delta else ""
-        factor = rounded_up(math.exp(epsilon), 3)
         whether = "whatever a person answered" if release.unit.replaces else "whether or not a person took part"
-        return f"It is private: {whether}, no outcome becomes more than {factor} times as likely{unless}."
+        return f"It is private: {whether}, {likely(epsilon, delta)}."
     return f"It is private, within {promise}."
 
 
@@ -237,12 +235,11 @@ def meaning(release: Release) -> list[str]:
 def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
-        but = f", except with probability {chance(delta)}" if delta else ""
         # Under add-remove, two answers are two steps apart: removing one, adding the other.
         bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
         return (
             f"In practice: reading this release improves the odds of someone who bets {bet} at most "
-            f"{rounded_up(math.exp(epsilon), 3)}-fold{but}."
+            f"{rounded_up(math.exp(epsilon), 3)}-fold{unless(delta)}."
         )
     return promise.in_practice or "In practice, this is so weak that a reader may learn a person's answer."
 

@@ -44,13 +44,6 @@ Prior = Sequence[float]
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 
 
-MOST_CELLS = 9
-"""Rearrangements are listed up to this many cells."""
-
-MOST_LISTED = 200_000
-"""Candidates are compared one by one up to this many."""
-
-
 def floats(prior: Prior) -> tuple[float, ...]:
     """A prior as the mechanisms keep it."""
     try:
@@ -293,8 +286,8 @@ def ties(alpha: Sequence[float], beta: Sequence[float]) -> tuple[int, int]:
     ((1, 1), (2, 2))
     """
     _same_length(alpha, beta)
-    if len(alpha) > MOST_CELLS:
-        raise InvalidArgument(f"ties: expected up to {MOST_CELLS} cells, got {len(alpha)}.")
+    if len(alpha) > 9:  # 362,880 rearrangements are listed one by one
+        raise InvalidArgument(f"ties: expected up to 9 cells, got {len(alpha)}.")
     pairs = Counter(zip(alpha, beta, strict=True))
     by_symmetry = math.prod(math.factorial(often) for often in Counter(alpha).values()) // math.prod(
         math.factorial(often) for often in pairs.values()
@@ -326,7 +319,7 @@ def _equally_far(alpha: Sequence[float], beta: Sequence[float]) -> int | None:
     """How many vectors of whole numbers ≥ 1 with β's sum are as far from α as β is; None where that is not settled."""
     n, cells = math.fsum(beta) - len(beta), len(beta)
     whole = all(float(value).is_integer() for value in (*alpha, *beta)) and sum(alpha) == sum(beta) and cells > 1
-    if not whole or n < 1 or candidates.number(int(n), cells) > MOST_LISTED:
+    if not whole or n < 1 or candidates.number(int(n), cells) > 200_000:
         return None
     table, others = np.asarray(alpha, np.int64) - 1, candidates.listed(int(n), cells)
     distances = candidates.divergences((1.0,) * cells, table, others)
