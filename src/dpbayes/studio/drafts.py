@@ -18,7 +18,7 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
-from dpbayes.studio.folder import Folder
+from dpbayes.studio.folder import Folder, writing
 from dpbayes.tables.declaring import cuts
 from dpbayes.tables.engine import Column, Kind
 
@@ -224,7 +224,7 @@ class Drafts:
 
     def save(self, draft: Draft) -> Draft:
         """Keep a draft."""
-        with _writable():
+        with writing():
             self.state.mkdir(mode=0o700, exist_ok=True)
             text = json.dumps(codec.fields_record(draft), indent=1, ensure_ascii=False)
             files.write(self.state / f"{draft.name}.json", text + "\n")
@@ -241,7 +241,7 @@ class Drafts:
 
     def forget(self, draft: Draft) -> None:
         """Take a draft off the list."""
-        with _writable():
+        with writing():
             (self.state / f"{draft.name}.json").unlink(missing_ok=True)
 
     def schema(self, draft: Draft) -> Schema:
@@ -259,7 +259,7 @@ class Drafts:
             name = f"{draft.name}-{number}.toml"
         path = self.folder.inside(name)
         if not path.exists() or Schema.load(path) != schema:
-            with _writable():
+            with writing():
                 files.write(path, OURS + schema.to_toml())
         return replace(draft, schema=self.folder.name(path))
 
@@ -270,13 +270,3 @@ class Drafts:
             return text.startswith(OURS) or Schema.load(path) == schema
         except (OSError, UnicodeError, DpbayesError):
             return False
-
-
-class _writable:  # noqa: N801 - it reads as a verb phrase: with _writable()
-    """Turns a refusal of the disk into a sentence."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
-        if isinstance(problem, OSError):
-            raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None

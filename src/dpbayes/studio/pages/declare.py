@@ -41,7 +41,6 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         problem=problem,
         faults=faults,
         presets=list(PRESETS),
-        account=_account(request, draft),
         commands=(
             command("dpbayes", "schema", "check", draft.schema, draft.table),
             command("dpbayes", "schema", "show", draft.schema),
@@ -55,13 +54,6 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         if draft.schema and draft.ledger
         else "",
     )
-
-
-def _account(request: Request, draft: Draft) -> object:
-    try:
-        return desk_of(request).account(draft)
-    except DpbayesError:
-        return None
 
 
 def save(request: Request) -> Response:
