@@ -127,12 +127,6 @@ def _whisker(low: float, high: float, y: float) -> list[Shape]:
     return [line("whisker", (low, y), (high, y)), *(line("whisker", (x, y - 4), (x, y + 4)) for x in (low, high))]
 
 
-def _steps(end: float, start: float = 0.0) -> list[float]:
-    """Round marks from ``start`` to ``end``."""
-    scale = Scale.over([Bar(labels=(), value=end - start)])
-    return [start + mark for mark in scale.marks if start + mark <= end * (1 + 1e-9)]
-
-
 def _epsilons(cost: Cost) -> Floats:
     """ε from zero to where δ is next to nothing."""
     end = min(float(cost.renyi(math.inf)), float(cost.epsilon(1e-12)))
@@ -147,7 +141,7 @@ def profile_picture(cost: Cost) -> Picture:
     least = 10.0 ** math.floor(math.log10(max(float(deltas[seen].min()), 1e-12))) if seen.any() else 1e-12
     frame = Frame(64, 30, WIDTH - 20, 330, (0.0, float(epsilons[-1])), (least, 1.0), log_y=True)
     powers = range(round(math.log10(least)), 1, max(1, round(-math.log10(least) / 6)))
-    shapes = frame.axes(_steps(float(epsilons[-1])), [10.0**power for power in powers], "ε", "δ")
+    shapes = frame.axes(_marks(0.0, float(epsilons[-1])), [10.0**power for power in powers], "ε", "δ")
     points = [frame.at(float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True) if d >= least]
     shapes.append(line("line", *points))
     epsilon = float(cost.epsilon(1e-6)) if least <= 1e-6 else math.inf

@@ -31,7 +31,7 @@ from dpbayes.studio.safety import Session
 from dpbayes.studio.work import Work
 from dpbayes.words import budget
 from dpbayes.words.promise import warning, whom
-from dpbayes.words.report import title
+from dpbayes.words.report import VERDICTS, title
 from dpbayes.words.view import plus
 
 FIRST = ApproxDP(epsilon=1.0, delta=1e-6)
@@ -55,6 +55,7 @@ SAID = {
     "plural": plural,
     "plus": plus,
     "table_title": title,
+    "verdicts": VERDICTS,
     "warning": warning,
     "whom": whom,
 }

@@ -24,6 +24,7 @@ from dpbayes.release.format import Release
 from dpbayes.release.products import completed
 from dpbayes.schema.attribute import DROPPED, MISSING, OTHER, Attribute
 from dpbayes.schema.schema import Schema
+from dpbayes.words.report import VERDICTS
 
 SEED = 4
 """Every preview of a request looks the same: nobody takes its numbers for news."""
@@ -36,11 +37,6 @@ class Expected:
     table: TableForecast
     verdict: str
     """``good``, ``fair`` or ``poor``; empty where that cannot be said."""
-
-    @property
-    def words(self) -> str:
-        """The verdict in words."""
-        return {"good": "reads well", "fair": "rough", "poor": "mostly noise", "": "size unknown"}[self.verdict]
 
     @property
     def points(self) -> float | None:
@@ -118,7 +114,7 @@ def outlook_of(request: Request, schema: Schema, account: Account | None) -> Out
 
 
 def verdict(table: TableForecast, known: int | None) -> str:
-    """A table reads well if its cells are off by at most a tenth of an average cell, and is rough up to half of it."""
+    """Good is a table whose cells are off by at most a tenth of an average cell, and fair up to half of it."""
     if not known:
         return ""
     part = table.records * table.cells / known
@@ -177,10 +173,10 @@ def alternatives(request: Request, outlook: Outlook) -> list[Alternative]:
     found = []
     # each has to be planned, so many tables are compared at fewer
     budgets = (0.25, 0.5, 1.0, 2.0, 4.0) if len(request.tables) <= 40 else (own / 2, own * 2)
+    order = list(VERDICTS)
     for epsilon in sorted({*budgets, float(own)}):
         asked = replace(request, target=request.guarantee().of_size(epsilon))
         other = outlook if epsilon == own else outlook_of(asked, plan.schema, account)
-        order = ["good", "fair", "poor", ""]
         found.append(
             Alternative(
                 epsilon=epsilon,

@@ -56,7 +56,7 @@ class Work:
         path = self._path(once)
         if not path.with_suffix(".lock").exists():
             return None
-        held = _held(path.with_suffix(".lock"))
+        held = _is_locked(path.with_suffix(".lock"))
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -105,7 +105,7 @@ class Work:
         files.write(path, json.dumps(said, ensure_ascii=False))
 
 
-def _held(lock: Path) -> bool:
+def _is_locked(lock: Path) -> bool:
     """Whether somebody works on it."""
     try:
         with lock.open("r", encoding="utf-8") as handle:

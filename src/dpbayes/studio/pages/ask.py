@@ -158,7 +158,7 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
     """The request as far as the form can be read, tables first, and what is wrong with the rest."""
     asked = before
     try:
-        asked = replace(before, tables=_ticked(schema, before, form))
+        asked = replace(before, tables=_choice(schema, before, form))
         more = tuple(str(Marginal.parse(text)) for text in form.texts("other"))
         for text in (*asked.tables, *more):
             if Marginal.parse(text).size(schema) > 1_000_000:  # no browser and no reader has a use for it
@@ -175,7 +175,7 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
         return asked, str(met)
 
 
-def _ticked(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
+def _choice(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
     """The tables that are ticked, and those that the form does not show."""
     known = {frozenset(Marginal.parse(text).names): text for text in before.tables}
     forms = {frozenset(Marginal.parse(text).names): text for text in form.texts("form")}
@@ -184,13 +184,13 @@ def _ticked(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
         axes = _axes(key, schema.names)
         tables.append(forms.get(frozenset(axes)) or known.get(frozenset(axes), str(Marginal(axes))))
     for chosen, text in known.items():
-        if not _shown(chosen, schema, form.text("focus")) and (len(chosen) <= 2 or text in form.texts("keep")):
+        if not _has_box(chosen, schema, form.text("focus")) and (len(chosen) <= 2 or text in form.texts("keep")):
             tables.append(forms.get(chosen, text))
     order = {text: place for place, text in enumerate(before.tables)}
     return tuple(dict.fromkeys(sorted(tables, key=lambda text: order.get(text, len(order)))))
 
 
-def _shown(axes: frozenset[str], schema: Schema, focus: str) -> bool:
+def _has_box(axes: frozenset[str], schema: Schema, focus: str) -> bool:
     """Whether the form has a box for a table."""
     return len(axes) <= 2 and (len(schema.names) <= MOST_IN_TRIANGLE or focus in axes)
 

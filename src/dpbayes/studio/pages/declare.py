@@ -60,7 +60,7 @@ def save(request: Request) -> Response:
     """Keep what was declared; write the schema when all of it is sound, and go on."""
     desk, draft, form = desk_of(request), draft_of(request), form_of(request)
     try:
-        draft = _from_files(desk, _declared(draft, form), form)
+        draft = _from_files(desk, _with_answers(draft, form), form)
         desk.drafts.save(draft)
         if form.text("action") == "fill":
             return to(f"/d/{draft.name}/declare")
@@ -75,7 +75,7 @@ def save(request: Request) -> Response:
     return to(f"/d/{draft.name}/ask")
 
 
-def _declared(draft: Draft, form: Form) -> Draft:
+def _with_answers(draft: Draft, form: Form) -> Draft:
     """The draft with what the form says of each column."""
     if form.text("count") != str(len(draft.columns)):
         raise InvalidArgument("studio: the table was changed in another window. Open this page again.")

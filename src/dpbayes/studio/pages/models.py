@@ -24,7 +24,7 @@ from dpbayes.models.synthetic import plain_text, synthetic_table
 from dpbayes.plot.pictures import network_picture
 from dpbayes.schema.marginal import Marginal
 from dpbayes.studio.desk import command, page
-from dpbayes.studio.pages.published import Collection, chosen
+from dpbayes.studio.pages.published import Collection, collection_of
 from dpbayes.studio.safety import attachment
 
 MOST_ROWS = 100_000
@@ -33,7 +33,7 @@ MOST_ROWS = 100_000
 
 def show(http: HttpRequest) -> Response:
     """A model, drawn, and what it predicts."""
-    published, found = chosen(http)
+    published, found = collection_of(http)
     query, problem = http.query_params, ""
     context: dict[str, Any] = {"model": None, "drawn": None, "tables": [], "prediction": [], "spec": None, "inputs": []}
     if published is not None:
@@ -148,7 +148,7 @@ def _commands(published: Collection, query: QueryParams) -> tuple[str, ...]:
 
 def synthetic(http: HttpRequest) -> Response:
     """Synthetic records that follow the model."""
-    published, _ = chosen(http)
+    published, _ = collection_of(http)
     if published is None:
         raise InvalidArgument("studio: nothing is published in this folder yet.")
     text = http.query_params.get("rows", "1000")

@@ -52,7 +52,7 @@ def show(http: HttpRequest) -> Response:
         release=release,
         checked=checked,
         ledger=ledger,
-        replaced=_replaced(desk, release),
+        replaced=_replacement(desk, release),
         commands=(command(*words),),
     )
 
@@ -75,7 +75,7 @@ def _ledger(desk: Desk, release: Release) -> str:
     return ""
 
 
-def _replaced(desk: Desk, release: Release) -> tuple[str, str] | None:
+def _replacement(desk: Desk, release: Release) -> tuple[str, str] | None:
     """The newer release that says it replaces this one."""
     for name, other in desk.folder.releases().items():
         said = other.about.get("supersedes", "")
@@ -86,10 +86,10 @@ def _replaced(desk: Desk, release: Release) -> tuple[str, str] | None:
 
 def report(http: HttpRequest) -> Response:
     """The report, made anew from the numbers."""
-    return framed(report_html(at(http)[1]))
+    return in_frame(report_html(at(http)[1]))
 
 
-def framed(html: str) -> Response:
+def in_frame(html: str) -> Response:
     """A report for a frame of the studio."""
     return HTMLResponse(html, headers={"Content-Security-Policy": REPORT_POLICY})
 
@@ -145,7 +145,7 @@ def _alike(one: Release, other: Release) -> bool:
     return one.unit == other.unit and one.schema.attributes == other.schema.attributes
 
 
-def chosen(http: HttpRequest) -> tuple[Collection | None, dict[str, Collection]]:
+def collection_of(http: HttpRequest) -> tuple[Collection | None, dict[str, Collection]]:
     """The data set that an address names: by its id, or by the folder of one of its releases; else the first."""
     found = together(desk_of(http))
     folder, asked = http.query_params.get("at", ""), http.query_params.get("of", "")
@@ -159,12 +159,12 @@ def chosen(http: HttpRequest) -> tuple[Collection | None, dict[str, Collection]]
 
 def explain(http: HttpRequest) -> Response:
     """The page for readers."""
-    published, found = chosen(http)
+    published, found = collection_of(http)
     query, problem = http.query_params, ""
     question, answer = "", None
     if published is not None:
         try:
-            question = built(query) if query.get("a") else query.get("ask", "").strip()
+            question = question_of(query) if query.get("a") else query.get("ask", "").strip()
             if len(question) > 2_000:
                 raise InvalidArgument("ask: expected at most 2,000 characters.")
             answer = Posterior(published.releases).ask(question) if question else None
@@ -188,7 +188,7 @@ def explain(http: HttpRequest) -> Response:
     )
 
 
-def built(query: QueryParams) -> str:
+def question_of(query: QueryParams) -> str:
     """The question that the lists spell."""
     first = _part(query, "a")
     sign = SIGNS.get(query.get("sign", ""))
@@ -217,12 +217,12 @@ def _conditions(published: Collection | None) -> list[tuple[str, list[tuple[str,
             if offered > 2_000:  # a longer list is no help, and questions can be typed
                 break
             groups.append(
-                (attribute.name, [(f"{_named(attribute.name)}={_quoted(level)}", level) for level in attribute.levels])
+                (attribute.name, [(f"{_name(attribute.name)}={_quoted(level)}", level) for level in attribute.levels])
             )
     return groups
 
 
-def _named(name: str) -> str:
+def _name(name: str) -> str:
     """A name as questions write it: in quotes only where it must be."""
     plain = re.fullmatch(r"[^\W\d]\w*", name) and name not in ("in", "count", "share")
     return name if plain else _quoted(name)

@@ -25,7 +25,7 @@ from dpbayes.report.page import report_html
 from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, release_commands, to
 from dpbayes.studio.drafts import Draft
 from dpbayes.studio.outlook import Outlook, alternatives, outlook_of, rehearsal, risk_of
-from dpbayes.studio.pages.published import framed
+from dpbayes.studio.pages.published import in_frame
 from dpbayes.studio.work import Say
 
 MARK = "Preview on example rows. None of these numbers is about your table."
@@ -79,7 +79,7 @@ def preview_report(http: HttpRequest) -> Response:
         report_html(rehearsal(schema, asked, desk.account(draft))),
         tag("p", MARK, class_="preview", role="note"),
     )
-    return framed(html.replace("</head>", f"{STYLE}</head>", 1).replace("<main>", f"<main>{banner}", 1))
+    return in_frame(html.replace("</head>", f"{STYLE}</head>", 1).replace("<main>", f"<main>{banner}", 1))
 
 
 def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Response:
@@ -94,7 +94,7 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
     if not asked.tables:
         return to(f"/d/{draft.name}/ask")
     try:
-        plan, account = _planned(desk, draft, asked)
+        plan, account = _plan(desk, draft, asked)
     except DpbayesError as met:
         return page(http, "problem.html", step="review", draft=draft, problem=str(met))
     out = desk.out_folder(draft)
@@ -111,13 +111,13 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         price=account.price(plan.cost),
         out=out,
         promise=statement(plan.target, plan.schema.unit, tables=len(asked.tables), seeded=False),
-        reviewed=_reviewed(draft, asked, plan, account, out),
+        reviewed=_fingerprint(draft, asked, plan, account, out),
         earlier=_earlier(desk, draft),
         commands=release_commands(draft, out=out),
     )
 
 
-def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
+def _plan(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
     """The plan, with the columns of the table checked by name and type. No row is read."""
     account = desk.account(draft)
     if account is None:
@@ -134,7 +134,7 @@ def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
     return held.plan(asked), account
 
 
-def _reviewed(draft: Draft, asked: Request, plan: Plan, account: Account, out: str) -> str:
+def _fingerprint(draft: Draft, asked: Request, plan: Plan, account: Account, out: str) -> str:
     """What was on the page: a release is made of this, or not at all."""
     asked = asked.with_changes(**dict.fromkeys(ABOUT, ""))  # what readers are told comes with the form
     return digest(canonical([asked.to_toml(), plan.schema.digest, draft.table, draft.ledger, account.head.hash, out]))
@@ -153,13 +153,13 @@ def describe(http: HttpRequest) -> Response:
     """What readers are told about the release."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
     try:
-        desk.keep(draft, _told(desk.request(draft), form))
+        desk.keep(draft, _with_about(desk.request(draft), form))
     except DpbayesError as problem:
         return show(http, draft, str(problem))
     return to(f"/d/{draft.name}/review")
 
 
-def _told(asked: Request, form: Form) -> Request:
+def _with_about(asked: Request, form: Form) -> Request:
     """The request with what the form tells readers."""
     return asked.with_changes(**{key: form.text(key).replace("\r\n", "\n") for key in ABOUT if key in form})
 
@@ -175,10 +175,10 @@ def release(http: HttpRequest) -> Response:
     try:
         if once != draft.once:
             raise InvalidArgument("studio: this page is out of date. Review the release again.")
-        asked = _told(asked, form)
+        asked = _with_about(asked, form)
         desk.keep(draft, asked)
-        plan, account = _planned(desk, draft, asked)
-        if form.text("reviewed") != _reviewed(draft, asked, plan, account, out):
+        plan, account = _plan(desk, draft, asked)
+        if form.text("reviewed") != _fingerprint(draft, asked, plan, account, out):
             raise InvalidArgument(
                 "studio: the request, the table or the balance has changed since this page was shown. Review it again."
             )
@@ -192,11 +192,11 @@ def release(http: HttpRequest) -> Response:
             return to(f"/d/{draft.name}/released/{once}")
         return show(http, draft, str(problem))
     about = {"draft": draft.name, "folder": out, "ledger": draft.ledger}
-    desk.work.start(once, about, _maker(desk, draft, asked, folder))
+    desk.work.start(once, about, _work(desk, draft, asked, folder))
     return to(f"/d/{draft.name}/released/{once}")
 
 
-def _maker(desk: Desk, draft: Draft, asked: Request, folder: Path) -> Callable[[Say], None]:
+def _work(desk: Desk, draft: Draft, asked: Request, folder: Path) -> Callable[[Say], None]:
     table, ledger, schema = desk.folder.table(draft.table), desk.folder.ledger(draft.ledger), desk.drafts.schema(draft)
 
     def make(say: Say) -> None:
@@ -206,7 +206,7 @@ def _maker(desk: Desk, draft: Draft, asked: Request, folder: Path) -> Callable[[
     return make
 
 
-def released(http: HttpRequest) -> Response:
+def progress(http: HttpRequest) -> Response:
     """How a release stands."""
     desk, draft, once = desk_of(http), draft_of(http), http.path_params["once"]
     status = desk.work.status(once)
@@ -220,11 +220,11 @@ def released(http: HttpRequest) -> Response:
         draft=draft,
         once=once,
         status_=status,
-        commands=_finishing(draft, status),
+        commands=_finish_command(draft, status),
     )
 
 
-def _finishing(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
+def _finish_command(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
     if status["state"] == "done":
         return (command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
     return (command("dpbayes", "finish", draft.ledger),) if status["state"] in ("unfinished", "interrupted") else ()
@@ -266,7 +266,7 @@ ROUTES = [
     Route("/d/{name}/review", show, methods=["GET"]),
     Route("/d/{name}/review", describe, methods=["POST"]),
     Route("/d/{name}/release", release, methods=["POST"]),
-    Route("/d/{name}/released/{once}", released, methods=["GET"]),
+    Route("/d/{name}/released/{once}", progress, methods=["GET"]),
     Route("/d/{name}/released/{once}/finish", finish, methods=["POST"]),
     Route("/d/{name}/again", again, methods=["POST"]),
 ]
