@@ -30,6 +30,7 @@ from dpbayes.plot.canvas import (
 )
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.risk import Profile, chords, percent, success
+from dpbayes.release.format import Product
 from dpbayes.release.table import TableView
 from dpbayes.schema.labels import labels
 from dpbayes.schema.schema import Schema
@@ -46,14 +47,7 @@ def shares(view: TableView) -> Picture:
     if product is None:
         raise InvalidArgument("picture: this table carries no estimate. Save the release, or use its posterior.")
     names = [cut(" · ".join(shown.names(cell)), 36) for cell in cells]
-    bars = [
-        Bar(
-            labels=(),
-            value=0.0 if shown.swallowed[cell] else float(product.values[cell]),
-            upper=None if product.upper is None else float(product.upper[cell]),
-        )
-        for cell in cells
-    ]
+    bars = [bar_of(shown, product, cell) for cell in cells]
     scale, left = Scale.over(bars), widest(names)
     bottom = TOP + LINE * len(cells)
 
@@ -64,13 +58,12 @@ def shares(view: TableView) -> Picture:
     for mark in scale.marks:
         shapes += [line("grid", (at(mark), TOP), (at(mark), bottom))]
         shapes += [label(f"{100 * mark:.4g}", at(mark), bottom + 16, "middle")]
-    for row, (cell, bar) in enumerate(zip(cells, bars, strict=True)):
+    for row, bar in enumerate(bars):
         y = TOP + LINE * row
         shapes += [text(names[row], left - 8, y + 16, anchor="end")]
         shapes += [box("bar", left, y + 6, at(bar.value) - left, LINE - 12)]
-        if product.lower is not None and product.upper is not None:
-            low, high = at(float(product.lower[cell])), at(float(product.upper[cell]))
-            shapes += _whisker(low, high, y + LINE / 2)
+        if bar.lower is not None and bar.upper is not None:
+            shapes += _whisker(at(bar.lower), at(bar.upper), y + LINE / 2)
     largest = names[int(np.argmax(product.values[cells]))]
     note = caption(shown)
     return Picture(
@@ -81,6 +74,14 @@ def shares(view: TableView) -> Picture:
         shapes=tuple(shapes),
         note=note,
     )
+
+
+def bar_of(view: View, product: Product, cell: int, texts: tuple[str, ...] = ()) -> Bar:
+    """The bar of a cell; one that is lost in the noise is not drawn."""
+    lower = None if product.lower is None else float(product.lower[cell])
+    upper = None if product.upper is None else float(product.upper[cell])
+    value = 0.0 if view.swallowed[cell] else float(product.values[cell])
+    return Bar(labels=view.names(cell), value=value, lower=lower, upper=upper, texts=texts)
 
 
 def densities(view: TableView) -> Picture:

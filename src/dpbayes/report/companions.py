@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 CSVW_FILE = "csv-metadata.json"
 
-TYPES = {"text": "string", "integer": "integer", "number": "double"}
-
 
 def csvw(release: Release) -> Record:
     """The metadata of all CSV files of a release."""
@@ -55,21 +53,18 @@ def csvw(release: Release) -> Record:
 def _table(release: Release, table: Table, name: str) -> Record:
     found = file_columns(release, table)
     texts = [_name(column) for column in found if column.kind == "text"]
-    return {
-        "url": quote(name),
-        "dc:title": words.title(table.marginal),
-        "tableSchema": {"columns": [_column(column) for column in found], "primaryKey": texts},
-    }
-
-
-def _column(column: FileColumn) -> Record:
-    return {
-        "name": _name(column),
-        "titles": column.name,
-        "dc:description": column.description,
-        "datatype": TYPES[column.kind],
-        "required": True,
-    }
+    columns = [
+        {
+            "name": _name(column),
+            "titles": column.name,
+            "dc:description": column.description,
+            "datatype": {"text": "string", "integer": "integer", "number": "double"}[column.kind],
+            "required": True,
+        }
+        for column in found
+    ]
+    title = words.title(table.marginal)
+    return {"url": quote(name), "dc:title": title, "tableSchema": {"columns": columns, "primaryKey": texts}}
 
 
 def _name(column: FileColumn) -> str:
@@ -111,10 +106,8 @@ def write_xlsx(release: Release, path: Path) -> None:
 
 def _front(sheet: Any, release: Release, styles: dict[str, Any]) -> None:
     said = release.about
-    facts = [("Data set", release.dataset), ("Drawn", release.created), ("Promise", release.statement())]
-    facts = [
-        (key.capitalize(), said[key]) for key in ("author", "contact", "purpose", "supersedes") if key in said
-    ] + facts
+    facts = [(key.capitalize(), said[key]) for key in ("author", "contact", "purpose", "supersedes") if key in said]
+    facts += [("Data set", release.dataset), ("Drawn", release.created), ("Promise", release.statement())]
     sheet.write_string(0, 0, title(release), styles["title"])
     sheet.set_column(0, 0, 14)
     sheet.set_column(1, 1, 100, styles["wrap"])

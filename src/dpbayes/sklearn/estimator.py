@@ -327,7 +327,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 AssumedPublic,
                 stacklevel=3,
             )
-            _check_classes(y)
+            checked(assert_all_finite, y, input_name="y")  # NaN and fractions are no classes
+            checked(check_classification_targets, y)
         listed = list(y if self.classes is None else self.classes)
         known, first = checked(np.unique, np.asarray(listed), return_index=True)
         if len(known) < 2:
@@ -343,17 +344,13 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self, columns: Mapping[str, np.ndarray], texts: Sequence[str], unit: PrivacyUnit, *, typed: Mapping[str, Any]
     ) -> Schema:
         attributes = self._declarations.attributes(columns, typed)
-        name = _free_name([*columns, *([unit.person] if unit.person else [])])
+        taken, name = {each.casefold() for each in (*columns, unit.person or "")}, CLASS
+        while name in taken:
+            name += "_"
         numbered = [f"class {place}" for place in range(len(texts))]
         target = _class_attribute(name, texts) or _class_attribute(name, numbered)
         assert target is not None
         return Schema(id=self.dataset, unit=unit, attributes=(*attributes, target))
-
-
-def _check_classes(y: np.ndarray) -> None:
-    """Refuse what is no set of classes, such as NaN and fractions."""
-    checked(assert_all_finite, y, input_name="y")
-    checked(check_classification_targets, y)
 
 
 def _class_attribute(name: str, texts: Iterable[str]) -> Attribute | None:
@@ -361,14 +358,6 @@ def _class_attribute(name: str, texts: Iterable[str]) -> Attribute | None:
     with suppress(SchemaError):
         return Attribute(name=name, categories=tuple(texts), unknown="drop", missing="drop")
     return None
-
-
-def _free_name(taken: Iterable[str]) -> str:
-    folded = {name.casefold() for name in taken}
-    name = CLASS
-    while name.casefold() in folded:
-        name += "_"
-    return name
 
 
 def _seed(state: int | np.random.RandomState | None) -> int | None:
