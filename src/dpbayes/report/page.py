@@ -135,7 +135,7 @@ def _points(points: Sequence[str]) -> Html:
 def _spent(release: Release) -> list[Html]:
     if release.spending is None:
         reason = "It was not charged to a ledger" + (", because it is not private." if release.seeded else ".")
-        warning = "" if release.seeded else " So nobody counts what this and other releases reveal together."
+        warning = "" if release.seeded else " So nobody adds up what this and other releases reveal together."
         return [tag("p", reason + warning, class_=None if release.seeded else "warning")]
     spent = release.spending
     try:

@@ -56,7 +56,7 @@ VARIANTS: dict[type, str] = {
 """The names that the registry of deployments has for notions of privacy; it calls all others custom."""
 
 FLOATING = (
-    "Noise is drawn from exact integer distributions, or rounded to a grid so coarse that the doubles behind it do not "
+    "Noise is drawn from exact integer distributions, or rounded to a grid so coarse that floating-point errors do not "
     "show."
 )
 SAMPLING = "Randomness comes from ChaCha20 streams, each keyed with 256 bits of the operating system's entropy."
@@ -118,7 +118,7 @@ def unit_details(release: Release) -> str:
     held = (
         f"The column {unit.person} identifies people, and no more rows of each are read."
         if unit.person is not None
-        else "That nobody has more is the owner's word; the software does not check it."
+        else "The data owner vouches that nobody has more; the software does not check it."
     )
     return (
         f"Data sets are neighbours ({unit.adjacency}) if they differ by {change}. "
@@ -182,7 +182,7 @@ def composition(release: Release) -> str:
 def preparation(release: Release) -> str:
     """What happened to the rows before noise was added, and how parameters were set."""
     bought = [answer.name for answer in release.answers]
-    learned = f" Learned from the rows, and paid for in this release: {listed_and(bought)}." if bought else ""
+    learned = f" Discovered in the rows, and charged in this release: {listed_and(bought)}." if bought else ""
     return (
         "Values were mapped to the declared categories and bins, and counted. Categories, bins and parameters were "
         f"chosen from public knowledge, without looking at the rows.{learned} How the mechanism was chosen: "

@@ -88,7 +88,7 @@ def _timeline(account: Account | None, releases: dict[str, Release]) -> list[dic
         {
             "when": release.created[:10],
             "about": "; ".join(str(table.marginal) for table in release.tables) or release.kind,
-            "state": "seeded, not private" if release.seeded else "no ledger here remembers it",
+            "state": "seeded, not private" if release.seeded else "in no ledger here",
             "cost": str(release.promise),
             "folder": name,
         }

@@ -47,7 +47,7 @@ def show(request: Request, draft: Draft | None = None, problem: str = "") -> Res
         )
         if draft.schema
         else (),
-        bought=command(
+        discovery=command(
             *("dpbayes", "discover", "categories", draft.table, "--column", draft.columns[0].name),
             *("--schema", draft.schema, "--epsilon", "0.2", "--delta", "1e-8", "--ledger", draft.ledger, "--dry-run"),
         )
