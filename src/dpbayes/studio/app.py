@@ -28,7 +28,7 @@ from dpbayes.studio.folder import Folder
 from dpbayes.studio.outlook import alternatives, outlook_of, rehearsal, risk_of
 from dpbayes.studio.safety import Guard, Session
 
-HIDDEN = "Studio: an unexpected {}, a fault of dpbayes. Its text stays hidden, since it may quote private values."
+HIDDEN = "Studio: an unexpected {}, a bug in dpbayes. Its text stays hidden, since it may quote private values."
 
 
 def studio(start: str | Path, *, session: Session | None, hosts: tuple[str, ...]) -> Starlette:

@@ -48,7 +48,7 @@ def rule(budget: Limit) -> str:
     """How a limit is kept."""
     if budget.rule is None:
         return "kept by adding up"
-    return f"kept by the rule {budget.rule!r}, whatever later releases are adapted to"
+    return f"kept by the rule {budget.rule!r}, which holds for adaptive releases too"
 
 
 def balance(account: Account) -> list[str]:
