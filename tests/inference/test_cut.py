@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dpbayes.inference import mixture
+from dpbayes.inference import cut
 from dpbayes.inference.cut import settled
 from dpbayes.inference.law import LinearLaw
 from dpbayes.inference.measurement import Exact, Measurement
@@ -165,14 +165,14 @@ def test_a_large_table_is_worked_on_in_blocks_and_its_law_is_learned_from_a_part
     shape = np.full(6000, 20.0)
     center = rng.poisson(20.0 * rng.gamma(2.0, 0.5, 6000)) + rng.normal(0.0, 6.0, 6000)
     arguments = (shape, center, np.full(6000, 36.0), 1e6)
-    whole = mixture.Cells.of(*arguments)
-    law = mixture.own_law(whole, mixture.common_law([whole]))
-    monkeypatch.setattr(mixture, "MOST_POOLED", 2000)
-    monkeypatch.setattr(mixture, "BLOCK", 700)
-    parts = mixture.Cells.of(*arguments)
+    whole = cut.Cells.of(*arguments)
+    law = cut.own_law(whole, cut.common_law([whole]))
+    monkeypatch.setattr(cut, "MOST_POOLED", 2000)
+    monkeypatch.setattr(cut, "BLOCK", 700)
+    parts = cut.Cells.of(*arguments)
     assert parts.thinned == pytest.approx(1 / 3)
     for one, other in zip(whole.moments(law), parts.moments(law), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     assert parts.log_evidence(law) == pytest.approx(whole.log_evidence(law), rel=1e-12)
-    near = mixture.own_law(parts, mixture.common_law([parts]))
+    near = cut.own_law(parts, cut.common_law([parts]))
     np.testing.assert_allclose(parts.moments(near)[0], whole.moments(law)[0], atol=1.5)

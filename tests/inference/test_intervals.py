@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from dpbayes.inference import intervals
+from dpbayes.inference.cut import FACTORS, STEP, Cells
 from dpbayes.inference.intervals import RELEVANT, SAME_DATA, TAILS, WIDER, Spread, assisted, ratio, symmetric
-from dpbayes.inference.mixture import FACTORS, STEP, Cells
 
 
 def law(*peaks):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.inference.residuals import Axes, even_covariance, even_noise
+from dpbayes.inference.measurement import Axes, even_covariance, even_noise
 from dpbayes.inference.split import Kind, best_split, optimum
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, noise_family
 from dpbayes.jobs.wanted import least

@@ -20,8 +20,8 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.normal import quantile
 from dpbayes.inference.intervals import half_step, ratio, whole
+from dpbayes.inference.measurement import Axes, widened
 from dpbayes.inference.question import OWNER, Atom, Condition, Node, read
-from dpbayes.inference.residuals import Axes, widened
 
 if TYPE_CHECKING:
     from dpbayes.inference.posterior import Posterior

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.normal import quantile
-from dpbayes.inference.mixture import FACTORS, STEP, Cells
+from dpbayes.inference.cut import FACTORS, STEP, Cells
 
 SAME_DATA = 0.9
 """The prior comes from the same release, which costs coverage: so much of α is left (docs/explanation/posterior.md)."""

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.residuals import (
+from dpbayes.inference.measurement import (
     Axes,
+    Measurement,
     Parts,
     Sizes,
     assemble,

@@ -14,10 +14,8 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.ask import Answer, answer
 from dpbayes.inference.cut import Settled, settled
 from dpbayes.inference.law import OWNER, Functional, LinearLaw, NotEstimable
-from dpbayes.inference.measurement import Exact, Measurement
-from dpbayes.inference.numbers import Estimate, Numbers, TableEstimate
-from dpbayes.inference.repeats import Repeats
-from dpbayes.inference.residuals import Axes, Sizes, subsets
+from dpbayes.inference.measurement import Axes, Exact, Measurement, Sizes, subsets
+from dpbayes.inference.numbers import Estimate, Numbers, Repeats, TableEstimate
 
 
 class Posterior:

@@ -16,7 +16,7 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.residuals import Axes, Sizes, cells, closure, subsets, without
+from dpbayes.inference.measurement import Axes, Sizes, cells, closure, subsets, without
 
 OWNER = "best_split"
 

@@ -12,11 +12,10 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.ask import DRAWS, NEARLY, Answer, Asked, Levels, Target
-from dpbayes.inference.numbers import Estimate, TableEstimate
+from dpbayes.inference.measurement import Axes, widened
+from dpbayes.inference.numbers import Estimate, Repeats, TableEstimate
 from dpbayes.inference.question import Atom, read
 from dpbayes.inference.released import Reading
-from dpbayes.inference.repeats import Repeats
-from dpbayes.inference.residuals import Axes, widened
 from dpbayes.schema.public import summed
 
 OWNER = "Posterior"

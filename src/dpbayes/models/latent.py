@@ -12,7 +12,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
-from dpbayes.inference.raking import fitted
+from dpbayes.inference.measurement import fitted
 from dpbayes.models.base import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
 from dpbayes.models.fission import Fits, chosen
 from dpbayes.models.mixture import Statistics, can_tie

@@ -16,10 +16,9 @@ from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Answer, names_in
 from dpbayes.inference.measurement import Exact, Measurement
-from dpbayes.inference.numbers import TableEstimate
+from dpbayes.inference.numbers import Repeats, TableEstimate
 from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.inference.released import Reading, reading
-from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.weighted import Weighted
 from dpbayes.mechanisms.base import Mechanism, Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
