@@ -14,7 +14,7 @@ from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement, everywhere, importance
-from dpbayes.inference.normaliser import Normaliser
+from dpbayes.inference.product import Normaliser
 from dpbayes.inference.released import Reading, reading
 
 UNIT = PrivacyUnit(adjacency="replace-one")
