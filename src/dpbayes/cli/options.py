@@ -23,8 +23,8 @@ from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.request import Request
 from dpbayes.jobs.wanted import loosest
 from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.privacy.calibrate import adaptive_limit, guarantee_of
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
-from dpbayes.privacy.target import adaptive_limit, guarantee_of
 from dpbayes.release.format import Release
 from dpbayes.schema.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.words import promise

@@ -1,4 +1,4 @@
-"""Weighted draws of the counts behind a release of the Hellinger mechanism, and how far shares will be from the truth."""
+"""Weighted draws of the counts behind a release of the Hellinger mechanism, and how near shares will be."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What was published about a private table, the residual basis that splits it, and tables that meet given margins.
 
-A table is the sum of parts, one for each subset of its axes, that know nothing of each other. The part of a table that belongs to the axes C is its margin on C, centred along every axis of C. Centred parts of
-different sets are orthogonal, whatever table they come from, and a table is put together again from them:
+A table is the sum of parts, one for each subset of its axes, that know nothing of each other. The part that
+belongs to the axes C is the margin on C, centred along every axis of C. Centred parts of different sets are orthogonal,
+whatever table they come from, and a table is put together again from them:
 
     c_A = Σ_{C⊆A} u_C / n_{A∖C},   u_C = P_C (margin of c on C),   P_C = ⊗_{i∈C} (I − 11ᵀ/n_i).
 

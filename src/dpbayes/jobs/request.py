@@ -15,8 +15,8 @@ from dpbayes.jobs.mechanisms import WISHES, Wish
 from dpbayes.jobs.tables import Tables
 from dpbayes.jobs.wanted import wants
 from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.privacy.calibrate import guarantee_of
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.words import ABOUT, checked
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.prior import Prior

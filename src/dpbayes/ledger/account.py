@@ -18,9 +18,9 @@ from dpbayes.base import checks
 from dpbayes.base.codec import Record, canonical, digest
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.mechanisms.records import KINDS, from_record
+from dpbayes.privacy.calibrate import guarantee_from_record, priced
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
-from dpbayes.privacy.target import guarantee_from_record, priced
 from dpbayes.schema.unit import PrivacyUnit
 
 FORMAT = 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dpbayes.base.codec import canonical
 from dpbayes.base.errors import LedgerError, SchemaError
 from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parsed, replay
-from dpbayes.privacy.target import guarantee_from_record
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.schema.marginal import Marginal
 
 ID_LENGTH = 16

@@ -18,9 +18,9 @@ from dpbayes.ledger.series import Series
 from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.noise import software
+from dpbayes.privacy.calibrate import adaptive_limit
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
-from dpbayes.privacy.target import adaptive_limit
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 

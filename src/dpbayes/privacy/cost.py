@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast
+
+import numpy as np
 
 from dpbayes.base import checks, display, doors
 from dpbayes.base.doors import Chart
 from dpbayes.base.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.convolution import compose
-from dpbayes.privacy.curves import on_arrays
 from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon, pure_mu
-from dpbayes.privacy.pld import ROUNDING, Pld, accounted, delta_of, epsilon_of
+from dpbayes.privacy.pld import ROUNDING, Pld, accounted, compose, delta_of, epsilon_of
 from dpbayes.privacy.solve import rounded_towards_infinity
 from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+
+Curve = TypeVar("Curve", bound=Callable[[Any, float], float])
+
+
+def _on_arrays(formula: Curve) -> Curve:
+    """Let a curve δ(ε), ε(δ) or ε(λ), written for one number, take arrays too, number by number."""
+
+    @wraps(formula)
+    def curve(self: Any, at: Any) -> Any:
+        if np.ndim(at) == 0:
+            return formula(self, at)
+        values = np.asarray(at, dtype=np.float64)
+        return np.array([formula(self, float(value)) for value in values.flat]).reshape(values.shape)
+
+    return cast("Curve", curve)
 
 
 PLD_FLOOR = 1e-12
@@ -71,7 +87,6 @@ class Priced(Protocol):
         """JSON form."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Cost:
     """The cost of several releases of the same data, adaptively chosen or not.
@@ -131,6 +146,7 @@ class Cost:
         """How many releases are priced."""
         return sum(times for _, times in self.entries)
 
+    @_on_arrays
     def renyi(self, order: float) -> float:
         """Σ of the divergences: Rényi divergences of independent draws add. The pure ε is not rounded down.
 
@@ -148,6 +164,7 @@ class Cost:
         """
         return math.fsum(times * mechanism.concentrated(omega) for mechanism, times in self.entries)
 
+    @_on_arrays
     def epsilon(self, delta: float) -> float:
         """The smallest proven ε for this δ: exact for one release, else the least of PLD, Rényi orders and pure ε.
 
@@ -218,6 +235,7 @@ class Cost:
         omega = best_order(lambda at: tcdp_to_epsilon(self.concentrated(at), at, delta))
         return omega, tcdp_to_epsilon(self.concentrated(omega), omega, delta)
 
+    @_on_arrays
     def delta(self, epsilon: float) -> float:
         """The smallest proven δ for this ε: no rule of a ledger proves less."""
         checks.non_negative("Cost", epsilon=epsilon)
