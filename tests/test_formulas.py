@@ -20,7 +20,7 @@ from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import betrayal
 from dpbayes.privacy.atoms import AtomicLoss
-from dpbayes.privacy.gdp import gaussian_delta
+from dpbayes.privacy.convert import gaussian_delta
 from dpbayes.release.products import completed
 from dpbayes.tables.sources import open_table
 

@@ -20,8 +20,8 @@ from dpbayes.jobs.wanted import least
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.calibrate import calibrate_together
+from dpbayes.privacy.convert import gaussian_mu
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_mu
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.marginal import Marginal

@@ -20,8 +20,8 @@ from dpbayes.inference.posterior import Posterior
 from dpbayes.jobs.mechanisms import WISHES, Need, TableMechanism, calibrated
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import Purpose
+from dpbayes.privacy.convert import safe_root
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.solve import safe_root
 from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.unit import PrivacyUnit
 

@@ -13,7 +13,7 @@ from dpbayes.base.checks import Floats, Ints
 from dpbayes.mechanisms.base import Additive, Mechanism
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
-from dpbayes.privacy.gdp import Corners, gaussian_delta, gaussian_epsilon
+from dpbayes.privacy.convert import Corners, gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, raised
 from dpbayes.schema.unit import PrivacyUnit
 

@@ -13,12 +13,19 @@ from typing import ClassVar, NamedTuple, cast, get_args
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.convert import best_order
+from dpbayes.privacy.convert import (
+    TOLERANCE,
+    Corners,
+    best_order,
+    exact_parts,
+    gaussian_epsilon,
+    gaussian_mu,
+    pure_mu,
+    safe_root,
+)
 from dpbayes.privacy.cost import LARGEST_PURE, MOST_RELEASES, Cost, Priced, but_for
-from dpbayes.privacy.gdp import Corners, gaussian_epsilon, gaussian_mu, pure_mu
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, Limit, Rule, gaussian_sketch, rounded_up
 from dpbayes.privacy.pld import ROUNDING
-from dpbayes.privacy.solve import TOLERANCE, exact_parts, safe_root
 
 SLACK = 1.0 / 20.0
 """The part of δ that is set aside unless the owner says otherwise; it costs about 0.2 % of the noise."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbayes.base.checks import Floats
+from dpbayes.privacy.convert import ERROR, least_epsilon
 from dpbayes.privacy.pld import Pld, from_atoms, largest_convex_below
-from dpbayes.privacy.solve import ERROR, least_epsilon
 
 ROUND_UP = 1.0 + 100.0 * ERROR
 """Covers the rounding of sums over up to a million atoms."""

@@ -16,8 +16,8 @@ import numpy as np
 
 from dpbayes.base.checks import Floats
 from dpbayes.privacy.atoms import AtomicLoss
+from dpbayes.privacy.convert import ERROR, ROUND_UP
 from dpbayes.privacy.pld import TAIL, Pld, from_profile
-from dpbayes.privacy.solve import ERROR, ROUND_UP
 
 STIRLING_FROM = 64.0
 """Above this, two terms of Stirling's remainder leave a relative error below 4e-13 in every gap."""

@@ -12,9 +12,8 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import TargetUnreachable
-from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon
+from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, safe_root
 from dpbayes.privacy.pld import TAIL, Pld, from_profile
-from dpbayes.privacy.solve import safe_root
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from dpbayes.base import checks
 from dpbayes.base.codec import READERS
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.privacy.adaptive import AdaptiveDP
+from dpbayes.privacy.convert import TOLERANCE, gaussian_epsilon, gaussian_mu, safe_root
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.gdp import gaussian_epsilon, gaussian_mu
 from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP, Rule
-from dpbayes.privacy.solve import TOLERANCE, safe_root
 
 G = TypeVar("G", bound=Guarantee)
 

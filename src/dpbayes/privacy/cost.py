@@ -15,10 +15,17 @@ import numpy as np
 from dpbayes.base import checks, display, doors
 from dpbayes.base.doors import Chart
 from dpbayes.base.errors import InvalidArgument, UnitMismatch
-from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon, pure_mu
+from dpbayes.privacy.convert import (
+    best_order,
+    gaussian_delta,
+    gaussian_epsilon,
+    pure_mu,
+    renyi_to_delta,
+    renyi_to_epsilon,
+    rounded_towards_infinity,
+    tcdp_to_epsilon,
+)
 from dpbayes.privacy.pld import ROUNDING, Pld, accounted, compose, delta_of, epsilon_of
-from dpbayes.privacy.solve import rounded_towards_infinity
 from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import numpy as np
 
 from dpbayes.base.checks import Floats
 from dpbayes.privacy.beta_binomial import jensen_gap, loss_at_mode_down, loss_at_mode_up
+from dpbayes.privacy.convert import ERROR, least_epsilon
 from dpbayes.privacy.pld import TAIL, Masses, Pld, from_masses, from_profile, span, split
-from dpbayes.privacy.solve import ERROR, least_epsilon
 
 _CORNER = np.array([-32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 _GEOMETRIC = 2.0 ** np.arange(-1, 7)

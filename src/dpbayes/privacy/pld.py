@@ -20,7 +20,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.solve import ERROR, ULPS, least_epsilon
+from dpbayes.privacy.convert import ERROR, ULPS, least_epsilon
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.normal import quantile
+from dpbayes.privacy.convert import ROUND_UP, gaussian_delta, gaussian_mu, least
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_delta, gaussian_mu
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.privacy.solve import ROUND_UP, least
 from dpbayes.schema.unit import PrivacyUnit
 
 Profile = Callable[[float], float]

@@ -15,8 +15,8 @@ import numpy as np
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.atoms import AtomicLoss, renyi_weights
+from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Masses, Pld, from_masses, span, split
-from dpbayes.privacy.solve import ROUND_UP
 
 Curve = Callable[[float], float]
 
