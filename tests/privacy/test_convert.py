@@ -32,7 +32,7 @@ orders = st.floats(1.01, 1e4)
 divergences = st.floats(1e-6, 50)
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
+def exact_delta(mu: float, epsilon: float) -> float:
     """The exact profile of a Gaussian mechanism, whose divergence is ½·λ·μ²."""
     tail = stats.norm.logsf(epsilon / mu - mu / 2), epsilon + stats.norm.logsf(epsilon / mu + mu / 2)
     return float(math.exp(tail[0]) - math.exp(tail[1]))
@@ -50,7 +50,7 @@ def test_epsilon_and_delta_are_two_readings_of_one_formula(order: float, renyi: 
 @given(st.floats(0.05, 5), st.floats(0, 20))
 def test_the_conversion_never_claims_less_than_a_gaussian_mechanism_costs(mu: float, epsilon: float) -> None:
     best = min(renyi_to_delta(1 + x, 0.5 * (1 + x) * mu**2, epsilon) for x in (0.01, 0.1, 0.5, 1, 3, 10, 40, 200))
-    assert best >= gaussian_delta(mu, epsilon)
+    assert best >= exact_delta(mu, epsilon)
 
 
 @given(orders, divergences, st.floats(1e-12, 0.4))

@@ -13,8 +13,8 @@ from dpbayes.base.errors import InvalidArgument, LedgerError, ReleaseError, Unit
 from dpbayes.ledger import history, pricing, store
 from dpbayes.ledger.account import FORMAT, Account, Charge, Entry, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection, Witness
+from dpbayes.ledger.history import Series
 from dpbayes.ledger.kept import Kept
-from dpbayes.ledger.series import Series
 from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.noise import software
