@@ -149,7 +149,7 @@ __all__ = [
 
 
 doors.MODULES.update(
-    TableView="release.table",
+    TableView="release.posterior",
     Posterior="release.posterior",
     built="models.base",
     densities="plot.pictures",

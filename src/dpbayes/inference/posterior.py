@@ -121,11 +121,6 @@ class Posterior:
         """Unbiased estimates of sums of cells, possibly of several tables, and their covariance matrix."""
         return self.law.moments([self._functional(each) for each in weights])
 
-    def covariance(self, axes: Sequence[str], cell: Sequence[int], other: Sequence[str], at: Sequence[int]) -> float:
-        """Covariance of a cell of one table with a cell of another."""
-        chosen = [self._cell(tuple(axes), cell), self._cell(tuple(other), at)]
-        return float(self.functional(*chosen)[1][0, 1])
-
     def draws(self, tables: Sequence[Sequence[str]], number: int, rng: np.random.Generator) -> list[Floats]:
         """Draws of whole tables for multiple imputation, with batch axis first; shared margins agree in each draw.
 
@@ -222,15 +217,6 @@ class Posterior:
             turned = np.transpose(array, [tuple(axes).index(name) for name in ordered])
             found[ordered] = found[ordered] + turned if ordered in found else turned
         return found
-
-    def _cell(self, axes: Axes, cell: Sequence[int]) -> dict[Axes, Floats]:
-        self.law.ordered(axes)
-        weights = np.zeros([self.sizes[name] for name in axes])
-        try:
-            weights[tuple(cell)] = 1.0
-        except IndexError:
-            raise InvalidArgument(f"{OWNER}: there is no such cell in {', '.join(axes)}.") from None
-        return {axes: weights}
 
     def _guessed(self, priors: Mapping[Axes, ArrayLike]) -> dict[Axes, Floats]:
         found: dict[Axes, Floats] = {}

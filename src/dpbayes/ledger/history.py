@@ -1,4 +1,4 @@
-"""What a ledger remembers of earlier releases: which tables, when, which release replaced which; its export; and series.
+"""What a ledger remembers of earlier releases: which tables, when, which replaced which; its export; and series.
 
 An export is the texts of the entries, one a line, so that anyone can check and price them again. All of it is public.
 A series is draws that are fixed and charged as one entry, and made one by one as data come in.

@@ -8,8 +8,7 @@ import numpy as np
 
 from dpbayes.base.display import listed_and, plural
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import repeats
-from dpbayes.release.table import TableView
+from dpbayes.release.posterior import TableView, repeats
 from dpbayes.schema.attribute import OTHER
 from dpbayes.schema.marginal import Marginal
 from dpbayes.words.promise import short_promise
