@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpbayes.base.checks import Floats
 from dpbayes.inference.law import LinearLaw
-from dpbayes.inference.measurement import FLOOR, Axes, Margins, fitted, moved, subsets, tolerance
+from dpbayes.inference.measurement import Axes, Margins, fitted, moved, subsets, tolerance
 
 STEP = 0.25
 """Factors lie so far apart in logarithm; a component is as wide, so that together they are a smooth law."""
@@ -36,15 +36,6 @@ WHOLE = 64
 """Where counts below this matter and the noise does not hide that they are whole, they are summed one by one."""
 
 LOG_FACTORIALS = np.array([math.lgamma(count + 1.0) for count in range(WHOLE)])
-
-FINE_VARIANCE = 10.0
-"""Below this variance of the noise normal components would blur whole numbers (docs/explanation/posterior.md)."""
-
-LEAST_VARIANCE = 1e-12
-"""Noise below a millionth of a record is taken for that much: no density becomes a point."""
-
-LEAST_SUM = 1e-290
-"""Sums of whole counts below this have lost digits: the least normal double is 2e-308, and terms are far smaller."""
 
 MOST_POOLED = 20_000
 """Cells that a law is learned from; more are thinned evenly."""
@@ -67,7 +58,7 @@ class Factored:
     @classmethod
     def of(cls, shape: Floats, center: Floats, variance: Floats, most: float) -> Factored:
         """Normal components of variance e·g + (h·e·g)², or exact sums over whole counts where these can be seen."""
-        variance = np.maximum(variance, LEAST_VARIANCE)
+        variance = np.maximum(variance, 1e-12)  # a millionth of a record: no density becomes a point
         level = shape[:, None] * FACTORS
         prior = np.square(STEP * level)
         prior += level
@@ -83,7 +74,8 @@ class Factored:
         log_likelihood /= total
         log_likelihood += np.log(total, out=total)
         log_likelihood *= -0.5
-        fine = (variance < FINE_VARIANCE) & (center + 6 * np.sqrt(variance) < WHOLE)
+        # with less noise normal components would blur whole numbers (docs/explanation/posterior.md)
+        fine = (variance < 10.0) & (center + 6 * np.sqrt(variance) < WHOLE)
         if fine.any():
             found = _whole(shape[fine], center[fine], variance[fine])
             log_likelihood[fine], mean[fine], square[fine] = found
@@ -204,7 +196,7 @@ def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Flo
         log_law[:, 0] = -level[:, 0]
         law = np.exp(log_law)
         total = near[own] @ law.T
-        lost = total < LEAST_SUM
+        lost = total < 1e-290  # of digits: the least normal double is 2e-308, and terms are far smaller
         total[lost] = 1.0
         log_likelihood[own] = np.where(lost, log_law.T[nearest[own]], np.log(total))
         mean[own] = np.where(lost, counts[nearest[own], None], (near[own] * counts) @ law.T / total)
@@ -214,9 +206,6 @@ def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Flo
 
 TRUST = 0.95
 """Prior probability that a public guess is a better shape than what the margins say (docs/explanation/posterior.md)."""
-
-MIXES = (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
-"""Where margins of a table of three axes or more contradict each other, they are mixed with independence so far."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -269,7 +258,8 @@ def _settle_order(found: Settled, law: LinearLaw, tables: list[Axes], guesses: M
             if trust > 0.5:
                 found.cells[axes], found.laws[axes] = guided, guided_law
         shape = [law.sizes[name] for name in axes]
-        floor = np.maximum(_filled(found.cells[axes].shape, open_cells[axes]), 1e-12).reshape(shape) * FLOOR
+        # no cell starts below 1e-3 of what its margins suggest, so that the margins can be met
+        floor = np.maximum(_filled(found.cells[axes].shape, open_cells[axes]), 1e-12).reshape(shape) * 1e-3
         floor = np.minimum(floor, np.minimum(np.sqrt(law.variance(axes)), 1e-3))
         floor = np.where(law.zeros.get(axes, False), 0.0, floor)
         start, doubt, level = (_filled(part, open_cells[axes]).reshape(shape) for part in (mean, variance, level))
@@ -316,11 +306,11 @@ def _agree(settled_tables: dict[Axes, Floats], starts: dict[Axes, Floats], passe
 
     Margins of a table of three axes or more may contradict each other, as no table may have them all. Then the table
     takes the nearest margins that it can have, and all that share them are raked again, until none has to give way.
-    After so many ``passes`` all are mixed.
+    After so many ``passes`` all are mixed with independence, more and more of it.
     """
     close = tolerance(settled_tables[()])
     settled_tables.update(starts)
-    for mix in (0.0, *MIXES):
+    for mix in (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0):
         if mix:
             _mix(settled_tables, mix)
         for attempt in range(passes):

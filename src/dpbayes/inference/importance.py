@@ -20,9 +20,6 @@ from dpbayes.inference.product import DEPTH, DRAWS, Logs, Normaliser
 from dpbayes.mechanisms.gaussian import Gaussian, GaussianNoise
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 
-FROM_THE_PRIOR = 3 / 8
-"""The part of the proposals that knows nothing of the release: it may be a table drawn at random."""
-
 EVERY = 20_000
 """Up to this many tables of two cells ln Z is computed at each, beyond at a tenth of so many."""
 
@@ -120,7 +117,7 @@ def drawn(
     distance = _divergences(release, first)
     closest = first[distance <= np.median(distance)]
     law = local(np.quantile(release.exponents(closest), [0.05, 0.25, 0.5, 0.75, 0.95]) if release.smoothing else own)
-    many = round(FROM_THE_PRIOR * DRAWS)
+    many = 3 * DRAWS // 8  # these know nothing of the release: it may be a table drawn at random
     tables = np.concatenate([background[0][:many], law.draw(DRAWS - many, rng)])
     share = min(many, len(background[0])) / len(tables)
     divergence = _divergences(release, tables)

@@ -45,9 +45,6 @@ Functional = Mapping[Axes, Floats]
 NEGLIGIBLE = 1e-9
 """A direction of an unmeasured residual, or a contradiction of public margins, relative to its scale, that is none."""
 
-MOST_CONDITIONED = 2e7
-"""Structural zeros times cells up to which zeros are conditioned on; more only cut estimates and intervals."""
-
 Bools = NDArray[np.bool_]
 
 
@@ -338,8 +335,8 @@ class LinearLaw:
         largest = [axes for axes in zeros if not any(set(axes) < set(other) for other in zeros)]
         largest = [axes for axes in largest if not self.missing(axes)]
         number = sum(int(zeros[axes].sum()) for axes in largest)
-        if number == 0 or number * sum(cells(axes, self.sizes) for axes in self.tables) > MOST_CONDITIONED:
-            return
+        if number == 0 or number * sum(cells(axes, self.sizes) for axes in self.tables) > 2e7:
+            return  # so many zeros only cut estimates and intervals
         functionals: list[Functional] = []
         for axes in largest:
             for cell in np.argwhere(zeros[axes]):

@@ -158,15 +158,6 @@ def even_covariance(noise: Mapping[Axes, float], sizes: Sizes, axes: Axes, margi
     return found
 
 
-CLOSE = 1e-7
-"""Margins are met up to this many records, or up to rounding if there are very many."""
-
-QUICK = 30
-"""Sweeps after which a two-way table without zeros is finished in one step."""
-
-FLOOR = 1e-3
-"""No cell starts below this share of what its margins suggest, so that the margins can be met."""
-
 Margins = Sequence[tuple[Axes, Floats]]
 
 
@@ -175,8 +166,8 @@ def _lacking(axes: Axes, margin: Axes) -> tuple[int, ...]:
 
 
 def tolerance(margin: Floats) -> float:
-    """How far the margins of agreeing tables may be apart, in records."""
-    return max(CLOSE, 1e-13 * float(margin.sum()))
+    """How far the margins of agreeing tables may be apart, in records; up to rounding if there are very many."""
+    return max(1e-7, 1e-13 * float(margin.sum()))
 
 
 def moved(table: Floats, doubt: Floats, axes: Axes, margins: Margins, sweeps: int = 5) -> Floats:
@@ -191,11 +182,14 @@ def moved(table: Floats, doubt: Floats, axes: Axes, margins: Margins, sweeps: in
 
 
 def fitted(table: Floats, axes: Axes, margins: Margins, sweeps: int = 400) -> tuple[Floats, float]:
-    """Proportional fitting to all margins in turn, and the largest gap that is left, in records; a dozen sweeps do."""
+    """Proportional fitting to all margins in turn, and the largest gap that is left, in records; a dozen sweeps do.
+
+    After 30 sweeps a two-way table without zeros is finished in one step.
+    """
     largest = 0.0
     close = tolerance(margins[0][1])
     rounding = table.ndim == 2 and bool((table > 0).all()) and all(len(margin) == 1 for margin, _ in margins)
-    for _ in range(min(sweeps, QUICK) if rounding else sweeps):
+    for _ in range(min(sweeps, 30) if rounding else sweeps):
         largest = 0.0
         for margin, target in margins:
             lacking = _lacking(axes, margin)

@@ -28,9 +28,6 @@ DRAWS = 4800
 LISTED = 200_000
 """Up to this many tables of two cells are listed, and nothing is drawn."""
 
-MANY = 1000
-"""Beyond this many cells their draws need not add up to n: a cell's law is off by about one part in d."""
-
 DEPTH = 45.0
 """Weights below e^−45 of the largest are left out: 2⁻⁶⁵, far below the rounding of a sum of doubles."""
 
@@ -55,7 +52,7 @@ def product_law(
         kept = _kept(values)
         lines.append(Line(values[kept[0] : kept[-1] + 1], int(bottom + kept[0]), int(hint[0])))
     number = int(np.clip(500_000 // len(logs), 200, DRAWS))
-    if len(logs) > MANY:
+    if len(logs) > 1000:  # draws need not add up to n: a cell's law is off by about one part in d
         tables, mass = np.column_stack([line.draw(number, rng) for line in lines]), float("nan")
     else:
         law = ClosedSum(lines, total, int(np.argmax([line.moments()[1] for line in lines])))
@@ -104,17 +101,8 @@ def _windows(logs: Sequence[Logs], total: int, near: Sequence[Ints]) -> tuple[In
     return np.maximum(low, total - (high.sum() - high)), np.minimum(high, total - (low.sum() - low))
 
 
-_SPACING = 0.4
-"""Of ln m in the ladder of powers."""
-
 _STEP = 0.1
 """Of ln a between the exponents at which mixtures are fitted; ln Z is linear in between, to about 3·10⁻⁴."""
-
-_KNOTS = 100
-"""Counts at which generating functions are computed; in between they are splines in the logarithm."""
-
-_REACH = 5.0
-"""The frequencies that matter end at 5 standard deviations of the spectrum: e^−12.5 is left out."""
 
 
 class Normaliser:
@@ -124,7 +112,7 @@ class Normaliser:
         self._prior, self._total, self._size = prior, total, total + math.fsum(prior)
         self.log_candidates = candidates.log_number(total, len(prior))
         top = max(min(3000.0 * largest**2, 80.0 * self._size), 2.0)
-        steps = np.exp(np.linspace(0.0, math.log(top), int(math.log(top) / _SPACING) + 2))
+        steps = np.exp(np.linspace(0.0, math.log(top), int(math.log(top) / 0.4) + 2))  # a ladder, even in ln m
         self.rates: Ints = np.unique(np.rint(steps)).astype(np.int64)
         self._fit = lru_cache(maxsize=4096)(self._fitted)
         self._functions = lru_cache(maxsize=None)(self._generating)
@@ -198,10 +186,13 @@ class Normaliser:
         return np.asarray((1.0 - part) * ends[0] + part * ends[1])
 
     def _frequencies(self, rate: int) -> tuple[int, Floats]:
-        """N and the frequencies φ ≥ 0 at which products can be told from zero."""
+        """N and the frequencies φ ≥ 0 at which products can be told from zero.
+
+        They end at 5 standard deviations of the spectrum: e^−12.5 is left out.
+        """
         spread = math.sqrt(4.0 * self._size / rate)
-        modulus = 2 * int(0.5 * (3.0 * _REACH * spread + 60.0 / rate)) + 17
-        most = min((modulus - 1) // 2, math.ceil(_REACH * modulus / (2.0 * math.pi * spread)))
+        modulus = 2 * int(0.5 * (15.0 * spread + 60.0 / rate)) + 17
+        most = min((modulus - 1) // 2, math.ceil(5.0 * modulus / (2.0 * math.pi * spread)))
         return modulus, np.arange(most + 1, dtype=np.float64) * (2.0 * math.pi / modulus)
 
     def _at(self, alpha: float, rate: int, counts: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.complex128]]:
@@ -215,7 +206,7 @@ class Normaliser:
         _, frequencies = self._frequencies(rate)
         last = max(self._total, 4)
         ends = math.log(alpha + 1.0), math.log(last + alpha + 1.0)
-        counts = np.unique(np.clip(np.rint(np.exp(np.linspace(*ends, _KNOTS)) - alpha - 1.0), 0, last))
+        counts = np.unique(np.clip(np.rint(np.exp(np.linspace(*ends, 100)) - alpha - 1.0), 0, last))
         u = counts + alpha
         reach = np.sqrt(8.0 * u * DEPTH / rate) + 1.0
         while (short := _divergence(u, reach) * rate < DEPTH).any():

@@ -29,12 +29,6 @@ from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 
-_POINTS = 20_000
-"""Different counts of all cells together that are kept apart when quantiles are sought: 16 to 300 of each."""
-
-_TOLD = 20_000.0
-"""Cells times scale of the noise, up to which intervals hold at every truth."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Reading:
@@ -61,11 +55,6 @@ class Reading:
         return float(self.total + self.prior.sum())
 
     @property
-    def effective(self) -> float:
-        """How many equally weighted draws are worth as much."""
-        return float(1.0 / np.square(self.weights).sum())
-
-    @property
     def expected_counts(self) -> Floats:
         """Mean of the counts."""
         return np.asarray(self.weights @ self.counts)
@@ -74,13 +63,6 @@ class Reading:
     def mean(self) -> Floats:
         """Mean of the shares: (α + E[c])/(n + Σα)."""
         return np.asarray((self.prior + self.expected_counts) / self.size)
-
-    @property
-    def sd(self) -> Floats:
-        """Standard deviation of the shares: √(Var[p] + E[p(1 − p)]/(n + Σα + 1)), p = (α + c)/(n + Σα)."""
-        p = (self.prior + self.counts) / self.size
-        between = self.weights @ np.square(p - self.mean)
-        return np.asarray(np.sqrt(between + self.weights @ (p * (1.0 - p)) / (self.size + 1.0)))
 
     def interval(self, level: float = 0.95, *, of: str = "shares") -> tuple[Floats, Floats]:
         """Lower and upper ends, cell by cell: of the shares, or of the ``counts``.
@@ -146,7 +128,7 @@ class Reading:
     def _cell(self, cell: int) -> tuple[Floats, Floats]:
         """Different counts of a cell and their weights; many of them are gathered into groups of neighbours."""
         if not self._cells:
-            most = int(np.clip(_POINTS // self.prior.size, 16, 300))
+            most = int(np.clip(20_000 // self.prior.size, 16, 300))  # 20,000 of all cells together
             self._cells.extend(_gathered(column, self.weights, most) for column in self.counts.T)
         return self._cells[cell]
 
@@ -242,10 +224,13 @@ def _read(
 def _told(
     mechanism: PosteriorLaplace | Hellinger | PosteriorExponential | Noise, released: Ints, total: int
 ) -> tuple[everywhere.CellNoise, ...]:
-    """The laws of the noise in each cell; none where they depend on other cells, or where cells are too many."""
+    """The laws of the noise in each cell; none where they depend on other cells.
+
+    Nor where cells times the scale of the noise are too many for intervals that hold at every truth.
+    """
     pair = isinstance(mechanism, PosteriorLaplace) and released.size == 2
     scale = getattr(mechanism, "scale", getattr(mechanism, "sigma", math.inf))
-    if not (pair or isinstance(mechanism, LaplaceNoise | GaussianNoise)) or not scale * released.size < _TOLD:
+    if not (pair or isinstance(mechanism, LaplaceNoise | GaussianNoise)) or not scale * released.size < 20_000:
         return ()
     noise = LaplaceNoise(scale=scale) if pair else cast(Noise, mechanism)
     half = math.ceil(23.0 * scale) + 2

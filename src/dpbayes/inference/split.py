@@ -22,16 +22,10 @@ OWNER = "best_split"
 
 Kind = Literal["gaussian", "laplace"]
 
-GAP = 1e-5
-"""Relative distance from the optimum at which the search stops (proved by convexity for Gaussian noise)."""
-
 MOST_STEPS = 20_000
 
 LEAST_GAIN = 0.01
 """A table that nobody asked for is measured only if standard errors would grow by more than this without it."""
-
-LEAST_SHARE = 1e-4
-"""A table with a smaller share of the budget is not measured at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,13 +220,13 @@ class _Problem:
                 value, slope = float(shares**2 @ pull), shares * pull
                 shares = shares * np.cbrt(slope)
             shares = shares / shares.sum()
-            if slope.max() <= (1 + GAP) * value:
+            if slope.max() <= (1 + 1e-5) * value:  # as near to the optimum, by convexity, for Gaussian noise
                 break
         return shares
 
     def _pruned(self, shares: Floats, weights: Floats) -> Floats:
         """Without tables of a tiny share, unless that would make the answer worse than it is worth."""
-        kept = np.where(shares >= LEAST_SHARE, shares, 0.0)
+        kept = np.where(shares >= 1e-4, shares, 0.0)
         kept = kept / kept.sum()
         before, after = (float(weights @ self.variances(each)) for each in (shares, kept))
         return kept if after <= (1 + 1e-3) * before else shares

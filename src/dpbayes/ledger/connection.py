@@ -31,9 +31,6 @@ from dpbayes.base.errors import InvalidArgument, LedgerError, MissingExtra
 PATIENCE = 60
 """Seconds to wait for another writer: longer than pricing a long history takes."""
 
-ANSWER = 10
-"""Seconds to wait for a server."""
-
 
 class Connection:
     """Statements with ``?`` where values go. What is not committed when it is closed never was."""
@@ -55,8 +52,8 @@ class Connection:
 
     @classmethod
     def to_server(cls, address: str) -> Connection:
-        """The first statement begins a transaction."""
-        return cls(_psycopg().connect(address, connect_timeout=ANSWER))
+        """The first statement begins a transaction; a server has ten seconds to answer."""
+        return cls(_psycopg().connect(address, connect_timeout=10))
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> Any:
         """Run a statement; what it returns can be iterated."""

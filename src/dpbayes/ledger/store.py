@@ -163,10 +163,6 @@ def _locking(connection: Connection, query: str) -> str:
     return f"{query} FOR UPDATE" if connection.server else query
 
 
-CREATION = 0x64706C67
-"""Two that change the tables at once would collide in PostgreSQL's catalogue: they queue at this advisory lock."""
-
-
 class Store:
     """One database, given as a file path or a PostgreSQL URL."""
 
@@ -248,7 +244,8 @@ class Store:
 
     def _one_at_a_time(self, connection: Connection) -> None:
         if not self.path:
-            connection.execute("SELECT pg_advisory_xact_lock(?)", [CREATION])
+            # two that change the tables at once would collide in PostgreSQL's catalogue: here they queue
+            connection.execute("SELECT pg_advisory_xact_lock(?)", [0x64706C67])
 
     def _check_format(self, connection: Connection) -> None:
         versions = [version for (version,) in connection.execute("SELECT format FROM dpbayes_ledger")]

@@ -27,13 +27,6 @@ from dpbayes.privacy.cost import LARGEST_PURE, MOST_RELEASES, Cost, Priced, but_
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, Limit, Rule, gaussian_sketch, rounded_up
 from dpbayes.privacy.pld import ROUNDING
 
-SLACK = 1.0 / 20.0
-"""The part of δ that is set aside unless the owner says otherwise; it costs about 0.2 % of the noise."""
-
-FULL = 1.0 - 1e-9
-"""Of what is left, this much is said to be left, so that a release of that size fits."""
-
-
 MIXED = (0.25, 0.5, 0.75)
 """Shares of ε that pure releases may take beside Gaussian ones, by the rule ``gaussian``."""
 
@@ -72,7 +65,8 @@ class AdaptiveDP(Limit):
         checks.positive("AdaptiveDP", epsilon=self.epsilon)
         checks.probability("AdaptiveDP", delta=self.delta)
         checks.one_of("AdaptiveDP", get_args(Rule), rule=self.rule)
-        slack = SLACK * self.delta if self.slack is None else self.slack
+        # a twentieth of δ is set aside unless the owner says otherwise; it costs about 0.2 % of the noise
+        slack = self.delta * (1.0 / 20.0) if self.slack is None else self.slack
         checks.positive("AdaptiveDP", slack=slack)
         if slack >= self.delta:
             raise InvalidArgument(f"AdaptiveDP: expected slack below δ={self.delta:g}, got {slack:g}.")
@@ -198,7 +192,7 @@ class AdaptiveDP(Limit):
             if max(pure, square, betrayed) <= 1.0:
                 noise = self._number(item, (0.0, 1.0 - square, 1.0 - betrayed), _FIRST) if item[1] > 0 else 0.0
                 found = max(found, noise, item[0] * (1.0 - pure))
-        return min(found * FULL, self.epsilon)
+        return min(found * (1.0 - 1e-9), self.epsilon)  # so that a release of that size fits
 
     def amount(self, cost: Cost) -> float:
         """The ε that this cost uses up on its own, and never less than what it costs exactly.
@@ -216,7 +210,7 @@ class AdaptiveDP(Limit):
         """A k-th of the limit each."""
         if self.rule == "renyi":
             return RDP(order=self.order or 2.0, epsilon=self.divergence / releases)
-        epsilon = max(self.at(1.0 / releases) * FULL, 1e-12)
+        epsilon = max(self.at(1.0 / releases) * (1.0 - 1e-9), 1e-12)
         return AdaptiveDP(epsilon=epsilon, delta=self.delta, slack=self._slack / releases)
 
     def routes(self, costs: Sequence[Cost]) -> list[dict[str, str | float]]:
@@ -280,10 +274,6 @@ def _menu(epsilon: float, delta: float) -> tuple[tuple[float, float], ...]:
 GAIN = 0.98
 """A charge is composed only if that may save 2 % of its price: for Gaussian noise it saves nothing."""
 
-REMEMBERED = 2**17
-"""Prices that a process keeps. With less room than a history takes, each charge would be priced anew at every look, and
-under the lock of the ledger."""
-
 Entries = tuple[tuple[Priced, int], ...]
 Item = tuple[float, float]
 """A pair of the menu: a pure ε and a shift."""
@@ -322,7 +312,8 @@ def used_by(limit: AdaptiveDP, item: Item, step: Step) -> Used:
     return times * counted[0], times * counted[1], times * flagged / slack
 
 
-@lru_cache(maxsize=REMEMBERED)
+# with less room than a history takes, each charge would be priced anew at every look, under the lock of the ledger
+@lru_cache(maxsize=2**17)
 def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
     """The steps of one charge: its releases, or all of them as one where their composition is cheaper.
 
@@ -346,7 +337,7 @@ def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
     return min(apart, composed or apart, key=lambda charge: max(uses(limit, limit.menu[0], charge)))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=2**17)
 def _one(limit: AdaptiveDP, mechanism: Priced) -> Step:
     """The step that one release of a mechanism is."""
     rest, betrayed = but_for(mechanism)

@@ -171,9 +171,6 @@ def priced(target: Guarantee, limit: Limit, costs: Sequence[Cost] = ()) -> Guara
     return own if target.epsilon > limit.left(costs) else replace(own, limit=limit, charged=tuple(costs))
 
 
-FARTHEST = 80.0
-"""The search spans e^±80 around its start."""
-
 M = TypeVar("M", bound=Priced)
 
 
@@ -284,7 +281,7 @@ def _search(
     start: float,
     tolerance: float = TOLERANCE,
 ) -> float:
-    """The parameter whose cost just meets the target, searched in its logarithm."""
+    """The parameter whose cost just meets the target, searched in its logarithm, up to e^±80 around its start."""
     towards_safety, stride = (1.0 if larger_is_safer else -1.0), 0.5
     cheap, reach = target.sketch if target.exception else None, _reach(cost, start, towards_safety)
     # the sketch is no bound: other releases may exceed it and still leave room under the target
@@ -304,7 +301,7 @@ def _search(
         following = at + inward * stride
         if following > reach > at:
             following = reach
-        if following > reach or following < -FARTHEST:
+        if following > reach or following < -80.0:
             if here > 0:
                 raise _unreachable(name, target)
             return math.exp(origin + towards_safety * at)
@@ -319,7 +316,7 @@ def _search(
 
 def _reach(cost: Callable[[float], Cost], start: float, towards_safety: float) -> float:
     """How far the search may go towards safety, in logarithms: some families end, as doubles carry no larger gamma."""
-    reach = FARTHEST
+    reach = 80.0
     while reach > 1.0:
         try:
             cost(start * math.exp(towards_safety * reach))

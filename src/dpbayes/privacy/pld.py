@@ -32,9 +32,6 @@ TAIL = 1e-20
 ROUNDING = 5e-16
 """Moved to an infinite loss in every release: Fourier transforms that compose it may lose up to a fifth of this."""
 
-SAFETY = 4e-10
-"""Added to a composed δ, as a share of it."""
-
 Masses = tuple[int, Floats, float]
 """Lowest multiple of the interval, probabilities of it and the following multiples, mass at infinity."""
 
@@ -186,7 +183,7 @@ def delta_of(pld: Pld, epsilon: float, releases: int = 1) -> float:
 
     Source: docs/explanation/proofs/numerics.md.
     """
-    return min(pld.delta(epsilon) * (1.0 + SAFETY + ERROR * releases), 1.0)
+    return min(pld.delta(epsilon) * (1.0 + 4e-10 + ERROR * releases), 1.0)
 
 
 def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
@@ -224,11 +221,6 @@ def _masses(pmf: object) -> Masses:
     return int(dense._lower_loss), np.asarray(dense._probs, dtype=np.float64), float(dense._infinity_mass)
 
 
-CUT = 1e-15
-"""Probability that may be moved to an infinite loss when two laws are composed: Fourier transforms leave noise just
-below it in every tail."""
-
-
 def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     """All parts together, each repeated; the two smallest first, so that work stays near-linear."""
     listed = list(parts)
@@ -252,8 +244,10 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     return Pld(interval, heap[0][2])
 
 
-def together(one: Masses, other: Masses, cut: float = CUT) -> Masses:
+def together(one: Masses, other: Masses, cut: float = 1e-15) -> Masses:
     """The law of the sum of two losses; half of ``cut`` may be raised at each end, at the upper one to infinity.
+
+    Fourier transforms leave noise just below the ``cut`` in every tail.
 
     p_k = Σ_i a_i·b_{k−i}, at infinity a + b − ab
     Symbols: a, b masses of the two.

@@ -178,15 +178,6 @@ def percent(share: float) -> str:
     return f"{rounded_up(100.0 * share, digits=3)} %"
 
 
-LARGE_EPSILON = 10.0
-"""Beyond it, membership is guessed right with certainty but for one in ten thousand."""
-
-COARSE = 0.1
-"""A count that is uncertain by more than this share of the whole table is worth a warning."""
-
-_Z = quantile(0.975)
-
-
 def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = None) -> tuple[str, ...]:
     """Sentences about a guarantee that promises too little, or leaves too little; none where all is well.
 
@@ -204,14 +195,14 @@ def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = Non
             f"δ={rounded_up(delta)} is not below one in the number of records ({records:,}): publishing a few whole "
             f"records would keep this promise. Choose δ below {0.1 / records:.1g}, a tenth of it."
         )
-    if epsilon > LARGE_EPSILON:
+    if epsilon > 10.0:  # membership is guessed right with certainty but for one in ten thousand
         right = percent(membership(promise.profile))
         said.append(
             f"ε={rounded_up(epsilon)} protects hardly anyone: an attacker may tell whether a person is in the data in "
-            f"{right} of cases. About 1 is usual for a release, up to {LARGE_EPSILON:g} for all of them together."
+            f"{right} of cases. About 1 is usual for a release, up to 10 for all of them together."
         )
     least = least_error(promise, unit)
-    if records and least is not None and least > COARSE * records:
+    if records and least is not None and least > 0.1 * records:
         said.append(
             f"With {records:,} records this guarantee leaves little to see: a single count, published alone, is "
             f"uncertain by ± {_records(least)} records. Ask for fewer tables, a larger ε, or more records."
@@ -228,7 +219,9 @@ def least_error(promise: Guarantee, unit: PrivacyUnit) -> float | None:
         return None
     (epsilon, delta), moved = promise.epsilon_delta, unit.sensitivity
     laplace = -math.log(0.05) * moved.l1 / epsilon
-    return laplace if promise.pure else min(laplace, _Z * math.sqrt(moved.l2_squared) / gaussian_mu(epsilon, delta))
+    if promise.pure:
+        return laplace
+    return min(laplace, quantile(0.975) * math.sqrt(moved.l2_squared) / gaussian_mu(epsilon, delta))
 
 
 def _records(number: float) -> str:

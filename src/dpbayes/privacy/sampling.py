@@ -20,9 +20,6 @@ from dpbayes.privacy.pld import Masses, Pld, from_masses, span, split
 
 Curve = Callable[[float], float]
 
-LAST_ORDER = 128
-"""Divergences are summed up to this order; beyond, convexity alone speaks."""
-
 
 def sampled_delta(delta: Curve, epsilon: float, rate: float) -> float:
     """δ(ε) = max{ γ·δ₀(ln(1 + (e^ε − 1)/γ)), (1 − (1−γ)e^ε)₊·δ₀(ln(γe^ε/(1 − (1−γ)e^ε))) }
@@ -138,7 +135,7 @@ def sampled_renyi(renyi: Curve, order: float, rate: float, other: Curve | None) 
     """
     exponent = (order - 1.0) * renyi(order)
     found = exponent + math.log(rate) + 1e-12 if exponent > 600.0 else math.log1p(rate * math.expm1(exponent))
-    if order <= LAST_ORDER:
+    if order <= 128:  # beyond, convexity alone speaks
         low, high = math.floor(order), math.ceil(order)
         first, last = (_whole(renyi, end, rate, other) for end in (low, high))
         if math.isfinite(last):

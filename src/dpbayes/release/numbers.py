@@ -193,8 +193,9 @@ def texts(levels: Sequence[str], codes: np.ndarray) -> pyarrow.Array:
     lengths = np.array([len(level) for level in encoded], dtype=np.int64)
     ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths[codes])])
     data = pyarrow.py_buffer(b"".join(map(encoded.__getitem__, codes.tolist())))
-    kind = pyarrow.LargeStringArray if ends[-1] > LONGEST else pyarrow.StringArray
-    offsets = pyarrow.py_buffer(ends if ends[-1] > LONGEST else ends.astype(np.int32))
+    large = ends[-1] > LONGEST
+    kind = pyarrow.LargeStringArray if large else pyarrow.StringArray
+    offsets = pyarrow.py_buffer(ends if large else ends.astype(np.int32))
     return kind.from_buffers(codes.size, offsets, data)
 
 

@@ -24,12 +24,6 @@ from dpbayes.schema.public import summed
 FAR = 6.0
 """Gaussian noise strays this many standard deviations in fewer than one of 10⁸ cells."""
 
-MOST_OTHER = 0.05
-"""A larger share of values that no list holds is worth a look at the list."""
-
-EMPTY = 0.01
-"""A level looks empty if nobody may have it, and surely less than this part of an even share of the records."""
-
 
 def completed(release: Release) -> Release:
     """The release with everything that follows from its draw. Its tables are estimated together, so that they agree."""
@@ -170,14 +164,14 @@ def cautions(attribute: Attribute, found: TableEstimate) -> tuple[str, ...]:
     said = []
     if OTHER in levels[len(attribute.declared) :]:
         at = levels.index(OTHER)
-        if shares.values[at] > MOST_OTHER and shares.lower[at] > 0:
+        if shares.values[at] > 0.05 and shares.lower[at] > 0:  # so many are worth a look at the list
             what = "values that the schema does not list"
             what += "" if attribute.splits_missing else ", or missing ones"
             said.append(
                 f"{attribute.name}: {_percent(shares.values[at])} of the records ({_percent(shares.lower[at])} to "
                 f"{_percent(shares.upper[at])}) are {names[at]!r}: {what}. Compare the schema with the column."
             )
-    most = EMPTY / len(levels)
+    most = 0.01 / len(levels)  # surely less than this part of an even share looks empty
     empty = [at for at in range(len(attribute.declared)) if shares.lower[at] <= 0 and shares.upper[at] < most]
     if empty:
         upper, which = max(float(shares.upper[at]) for at in empty), listed([names[at] for at in empty])

@@ -27,11 +27,6 @@ from dpbayes.release.words import rows, times
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
 
-TOLERANCE = 1e-6
-"""Recomputed numbers may differ by this share of themselves: other processors round otherwise."""
-SMALL = 1e-3
-"""Numbers below this share of the largest one may differ as much as one of that size."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -257,7 +252,7 @@ def _products(release: Release) -> str:
         for written, recomputed in zip(table.groups, again.groups, strict=True):
             pairs = ((written.records, recomputed.records), (written.prior_share, recomputed.prior_share))
             worst = max(worst, *(abs(one - other) / max(abs(other), 1.0) for one, other in pairs))
-        if not worst <= TOLERANCE:
+        if not worst <= 1e-6:  # other processors round otherwise
             raise _Failed(
                 f"{name}: estimates differ by {worst:.2g} from those of the released values (it was made by dpbayes "
                 f"{made_by}; estimates may have changed since)"
@@ -274,7 +269,7 @@ def _distance(name: str, written: Product, recomputed: Product) -> float:
             raise _Failed(f"{name}: an end of the intervals is missing, or should not be there")
         if one is not None:
             sizes = np.abs(other)
-            least = max(SMALL * float(sizes.max()), 1e-300)
+            least = max(1e-3 * float(sizes.max()), 1e-300)
             worst = max(worst, float((np.abs(np.subtract(one, other)) / np.maximum(sizes, least)).max()))
     return worst
 
