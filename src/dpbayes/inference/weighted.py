@@ -77,15 +77,50 @@ class Weighted:
             swallowed=np.asarray(counts.lower <= 0),
         )
 
-    def ask(self, question: str, levels: Mapping[str, Sequence[str]], *, level: float, target: Target) -> Answer:
-        """Mean and central interval of any sum, difference, product or ratio."""
-        return _drawn(self, question, levels, level=level, target=target)
+    def ask(self, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
+        """Mean and central interval of any sum, difference, product or ratio, from draws of the whole table."""
+        checks.probability(OWNER, level=level)
+        checks.one_of(OWNER, ("records", "population"), target=target)
+        asked = Asked(self, levels)
+        value = asked.value(read(question))
+        if (found := self.printed(question, levels, level=level, target=target, whole=False)) is not None:
+            return found
+        tables, weights = self.sampled(target)
+        sums = np.zeros((len(tables), max(len(asked.sums), 1)))
+        for place, (axes, chosen) in enumerate(asked.sums):
+            sums[:, place] = (tables * widened(chosen, axes, tuple(self.sizes))).reshape(len(tables), -1).sum(axis=1)
+        values = value.compute(sums)
+        finite = np.isfinite(values)
+        estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
+        lower, upper = (float(end[0]) for end in _quantiles(values[:, None], weights, level))
+        return Answer(
+            question=question,
+            estimate=estimate,
+            lower=min(lower, estimate),
+            upper=max(upper, estimate),
+            level=level,
+            target=target,
+            method="draws",
+            notes=(self.promise(level, cell=False),),
+        )
 
     def printed(
-        self, question: str, levels: Mapping[str, Sequence[str]], *, level: float, target: Target
+        self, question: str, levels: Levels, *, level: float, target: Target, whole: bool = True
     ) -> Answer | None:
-        """What is printed of one cell of the whole table, if the question asks for that."""
-        return _printed(self, question, levels, level=level, target=target, whole=True)
+        """What is printed of one cell, if that is what is asked; ``whole``: of the table of all attributes."""
+        tree = read(question)
+        if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*self.sizes})):
+            return None
+        if (found := Asked(self, levels).printed(tree, level, target)) is None:
+            return None
+        return Answer(
+            question=question,
+            **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
+            level=level,
+            target=target,
+            method="table",
+            notes=(self.promise(level, cell=whole),),
+        )
 
     def promise(self, level: float, *, cell: bool) -> str:
         """What intervals promise: of a cell of the whole table, or of any other number."""
@@ -124,54 +159,6 @@ class Weighted:
 
 def _shaped(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
     return Estimate(values=values.reshape(shape), lower=lower.reshape(shape), upper=upper.reshape(shape))
-
-
-def _drawn(posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
-    """Mean and central interval of a question, from weighted draws of the whole table."""
-    checks.probability(OWNER, level=level)
-    checks.one_of(OWNER, ("records", "population"), target=target)
-    asked = Asked(posterior, levels)
-    tree = read(question)
-    value = asked.value(tree)
-    if (found := _printed(posterior, question, levels, level=level, target=target)) is not None:
-        return found
-    tables, weights = posterior.sampled(target)
-    sums = np.zeros((len(tables), max(len(asked.sums), 1)))
-    for place, (axes, chosen) in enumerate(asked.sums):
-        sums[:, place] = (tables * widened(chosen, axes, tuple(posterior.sizes))).reshape(len(tables), -1).sum(axis=1)
-    values = value.compute(sums)
-    finite = np.isfinite(values)
-    estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
-    lower, upper = (float(end[0]) for end in _quantiles(values[:, None], weights, level))
-    return Answer(
-        question=question,
-        estimate=estimate,
-        lower=min(lower, estimate),
-        upper=max(upper, estimate),
-        level=level,
-        target=target,
-        method="draws",
-        notes=(posterior.promise(level, cell=False),),
-    )
-
-
-def _printed(
-    posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target, whole: bool = False
-) -> Answer | None:
-    """What is printed of one cell, if that is what is asked; ``whole``: of the table of all its attributes."""
-    tree = read(question)
-    if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*posterior.sizes})):
-        return None
-    if (found := Asked(posterior, levels).printed(tree, level, target)) is None:
-        return None
-    return Answer(
-        question=question,
-        **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
-        level=level,
-        target=target,
-        method="table",
-        notes=(posterior.promise(level, cell=whole),),
-    )
 
 
 def _quantiles(values: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:

@@ -137,7 +137,10 @@ class Ledger:
         with self._store.writing() as connection:
             account = self._account(connection, dataset, lock=True)
             limit = adaptive_limit(budget, account.budget.rule or "gaussian" if rule is None else rule, slack)
-            self._set_budget(connection, account, limit, account.unit, about)
+            if not about.strip():
+                raise InvalidArgument("Ledger: expected the reason for the change.")
+            details = {"format": FORMAT, "budget": limit.record(), "unit": account.unit.record(), "schema": ""}
+            _append(connection, account, "budget", about, **details)
 
     def accept(self, dataset: str, schema: str, *, about: str) -> None:
         """Let releases use another schema too, given by its digest: the data owner's decision, with the reason."""
@@ -148,14 +151,6 @@ class Ledger:
             if schema in account.schemas:
                 raise LedgerError(f"Ledger: {dataset!r} accepts this schema already.")
             _append(connection, account, "schema", about, schema=schema)
-
-    def _set_budget(
-        self, connection: Connection, account: Account, budget: Limit, unit: PrivacyUnit, about: str
-    ) -> None:
-        if not about.strip():
-            raise InvalidArgument("Ledger: expected the reason for the change.")
-        details = {"format": FORMAT, "budget": budget.record(), "unit": unit.record(), "schema": ""}
-        _append(connection, account, "budget", about, **details)
 
     def datasets(self) -> list[str]:
         """The data sets of the ledger."""

@@ -38,7 +38,7 @@ TABLES = (
 )
 
 
-def create(connection: Connection, version: int) -> None:
+def _create(connection: Connection) -> None:
     """Make the tables where there are none."""
     there = "SELECT to_regclass('dpbayes_ledger')::text"
     if not connection.server:
@@ -46,7 +46,7 @@ def create(connection: Connection, version: int) -> None:
     if connection.scalar(there) is None:
         for table in TABLES:
             connection.execute(table)
-        connection.execute("INSERT INTO dpbayes_ledger (format, id) VALUES (?, ?)", [version, secrets.token_hex(16)])
+        connection.execute("INSERT INTO dpbayes_ledger (format, id) VALUES (?, ?)", [FORMAT, secrets.token_hex(16)])
         if connection.server:
             pricing.install(connection)
 
@@ -194,7 +194,8 @@ class Store:
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         with self._transaction(*self._begin_writing()) as connection:
             if create:
-                self._create(connection)
+                self._one_at_a_time(connection)
+                _create(connection)
             self._check_format(connection)
             yield connection
             connection.commit()
@@ -237,10 +238,6 @@ class Store:
                 yield connection
                 if witness is not None and (after := heads(connection)) != before:
                     witness.note(after, self.name)
-
-    def _create(self, connection: Connection) -> None:
-        self._one_at_a_time(connection)
-        create(connection, FORMAT)
 
     def _one_at_a_time(self, connection: Connection) -> None:
         if not self.path:
