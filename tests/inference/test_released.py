@@ -155,12 +155,12 @@ def test_weighted_draws_have_the_law_that_listing_gives(smoothing: float, sharpn
         prior=prior, sharpness=sharpness, smoothing=smoothing, released=np.array([20, 40], dtype=np.int64)
     )
     logs = reading.__globals__["_prior_logs"](prior, total)
-    tables, chances = importance.listed(made, logs)
+    tables, chances = importance.list_tables(made, logs)
     before = log_prior(tables, prior)
     mass = float(np.logaddexp.reduce(before))
     background = tables[rng.choice(len(tables), 4800, p=np.exp(before - mass))]
     tilt = total * float(np.log(total / (total + 3.0)))
-    counts, weights = importance.drawn(made, logs, (background, mass + tilt), rng)
+    counts, weights = importance.draw_tables(made, logs, (background, mass + tilt), rng)
     law = np.bincount(counts[:, 0], weights, total + 1)
     exact = np.bincount(tables[:, 0], chances, total + 1)
     assert np.abs(np.cumsum(law) - np.cumsum(exact)).max() < 0.03

@@ -18,7 +18,6 @@ from dpbayes.privacy.pld import (
     Pld,
     _bounds,
     _fast_length,
-    accounted,
     compose,
     epsilon_of,
     from_atoms,
@@ -27,9 +26,10 @@ from dpbayes.privacy.pld import (
     from_statement,
     largest_convex_below,
     read,
-    repeated,
+    repeat,
     span,
     split,
+    to_accounting,
     together,
 )
 
@@ -195,7 +195,7 @@ def test_a_delta_is_that_of_dp_accounting(
     removed: list[float], added: list[float], lowest: int, interval: float, epsilon: float
 ) -> None:
     pld = Pld(interval, ((lowest, np.array(removed), 0.01), (-lowest, np.array(added), 0.02)))
-    theirs = float(accounted(pld).get_delta_for_epsilon(epsilon))
+    theirs = float(to_accounting(pld).get_delta_for_epsilon(epsilon))
     assert pld.delta(epsilon) == pytest.approx(max(theirs, 0.0), rel=1e-9, abs=1e-9)
 
 
@@ -248,14 +248,14 @@ def test_a_repeated_loss_is_the_sum_of_so_many(a: np.ndarray, times: int, lost: 
     lowest, truth = -4, a
     for _ in range(times - 1):
         lowest, truth = summed((lowest, truth, 0.0), (-4, a, 0.0))
-    found_lowest, masses, infinity = repeated((-4, a, lost), times)
+    found_lowest, masses, infinity = repeat((-4, a, lost), times)
     assert found_lowest == lowest
     assert np.abs(masses - truth).max() <= times * NOISE * 10
     assert infinity == pytest.approx(1 - (1 - lost) ** times, abs=1e-15)
 
 
 def test_a_loss_that_is_always_infinite_stays_so() -> None:
-    assert repeated((0, np.array([0.0]), 1.0), 3)[2] == 1.0
+    assert repeat((0, np.array([0.0]), 1.0), 3)[2] == 1.0
 
 
 @pytest.mark.parametrize("tail", [1e-6, 1e-12, TAIL])
@@ -269,7 +269,7 @@ def test_beyond_the_bounds_of_a_repeated_loss_lies_less_than_was_given_up(tail: 
     assert 0 < first < last < truth.size - 1
     assert truth[:first].sum() <= tail / 2
     assert truth[last + 1 :].sum() <= tail / 2
-    lowest, found, infinity = repeated((0, masses, 0.0), 40, tail)
+    lowest, found, infinity = repeat((0, masses, 0.0), 40, tail)
     assert (lowest, found.size) == (first, last - first + 1)
     assert infinity == pytest.approx(tail, rel=1e-9)
     assert np.abs(found - truth[first : last + 1]).max() <= tail + 1e-14
@@ -283,7 +283,7 @@ def test_compositions_are_those_of_dp_accounting(times: tuple[int, ...]) -> None
         Dirichlet(weight=0.1, concentration=300.0, unit=UNIT),
     )
     parts = [(mechanism.pld(0.002), k) for mechanism, k in zip(mechanisms, times, strict=True)]
-    theirs, *others = (accounted(pld).self_compose(k, 0.0) for pld, k in parts)
+    theirs, *others = (to_accounting(pld).self_compose(k, 0.0) for pld, k in parts)
     for each in others:
         theirs = theirs.compose(each, 1e-15)
     ours, reference = compose(parts), read(theirs, 0.002)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpbayes.base.checks import Floats
 from dpbayes.inference.law import LinearLaw
-from dpbayes.inference.measurement import Axes, Margins, fitted, moved, subsets, tolerance
+from dpbayes.inference.measurement import Axes, Margins, fit_margins, share_gaps, subsets, tolerance
 
 STEP = 0.25
 """Factors lie so far apart in logarithm; a component is as wide, so that together they are a smooth law."""
@@ -148,7 +148,7 @@ class Cells:
         return mean, np.maximum(variance, 0.0), level
 
 
-def learned(likelihood: Floats, start: Floats, steps: int, prior: Floats | float = 0.0) -> Floats:
+def learn_law(likelihood: Floats, start: Floats, steps: int, prior: Floats | float = 0.0) -> Floats:
     """The law of factors that makes the cells most likely, by expectation and maximisation.
 
     einsum, because matrices of this size are too small for the threads of a matrix product: these would mostly wait.
@@ -168,13 +168,13 @@ def common_law(tables: list[Cells]) -> Floats:
     stacked = np.concatenate([table.sample.likelihood for table in tables])
     thinned = stacked[:: max(1, -(-stacked.shape[0] // MOST_POOLED))]
     even = np.full(FACTORS.size, 1 / FACTORS.size)
-    return learned(thinned, even, steps=60, prior=even)
+    return learn_law(thinned, even, steps=60, prior=even)
 
 
 def own_law(table: Cells, common: Floats, cells: float = 10.0) -> Floats:
     """The law of factors of one table, in which the common one counts like so many cells."""
     smooth = 0.99 * common + 0.01 / FACTORS.size
-    return learned(table.sample.likelihood, smooth, steps=30, prior=cells * table.thinned * smooth)
+    return learn_law(table.sample.likelihood, smooth, steps=30, prior=cells * table.thinned * smooth)
 
 
 def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
@@ -219,7 +219,7 @@ class Settled:
     laws: dict[Axes, Floats] = field(default_factory=dict)
 
 
-def settled(law: LinearLaw, guesses: Mapping[Axes, Floats], most: int | None = None) -> Settled:
+def settle(law: LinearLaw, guesses: Mapping[Axes, Floats], most: int | None = None) -> Settled:
     """Estimates of all tables that the law determines, or of those with at most so many axes, from small to large."""
     found = Settled()
     tables = [axes for axes in law.tables if not law.missing(axes)]
@@ -259,12 +259,12 @@ def _settle_order(found: Settled, law: LinearLaw, tables: list[Axes], guesses: M
                 found.cells[axes], found.laws[axes] = guided, guided_law
         shape = [law.sizes[name] for name in axes]
         # no cell starts below 1e-3 of what its margins suggest, so that the margins can be met
-        floor = np.maximum(_filled(found.cells[axes].shape, open_cells[axes]), 1e-12).reshape(shape) * 1e-3
+        floor = np.maximum(_with_zeros(found.cells[axes].shape, open_cells[axes]), 1e-12).reshape(shape) * 1e-3
         floor = np.minimum(floor, np.minimum(np.sqrt(law.variance(axes)), 1e-3))
         floor = np.where(law.zeros.get(axes, False), 0.0, floor)
-        start, doubt, level = (_filled(part, open_cells[axes]).reshape(shape) for part in (mean, variance, level))
+        start, doubt, level = (_with_zeros(part, open_cells[axes]).reshape(shape) for part in (mean, variance, level))
         start = np.maximum(start, floor)
-        raked = moved(start, doubt, axes, _margins(found.counts, axes))
+        raked = share_gaps(start, doubt, axes, _margins(found.counts, axes))
         counts[axes] = np.maximum(raked, 0.05 * start)
         levels[axes] = np.maximum(level, floor)
     _agree(found.counts, counts)
@@ -277,7 +277,7 @@ def _cells(law: LinearLaw, axes: Axes, shape: Floats, kept: NDArray[np.bool_] | 
     return Cells.of(cells, center, variance, most)
 
 
-def _filled(values: Floats, kept: NDArray[np.bool_] | None) -> Floats:
+def _with_zeros(values: Floats, kept: NDArray[np.bool_] | None) -> Floats:
     """Structural zeros put back."""
     if kept is None:
         return values
@@ -298,7 +298,7 @@ def _shape(tables: Mapping[Axes, Floats], axes: Axes, law: LinearLaw, guess: Flo
     if axes in law.zeros:
         start = np.where(law.zeros[axes], 0.0, start)
     margins = [(kept, np.maximum(target, 1e-9)) for kept, target in _margins(tables, axes)]
-    return fitted(start, axes, margins, sweeps=20)[0]  # where tables start need not be exact
+    return fit_margins(start, axes, margins, sweeps=20)[0]  # where tables start need not be exact
 
 
 def _agree(settled_tables: dict[Axes, Floats], starts: dict[Axes, Floats], passes: int = 12) -> None:
@@ -317,7 +317,7 @@ def _agree(settled_tables: dict[Axes, Floats], starts: dict[Axes, Floats], passe
             failed = False
             for axes in sorted(settled_tables if attempt or mix else starts, key=len):
                 if axes in starts or len(axes) > 2:
-                    table, gap = fitted(settled_tables[axes], axes, _margins(settled_tables, axes))
+                    table, gap = fit_margins(settled_tables[axes], axes, _margins(settled_tables, axes))
                     settled_tables[axes] = table
                     if gap > close:
                         failed = True
@@ -329,7 +329,7 @@ def _agree(settled_tables: dict[Axes, Floats], starts: dict[Axes, Floats], passe
 def _give_way(settled_tables: dict[Axes, Floats], axes: Axes) -> None:
     """The margins of a table become those that it can have; one-way margins stay, if it has more than two axes."""
     kept = [((name,), settled_tables[(name,)]) for name in axes] if len(axes) > 2 else [((), settled_tables[()])]
-    near, _ = fitted(settled_tables[axes], axes, kept)
+    near, _ = fit_margins(settled_tables[axes], axes, kept)
     for part in subsets(axes):
         if len(part) > (1 if len(axes) > 2 else 0):
             settled_tables[part] = near.sum(axis=tuple(place for place, name in enumerate(axes) if name not in part))

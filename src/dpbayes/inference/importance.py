@@ -61,7 +61,7 @@ _normaliser = lru_cache(maxsize=4)(Normaliser)
 """What takes most of a reading depends on public numbers alone, so releases of one design share it."""
 
 
-def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
+def list_tables(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
     """All tables of two cells, and their probabilities."""
     total = release.total
     tables = candidates.listed(total, 2)
@@ -78,7 +78,7 @@ def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
     return tables, candidates.normalised(likelihood + logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
 
 
-def drawn(
+def draw_tables(
     release: Release,
     logs: Sequence[Logs],
     background: tuple[Ints, float],
@@ -104,7 +104,7 @@ def drawn(
     at = int(used[parts.argmax()])
     near = -np.expm1(mixture[0] + normaliser.log_candidates - normaliser.log(k[None], own)[0])
     pairs = list(zip(logs, release.prior, k.tolist(), strict=True))
-    bent = [_bent(log, normaliser, alpha, at, max(float(near), 0.0)) for log, alpha, _ in pairs]
+    bent = [_bend(log, normaliser, alpha, at, max(float(near), 0.0)) for log, alpha, _ in pairs]
     cells = [Cell(prior=alpha, count=count, total=release.total, reach=DEPTH) for _, alpha, count in pairs]
 
     def local(exponents: Floats) -> _Near:
@@ -121,11 +121,11 @@ def drawn(
     tables = np.concatenate([background[0][:many], law.draw(DRAWS - many, rng)])
     share = min(many, len(background[0])) / len(tables)
     divergence = _divergences(release, tables)
-    before = _summed(logs, tables)
+    before = _sum(logs, tables)
     exponents = release.exponents(tables)
     target = before - exponents * np.sqrt(-np.expm1(-divergence)) - normaliser.log(tables, exponents)
     proposed = np.logaddexp(
-        np.log(share) + before - background[1], np.log1p(-share) + law.log_density(_summed(bent, tables), divergence)
+        np.log(share) + before - background[1], np.log1p(-share) + law.log_density(_sum(bent, tables), divergence)
     )
     return tables, candidates.normalised(target - proposed)
 
@@ -139,7 +139,7 @@ class _Near:
         for cell, log in zip(cells, bent, strict=True):
             window, low = cell.window
             values.append((window, low, log(low + np.arange(window.size))))
-        self._nodes = [_closed(cells, values, float(rate), total) for rate in rates]
+        self._nodes = [_closing_sum(cells, values, float(rate), total) for rate in rates]
         mass = logs + np.array([node.log_mass for node in self._nodes])
         self._shares = candidates.normalised(mass)
         self._log_mass = float(mass.max() + np.log(np.exp(mass - mass.max()).sum()))
@@ -168,7 +168,9 @@ class _Near:
         return np.asarray(bent + top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) - self._log_mass - rate)
 
 
-def _closed(cells: Sequence[Cell], values: Sequence[tuple[Floats, int, Floats]], rate: float, total: int) -> ClosedSum:
+def _closing_sum(
+    cells: Sequence[Cell], values: Sequence[tuple[Floats, int, Floats]], rate: float, total: int
+) -> ClosedSum:
     lines = []
     for cell, (window, low, logs) in zip(cells, values, strict=True):
         kept = np.flatnonzero(rate * window <= DEPTH)
@@ -177,7 +179,7 @@ def _closed(cells: Sequence[Cell], values: Sequence[tuple[Floats, int, Floats]],
     return ClosedSum(lines, total, int(np.argmax([line.moments()[1] for line in lines])))
 
 
-def _bent(log: Logs, normaliser: Normaliser, alpha: float, rate: int, part: float) -> Logs:
+def _bend(log: Logs, normaliser: Normaliser, alpha: float, rate: int, part: float) -> Logs:
     return lambda c: log(c) - part * normaliser.log_cell(alpha, rate, c)
 
 
@@ -189,7 +191,7 @@ def _divergences(release: Release, tables: Ints) -> Floats:
     return total
 
 
-def _summed(logs: Sequence[Logs], tables: Ints) -> Floats:
+def _sum(logs: Sequence[Logs], tables: Ints) -> Floats:
     return np.asarray(sum(log(column) for log, column in zip(logs, tables.T, strict=True)))
 
 

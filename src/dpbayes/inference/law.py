@@ -27,13 +27,13 @@ from dpbayes.inference.measurement import (
     Sizes,
     assemble,
     cells,
-    centred,
+    centre,
     closure,
     even_covariance,
     inner,
     split,
     subsets,
-    widened,
+    widen,
     without,
 )
 
@@ -160,7 +160,7 @@ class LinearLaw:
                 continue
             drawn = rng.standard_normal((number, *self._shape(axes))) * math.sqrt(self.noise[axes])
             for position in range(len(axes)):
-                drawn = centred(drawn, position + 1)
+                drawn = centre(drawn, position + 1)
             parts[axes] = self._free[axes] + drawn
         for each in self._uneven:
             error = rng.standard_normal((number, *each.variance.shape)) * np.sqrt(each.variance)
@@ -246,7 +246,7 @@ class LinearLaw:
             mask = np.transpose(mask, [tuple(names).index(name) for name in axes])
             for table in dict.fromkeys([axes, *self.tables]):
                 if set(axes) <= set(table):
-                    wide = np.broadcast_to(widened(mask, axes, table), self._shape(table)).astype(bool)
+                    wide = np.broadcast_to(widen(mask, axes, table), self._shape(table)).astype(bool)
                     found[table] = found[table] | wide if table in found else wide
         return {axes: where for axes, where in found.items() if where.any()}
 
@@ -286,7 +286,7 @@ class LinearLaw:
             touched = {part: each.weights[part] * value for part, value in coefficients.items() if part in each.weights}
             if not touched:
                 continue
-            pulled = sum(widened(value, part, each.axes) for part, value in touched.items())
+            pulled = sum(widen(value, part, each.axes) for part, value in touched.items())
             for part, value in split(each.variance * pulled, each.axes).items():
                 if each.weights[part]:
                     gain[part] = gain[part] + each.weights[part] * value if part in gain else each.weights[part] * value
@@ -323,10 +323,10 @@ class LinearLaw:
                     if name not in match:
                         near = near.sum(axis=place, keepdims=True) - near
                 leverage = self._leverage(each, axes, shared, match) * self._leverage(each, margin, inside, match)
-                found = found + leverage * widened(near, shared, axes)
+                found = found + leverage * widen(near, shared, axes)
         if self._zero_gain:
             table = assemble(self._zero_gain, axes, self.sizes)
-            total = widened(assemble(self._zero_gain, margin, self.sizes), margin, axes)
+            total = widen(assemble(self._zero_gain, margin, self.sizes), margin, axes)
             found = found - (table * total).sum(axis=0)
         return np.maximum(found, 0.0) if margin == axes else found
 

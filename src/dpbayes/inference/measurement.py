@@ -74,7 +74,7 @@ def split(table: Floats, axes: Axes) -> Parts:
     return parts
 
 
-def centred(table: Floats, axis: int) -> Floats:
+def centre(table: Floats, axis: int) -> Floats:
     """The table less its mean along an axis."""
     return np.asarray(table - table.mean(axis=axis, keepdims=True))
 
@@ -117,7 +117,7 @@ def inner(batch: Parts, parts: Parts, number: int) -> Floats:
     return np.asarray(found)
 
 
-def widened(table: NDArray[Any], axes: Axes, into: Axes) -> NDArray[Any]:
+def widen(table: NDArray[Any], axes: Axes, into: Axes) -> NDArray[Any]:
     """A table, with any batch axes leading, shaped so that it broadcasts along the axes that it lacks."""
     lead = table.ndim - len(axes)
     index = (slice(None),) * lead + tuple(slice(None) if name in axes else None for name in into)
@@ -170,7 +170,7 @@ def tolerance(margin: Floats) -> float:
     return max(1e-7, 1e-13 * float(margin.sum()))
 
 
-def moved(table: Floats, doubt: Floats, axes: Axes, margins: Margins, sweeps: int = 5) -> Floats:
+def share_gaps(table: Floats, doubt: Floats, axes: Axes, margins: Margins, sweeps: int = 5) -> Floats:
     """What a margin lacks is shared out in proportion to the variances of its cells: the mean given the sum."""
     for _ in range(sweeps):
         for margin, target in margins:
@@ -181,7 +181,7 @@ def moved(table: Floats, doubt: Floats, axes: Axes, margins: Margins, sweeps: in
     return table
 
 
-def fitted(table: Floats, axes: Axes, margins: Margins, sweeps: int = 400) -> tuple[Floats, float]:
+def fit_margins(table: Floats, axes: Axes, margins: Margins, sweeps: int = 400) -> tuple[Floats, float]:
     """Proportional fitting to all margins in turn, and the largest gap that is left, in records; a dozen sweeps do.
 
     After 30 sweeps a two-way table without zeros is finished in one step.
@@ -201,11 +201,11 @@ def fitted(table: Floats, axes: Axes, margins: Margins, sweeps: int = 400) -> tu
             return table, largest
     if rounding:
         rows, columns = (target for _, target in sorted(margins, key=lambda each: axes.index(each[0][0])))
-        return _rounded(table, rows, columns)
+        return _finish(table, rows, columns)
     return table, largest
 
 
-def _rounded(table: Floats, rows: Floats, columns: Floats) -> tuple[Floats, float]:
+def _finish(table: Floats, rows: Floats, columns: Floats) -> tuple[Floats, float]:
     """A two-way table with exactly these margins: cells are lowered to fit, what is then lacking is spread evenly."""
     table = table * np.minimum(1.0, rows / np.maximum(table.sum(axis=1), 1e-300))[:, None]
     table = table * np.minimum(1.0, columns / np.maximum(table.sum(axis=0), 1e-300))

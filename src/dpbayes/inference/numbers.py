@@ -11,9 +11,9 @@ import numpy as np
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.normal import quantile
 from dpbayes.inference.cut import Settled
-from dpbayes.inference.intervals import ROUNDING, Spread, assisted, half_step, ratio, symmetric, whole
+from dpbayes.inference.intervals import ROUNDING, Spread, assist, half_step, ratio, symmetric, whole
 from dpbayes.inference.law import Bools, LinearLaw
-from dpbayes.inference.measurement import Axes, widened, without
+from dpbayes.inference.measurement import Axes, widen, without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class Repeats:
         """The same for shares within each combination of levels of these attributes, in the shape of their table."""
         found = np.full([1] * len(rows), float(self.most))
         for name in set(rows) & set(self.within):
-            found = np.minimum(found, widened(np.asarray(self.within[name], dtype=np.float64), (name,), rows))
+            found = np.minimum(found, widen(np.asarray(self.within[name], dtype=np.float64), (name,), rows))
         return found
 
     @property
@@ -143,20 +143,20 @@ class Numbers:
     def conditional(self, rows: Axes, sampled: bool) -> Estimate:
         """Shares within rows, by Fieller's theorem."""
         tables = self.settled.levels if sampled else self.settled.counts
-        seen = widened(tables[rows], rows, self.axes)
+        seen = widen(tables[rows], rows, self.axes)
         within = without(self.axes, rows)
-        shared = widened(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
+        shared = widen(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
         values = np.where(seen > 0, tables[self.axes] / np.where(seen > 0, seen, 1.0), shared)
         covariance = self.law.covariance_with_margin(self.axes, rows)
-        totals = widened(self.law.variance(rows), rows, self.axes)
+        totals = widen(self.law.variance(rows), rows, self.axes)
         sampling, variance = np.zeros(1), self.variance
         if sampled:
-            sampling = widened(self.repeats.table(rows) * self.settled.counts[rows], rows, self.axes)
+            sampling = widen(self.repeats.table(rows) * self.settled.counts[rows], rows, self.axes)
         else:
             variance = variance + half_step(variance - 2 * values * covariance + values**2 * totals, self.level)
         lower, upper = ratio(
             self.mean,
-            widened(self.law.mean(rows), rows, self.axes),
+            widen(self.law.mean(rows), rows, self.axes),
             variance,
             covariance,
             totals,
@@ -174,7 +174,7 @@ class Numbers:
         """Cells whose row noise alone could explain."""
         z = quantile(0.5 + self.level / 2)
         hidden = self.law.mean(rows) <= z * np.sqrt(self.law.variance(rows))
-        return np.broadcast_to(widened(hidden.astype(np.float64), rows, self.axes), self.mean.shape) > 0
+        return np.broadcast_to(widen(hidden.astype(np.float64), rows, self.axes), self.mean.shape) > 0
 
     def _ends(self, sampled: bool) -> tuple[Floats, Floats]:
         """Of counts, or of N times the shares of the population, within what is possible."""
@@ -190,7 +190,7 @@ class Numbers:
             open_cells = ~self.impossible.ravel()
             own = Spread(constant=spread.constant[open_cells], linear=spread.linear, square=spread.square)
             cells, law = self.settled.cells[self.axes], self.settled.laws[self.axes]
-            lower[open_cells], upper[open_cells] = assisted(cells, law, own, self.level)
+            lower[open_cells], upper[open_cells] = assist(cells, law, own, self.level)
         top = self.total if self.known else math.inf
         alone = np.asarray(spread.end(np.zeros_like(mean), quantile(1 - self.level)))
         upper = np.where(upper < 0, alone, upper)  # no count explains the estimate: say what noise alone allows

@@ -12,7 +12,7 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.ask import Answer, answer
-from dpbayes.inference.cut import Settled, settled
+from dpbayes.inference.cut import Settled, settle
 from dpbayes.inference.law import OWNER, Functional, LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Axes, Exact, Measurement, Sizes, subsets
 from dpbayes.inference.numbers import Estimate, Numbers, Repeats, TableEstimate
@@ -71,7 +71,7 @@ class Posterior:
     def settled(self) -> Settled:
         """The agreeing tables; computed once, when first asked for."""
         if self._settled is None:
-            self._settled = settled(self.law, self._guesses)
+            self._settled = settle(self.law, self._guesses)
         return self._settled
 
     def _settled_for(self, axes: Axes) -> Settled:
@@ -83,7 +83,7 @@ class Posterior:
         if len(axes) > 1 or self._settled is not None or self.law.zeros or firm:
             return self.settled
         if self._single is None:
-            self._single = settled(self.law, self._guesses, most=1)
+            self._single = settle(self.law, self._guesses, most=1)
         return self._single
 
     def estimable(self, axes: Sequence[str]) -> bool:

@@ -129,7 +129,7 @@ class Reading:
         """Different counts of a cell and their weights; many of them are gathered into groups of neighbours."""
         if not self._cells:
             most = int(np.clip(20_000 // self.prior.size, 16, 300))  # 20,000 of all cells together
-            self._cells.extend(_gathered(column, self.weights, most) for column in self.counts.T)
+            self._cells.extend(_group(column, self.weights, most) for column in self.counts.T)
         return self._cells[cell]
 
     def _quantile(self, cell: int, tail: float, of: str) -> float:
@@ -199,7 +199,7 @@ def _read(
     base = _prior_logs(prior, total)
     if factor is not None:
         base = [
-            _sum(one, other) for one, other in zip(base, _measured(factor.noise, factor.values.ravel()), strict=True)
+            _sum(one, other) for one, other in zip(base, _noise_logs(factor.noise, factor.values.ravel()), strict=True)
         ]
     seed = hashlib.sha256(repr((mechanism, parameters, prior, total)).encode()).digest()
     rng = np.random.default_rng(int.from_bytes(seed[:16], "big"))
@@ -208,20 +208,22 @@ def _read(
     if isinstance(mechanism, Hellinger | PosteriorExponential):
         release = _release(mechanism, np.rint(released).astype(np.int64))
         if len(prior) == 2 and total < LISTED:
-            counts, weights = importance.listed(release, base)
+            counts, weights = importance.list_tables(release, base)
         else:
-            counts, weights = importance.drawn(release, base, _background(base, prior, total, near, factor, rng), rng)
+            counts, weights = importance.draw_tables(
+                release, base, _background(base, prior, total, near, factor, rng), rng
+            )
     else:
         told = (
-            _noisy(mechanism, released) if isinstance(mechanism, PosteriorLaplace) else _measured(mechanism, released)
+            _noisy(mechanism, released) if isinstance(mechanism, PosteriorLaplace) else _noise_logs(mechanism, released)
         )
         logs = [_sum(one, other) for one, other in zip(base, told, strict=True)]
         counts, weights, _ = product_law(logs, total, near, rng)
-    known = _told(mechanism, np.rint(released).astype(np.int64), total) if factor is None else ()
+    known = _cell_noises(mechanism, np.rint(released).astype(np.int64), total) if factor is None else ()
     return Reading(prior=np.asarray(prior), total=total, counts=counts, weights=weights, told=known)
 
 
-def _told(
+def _cell_noises(
     mechanism: PosteriorLaplace | Hellinger | PosteriorExponential | Noise, released: Ints, total: int
 ) -> tuple[everywhere.CellNoise, ...]:
     """The laws of the noise in each cell; none where they depend on other cells.
@@ -280,16 +282,16 @@ _kept = lru_cache(maxsize=64)(_read)
 def _prior_logs(prior: Sequence[float], total: int) -> list[Logs]:
     """Of Γ(α + c)/(Γ(α)·c!)·pᶜ, p = n/(n + Σα): their product is the Dirichlet-multinomial law, as Σc is fixed."""
     tilt = float(np.log(total) - np.log(total + np.sum(prior)))
-    return [partial(_expected, alpha=alpha, tilt=tilt) for alpha in prior]
+    return [partial(_prior_log, alpha=alpha, tilt=tilt) for alpha in prior]
 
 
-def _expected(c: Ints, alpha: float, tilt: float) -> Floats:
+def _prior_log(c: Ints, alpha: float, tilt: float) -> Floats:
     from scipy.special import gammaln
 
     return np.asarray(gammaln(alpha + c) - gammaln(alpha) - gammaln(c + 1.0) + tilt * c)
 
 
-def _measured(noise: Noise, values: Floats) -> list[Logs]:
+def _noise_logs(noise: Noise, values: Floats) -> list[Logs]:
     return [partial(noise.log_law, float(value)) for value in values]
 
 
@@ -297,7 +299,7 @@ def _noisy(mechanism: PosteriorLaplace, released: Floats) -> list[Logs]:
     """Of the baseline: a product over cells even where counts are cut to what is left, since that is released."""
     counts = np.rint(released).astype(np.int64)
     if not mechanism.truncated:
-        return [*_measured(LaplaceNoise(scale=mechanism.scale), released[:-1]), _nothing]
+        return [*_noise_logs(LaplaceNoise(scale=mechanism.scale), released[:-1]), _nothing]
     left = mechanism.total - np.cumsum(counts) + counts
     pairs = zip(counts.tolist(), left.tolist(), strict=True)
     return [*(partial(_cut, mechanism=mechanism, k=k, left=rest) for k, rest in list(pairs)[:-1]), _nothing]
@@ -315,7 +317,7 @@ def _sum(one: Logs, other: Logs) -> Logs:
     return lambda c: one(c) + other(c)
 
 
-def _gathered(column: Ints, weights: Floats, most: int) -> tuple[Floats, Floats]:
+def _group(column: Ints, weights: Floats, most: int) -> tuple[Floats, Floats]:
     values, place = np.unique(column, return_inverse=True)
     summed = np.asarray(np.bincount(place, weights, values.size), np.float64)
     if values.size <= most:

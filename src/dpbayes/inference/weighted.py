@@ -12,7 +12,7 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.ask import DRAWS, NEARLY, Answer, Asked, Levels, Target
-from dpbayes.inference.measurement import Axes, widened
+from dpbayes.inference.measurement import Axes, widen
 from dpbayes.inference.numbers import Estimate, Repeats, TableEstimate
 from dpbayes.inference.question import Atom, read
 from dpbayes.inference.released import Reading
@@ -59,14 +59,14 @@ class Weighted:
         asked = (*given, *names)
         margin = self._margin(asked)
         shape = [self.sizes[name] for name in asked]
-        counts = _shaped(margin.expected_counts, *margin.interval(level, of="counts"), shape)
+        counts = _shape(margin.expected_counts, *margin.interval(level, of="counts"), shape)
         counts = replace(counts, note=margin.promise(level))
         if given:
             records, population = (self._within(asked, given, level, target) for target in ("records", "population"))
         else:
             parts = [part / max(self.total, 1.0) for part in (counts.values, counts.lower, counts.upper)]
             records = Estimate(values=parts[0], lower=parts[1], upper=parts[2])
-            population = _shaped(margin.mean, *margin.interval(level), shape)
+            population = _shape(margin.mean, *margin.interval(level), shape)
         return TableEstimate(
             axes=asked,
             given=tuple(given),
@@ -88,7 +88,7 @@ class Weighted:
         tables, weights = self.sampled(target)
         sums = np.zeros((len(tables), max(len(asked.sums), 1)))
         for place, (axes, chosen) in enumerate(asked.sums):
-            sums[:, place] = (tables * widened(chosen, axes, tuple(self.sizes))).reshape(len(tables), -1).sum(axis=1)
+            sums[:, place] = (tables * widen(chosen, axes, tuple(self.sizes))).reshape(len(tables), -1).sum(axis=1)
         values = value.compute(sums)
         finite = np.isfinite(values)
         estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
@@ -154,10 +154,10 @@ class Weighted:
         whole = part.sum(axis=tuple(range(1 + len(given), part.ndim)), keepdims=True)
         shares = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), whole.size / part.size)
         ends = _quantiles(shares.reshape(len(shares), -1), weights, level)
-        return _shaped(weights @ shares.reshape(len(shares), -1), *ends, part.shape[1:])
+        return _shape(weights @ shares.reshape(len(shares), -1), *ends, part.shape[1:])
 
 
-def _shaped(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
+def _shape(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
     return Estimate(values=values.reshape(shape), lower=lower.reshape(shape), upper=upper.reshape(shape))
 
 

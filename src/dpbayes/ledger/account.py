@@ -84,7 +84,7 @@ class Entry:
     def read(cls, text: str, *, dataset: str, after: Entry | None) -> Entry:
         """Read a stored text back as the entry that follows ``after``; anything else is refused."""
         serial = 0 if after is None else after.serial + 1
-        body = parsed(text)
+        body = parse(text)
         if body is None:
             raise broken(dataset, serial, "is not the text that dpbayes wrote")
         kind = str(body.get("kind"))
@@ -111,7 +111,7 @@ def _plain(text: object) -> bool:
     return isinstance(text, str) and len(text) <= LONGEST_TEXT and text.isprintable()
 
 
-def parsed(text: str) -> dict[str, object] | None:
+def parse(text: str) -> dict[str, object] | None:
     """The JSON object that this text is the canonical form of, or ``None``."""
     try:
         body = json.loads(text)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import canonical, digest
 from dpbayes.base.errors import BudgetExceeded, InvalidArgument, LedgerError, SchemaError
-from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parsed, replay
+from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parse, replay
 from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.schema.marginal import Marginal
@@ -176,7 +176,7 @@ def read(texts: Iterable[str]) -> dict[str, Account]:
     heads: dict[str, str] = {}
     for number, line in enumerate(texts, start=1):
         text = line.rstrip("\r\n")
-        body = parsed(text)
+        body = parse(text)
         if body is None or not isinstance(body.get("dataset"), str):
             raise LedgerError(f"Ledger: line {number} of the export is not an entry. Ask for the file again.")
         dataset = str(body["dataset"])

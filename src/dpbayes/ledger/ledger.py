@@ -175,7 +175,7 @@ class Ledger:
         in one go or in parts. ``schema`` is the digest of the schema through which the table is read. Whoever knows the
         ``key`` can find the charge again and settle it.
         """
-        releases = [_written(mechanism, times) for mechanism, times in cost.entries]
+        releases = [_release_record(mechanism, times) for mechanism, times in cost.entries]
         cost = _read_back(releases)
         account = self.account(dataset)
         self._check(account, cost, schema)
@@ -207,7 +207,7 @@ class Ledger:
             if not account.affords(cost):
                 raise account.refusal(cost)
             store.weigh(
-                connection, dataset, canonical([_written(mechanism, times) for mechanism, times in cost.entries])
+                connection, dataset, canonical([_release_record(mechanism, times) for mechanism, times in cost.entries])
             )
         return account
 
@@ -297,7 +297,7 @@ def _append(connection: Connection, account: Account, kind: str, about: str, **d
     return entry
 
 
-def _written(mechanism: object, times: int) -> dict[str, object]:
+def _release_record(mechanism: object, times: int) -> dict[str, object]:
     checks.positive_integer("Ledger", times=times)
     if not isinstance(mechanism, Recorded):
         raise InvalidArgument(f"Ledger: expected mechanisms that can be recorded, got {type(mechanism).__name__}.")

@@ -330,7 +330,7 @@ def steps(limit: AdaptiveDP, entries: Entries) -> tuple[Step, ...]:
     if limit.rule == "gaussian" and 1 < releases <= MOST_RELEASES and least < GAIN * simply:
         betrayed = math.fsum(times * but_for(mechanism)[1] for mechanism, times in entries)
         pure = math.fsum(times * rest.renyi(math.inf) for rest, times in rests)
-        composed = (_covered(limit, Cost(unit=entries[0][0].unit, entries=rests), pure, betrayed),)
+        composed = (_cover(limit, Cost(unit=entries[0][0].unit, entries=rests), pure, betrayed),)
         if GAIN * composed[0].square <= least:  # as good as it can be
             return composed
     apart = tuple(_one(limit, mechanism)._replace(times=times) for mechanism, times in entries)
@@ -345,7 +345,7 @@ def _one(limit: AdaptiveDP, mechanism: Priced) -> Step:
         return Step(rest.renyi(math.inf), rest.renyi(limit.order or 2.0), betrayed)
     if hasattr(rest, "gdp"):
         return _simply(mechanism)
-    return _covered(limit, Cost.of(rest), rest.renyi(math.inf), betrayed)
+    return _cover(limit, Cost.of(rest), rest.renyi(math.inf), betrayed)
 
 
 def _simply(mechanism: Priced) -> Step:
@@ -356,7 +356,7 @@ def _simply(mechanism: Priced) -> Step:
     return Step(pure, mu * mu, betrayed + tail)
 
 
-def _covered(limit: AdaptiveDP, cost: Cost, pure: float, betrayed: float) -> Step:
+def _cover(limit: AdaptiveDP, cost: Cost, pure: float, betrayed: float) -> Step:
     """The step with the least max(μ(δ₀)²/μ², δ₀/slack), μ(δ₀) the least shift that covers the loss but for δ₀
 
     so that shift and slack are used up together. What is pure takes no larger share of the slack than of ε, and next to
@@ -372,22 +372,22 @@ def _covered(limit: AdaptiveDP, cost: Cost, pure: float, betrayed: float) -> Ste
     if math.isfinite(pure) and max(2.0 * cost.renyi(1.001), lost) >= GAIN * response.square:
         return response
     share = min(pure / limit.epsilon, 1.0)
-    flagged = _flagged(cost, pure, betrayed, share * slack)
+    flagged = _flag(cost, pure, betrayed, share * slack)
     if flagged.square > most and share < 1.0:  # it will be counted as pure, and needs no slack
-        flagged = _flagged(cost, pure, betrayed, share * slack * (most / flagged.square) ** 8)
+        flagged = _flag(cost, pure, betrayed, share * slack * (most / flagged.square) ** 8)
 
     def gap(log_share: float) -> float:
-        square = _flagged(cost, pure, betrayed, slack * math.exp(log_share)).square
+        square = _flag(cost, pure, betrayed, slack * math.exp(log_share)).square
         return math.log(max(square / most, 1e-300)) - log_share
 
     if flagged.square < share * most:  # less slack will do
         least = safe_root(gap, safe=math.log(share), unsafe=math.log(1e-15), tolerance=TOLERANCE)
-        flagged = _flagged(cost, pure, betrayed, slack * math.exp(least))
+        flagged = _flag(cost, pure, betrayed, slack * math.exp(least))
     taken = max(flagged.square, (flagged.flagged - betrayed) / slack * most)
     return flagged if taken < GAIN * response.square else response
 
 
-def _flagged(cost: Cost, pure: float, betrayed: float, delta: float) -> Step:
+def _flag(cost: Cost, pure: float, betrayed: float, delta: float) -> Step:
     """The step that is covered but for this δ₀."""
     shift = max(corner.mu(delta) for corner in _corners(cost))
     return Step(pure, shift * shift, betrayed + delta)

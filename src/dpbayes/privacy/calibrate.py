@@ -233,7 +233,7 @@ def calibrate_together(
     >>> round(other.sigma / one.sigma, 12)
     2.0
     """
-    made = {factor: replace(family, make=_scaled(family.make, factor)) for factor in set(factors)}
+    made = {factor: replace(family, make=_scale(family.make, factor)) for factor in set(factors)}
     return calibrate_all([made[factor] for factor in factors], target, alongside=alongside)
 
 
@@ -261,7 +261,7 @@ def calibrate_all(
     return members(_search(cost, target, first.name, larger_is_safer=first.larger_is_safer, start=first.start))
 
 
-def _scaled(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
+def _scale(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
     return lambda parameter: make(parameter * factor)
 
 

@@ -25,7 +25,7 @@ from dpbayes.privacy.convert import (
     rounded_towards_infinity,
     tcdp_to_epsilon,
 )
-from dpbayes.privacy.pld import ROUNDING, Pld, accounted, compose, delta_of, epsilon_of
+from dpbayes.privacy.pld import ROUNDING, Pld, compose, delta_of, epsilon_of, to_accounting
 from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class Cost:
         the distribution you will compose it with; the default is that of dp-accounting.
         """
         checks.positive("Cost", interval=interval)
-        return accounted(compose((_one(mechanism, interval), times) for mechanism, times in self.entries))
+        return to_accounting(compose((_one(mechanism, interval), times) for mechanism, times in self.entries))
 
     @property
     def interval(self) -> float:

@@ -77,7 +77,7 @@ def from_masses(interval: float, removed: Masses, added: Masses | None = None) -
     return Pld(interval, tuple((lowest, masses, infinity + ROUNDING) for lowest, masses, infinity in both))
 
 
-def raised(losses: Floats) -> Floats:
+def raise_losses(losses: Floats) -> Floats:
     """The losses, each at least what it would be without the rounding of the few operations that make it."""
     return losses + ULPS * np.abs(losses)
 
@@ -91,7 +91,7 @@ def split(losses: Floats, probabilities: Floats, interval: float, first: int, la
 
     Source: [Dots] algorithm 1.
     """
-    losses = raised(losses)
+    losses = raise_losses(losses)
     cell = np.clip(np.floor(losses / interval), first - 1, last).astype(np.int64)
     inside = (cell >= first) & (cell < last)
     index, mass = cell[inside] - first, probabilities[inside]
@@ -202,7 +202,7 @@ def epsilon_of(pld: Pld, delta: float, releases: int = 1) -> float:
 # dp-accounting has no public way to ask for what is in its distributions: these three read and write their fields.
 
 
-def accounted(pld: Pld) -> PrivacyLossDistribution:
+def to_accounting(pld: Pld) -> PrivacyLossDistribution:
     """The same distribution as an object of dp-accounting."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
@@ -232,7 +232,7 @@ def compose(parts: Iterable[tuple[Pld, int]]) -> Pld:
     heap: list[tuple[int, int, tuple[Masses, ...]]] = []
     for serial, (pld, times) in enumerate(listed):
         tail = TAIL if times * pld.size > 2**17 else 0.0  # finding the bounds of shorter laws takes longer
-        made = tuple(repeated(each, times, tail) for each in pld.directions) if times > 1 else pld.directions
+        made = tuple(repeat(each, times, tail) for each in pld.directions) if times > 1 else pld.directions
         heapq.heappush(heap, (made[0][1].size, serial, made))
     serial = len(heap)
     while len(heap) > 1:
@@ -269,7 +269,7 @@ def together(one: Masses, other: Masses, cut: float = 1e-15) -> Masses:
     return low + other_low + first, kept, lost + other_lost - lost * other_lost + above
 
 
-def repeated(one: Masses, times: int, tail: float = 0.0) -> Masses:
+def repeat(one: Masses, times: int, tail: float = 0.0) -> Masses:
     """The law of the sum of ``times`` such losses; with probability ``tail`` the sum counts as infinite instead.
 
     P[S ≥ s] ≤ exp(−ts)·M(t)^n and the same below bound the range outside of which ``tail`` lies.

@@ -66,7 +66,7 @@ def sampled_pld(pld: Pld, rate: float, interval: float, *, replaces: bool) -> Pl
     if replaces:
         if len(pld.directions) != 1:
             raise InvalidArgument("Subsampled: expected a symmetric loss under replace-one.")
-        return from_masses(interval, _mirrored(*_gaining(pld, 0, rate), rate * pld.directions[0][2], interval))
+        return from_masses(interval, _mirror(*_gaining(pld, 0, rate), rate * pld.directions[0][2], interval))
     removed, lost = _gaining(pld, 0, rate), rate * pld.directions[0][2]
     return from_masses(interval, _on_grid(*removed, lost, interval), _on_grid(*_losing(pld, rate), interval))
 
@@ -112,7 +112,7 @@ def _on_grid(losses: Floats, masses: Floats, lost: float, interval: float) -> Ma
     return low, found, beyond + lost
 
 
-def _mirrored(losses: Floats, masses: Floats, lost: float, interval: float) -> Masses:
+def _mirror(losses: Floats, masses: Floats, lost: float, interval: float) -> Masses:
     """The symmetric law with these positive losses."""
     up = losses > 0
     p, q = masses[up], masses[up] * np.exp(-losses[up])

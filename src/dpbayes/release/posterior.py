@@ -73,7 +73,7 @@ class Posterior:
         sizes = {each.name: len(each.levels) for each in schema.attributes}
         records = next((release.records for release in self.releases if release.records is not None), None)
         margins = [
-            Measurement(axes=margin.of, values=_shaped(margin.totals, margin.of, schema), noise=Exact())
+            Measurement(axes=margin.of, values=_shape(margin.totals, margin.of, schema), noise=Exact())
             for margin in schema.margins
             if set(margin.of) <= names
         ]
@@ -87,7 +87,7 @@ class Posterior:
                 for each in schema.structure
                 if set(each.names) <= names and (zeros := schema.zeros(each.names)) is not None
             ],
-            priors={prior.of: _shaped(prior.shares, prior.of, schema) for prior in self._priors(names)},
+            priors={prior.of: _shape(prior.shares, prior.of, schema) for prior in self._priors(names)},
             repeats=repeats(schema),
         )
 
@@ -247,7 +247,7 @@ def measured_noise(mechanism: object, shape: tuple[int, ...] = (-1,)) -> Noise:
     return mechanism.noise(shape)
 
 
-def _shaped(numbers: Iterable[float], names: tuple[str, ...], schema: Schema) -> Floats:
+def _shape(numbers: Iterable[float], names: tuple[str, ...], schema: Schema) -> Floats:
     return np.asarray(tuple(numbers), dtype=np.float64).reshape([len(schema[name].levels) for name in names])
 
 

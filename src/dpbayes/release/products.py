@@ -25,13 +25,13 @@ FAR = 6.0
 """Gaussian noise strays this many standard deviations in fewer than one of 10⁸ cells."""
 
 
-def completed(release: Release) -> Release:
+def complete(release: Release) -> Release:
     """The release with everything that follows from its draw. Its tables are estimated together, so that they agree."""
     posterior = Posterior(release)
-    return replace(release, tables=tuple(_completed(release, table, posterior) for table in release.tables))
+    return replace(release, tables=tuple(_complete(release, table, posterior) for table in release.tables))
 
 
-def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
+def _complete(release: Release, table: Table, posterior: Posterior) -> Table:
     if table.kind == "derived":
         made = _estimates(release, table, posterior)
         return replace(table, products=made, groups=_groups(release, table, made["counts"], None, posterior))
@@ -40,7 +40,7 @@ def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
     if table.kind == "parameters":
         return replace(table, products=_read(release, table))
     noise = measured_noise(release.paid[table.by].mechanism, table.marginal.shape(release.schema))
-    made = _drawn(release, table, noise) | _estimates(release, table, posterior)
+    made = _draw(release, table, noise) | _estimates(release, table, posterior)
     groups = _groups(release, table, made["counts"], noise, posterior)
     notes = (*_misfits(release, table, noise), *_cautions(release, table, posterior))
     return replace(table, products=made, groups=groups, notes=notes)
@@ -72,7 +72,7 @@ def _cautions(release: Release, table: Table, posterior: Posterior) -> tuple[str
     )
 
 
-def _drawn(release: Release, table: Table, noise: Noise) -> dict[str, Product]:
+def _draw(release: Release, table: Table, noise: Noise) -> dict[str, Product]:
     """The papers' posterior draw, of gammas."""
     if not isinstance(noise, GammaNoise):
         return {}

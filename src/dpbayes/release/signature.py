@@ -90,14 +90,16 @@ def sign(folder: str | Path, key: str | Path, *, comment: str = "") -> Path:
     return target
 
 
-def signed(folder: str | Path, key: str | Path) -> Signed:
+def check_signature(folder: str | Path, key: str | Path) -> Signed:
     """Check the signature of the release in a folder against a public key: its file, or the text of the key itself."""
     file = _release_file(folder)
     number, public = _public(key)
-    return checked(_read(file), _read(file.with_name(file.name + SUFFIX)).decode("utf-8", "replace"), number, public)
+    return check_content(
+        _read(file), _read(file.with_name(file.name + SUFFIX)).decode("utf-8", "replace"), number, public
+    )
 
 
-def checked(content: bytes, signature: str, number: bytes, public: Ed25519PublicKey) -> Signed:
+def check_content(content: bytes, signature: str, number: bytes, public: Ed25519PublicKey) -> Signed:
     """Check a signature of this content; whatever does not fit is refused."""
     from cryptography.exceptions import InvalidSignature
 

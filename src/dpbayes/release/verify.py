@@ -20,8 +20,8 @@ from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table
 from dpbayes.release.posterior import prior_of
-from dpbayes.release.products import completed
-from dpbayes.release.signature import SUFFIX, signed
+from dpbayes.release.products import complete
+from dpbayes.release.signature import SUFFIX, check_signature
 from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _products(release: Release) -> str:
     if not any(table.products or table.groups or table.notes for table in release.tables):
         return "no estimates are stated"
     worst = 0.0
-    for table, again in zip(release.tables, completed(release.drawn()).tables, strict=True):
+    for table, again in zip(release.tables, complete(release.drawn()).tables, strict=True):
         name = str(table.marginal)
         if again.products.keys() != table.products.keys():
             raise _Failed(f"{name}: expected the products {', '.join(again.products) or 'none'}")
@@ -296,7 +296,7 @@ def _files(release: Release, folder: Path) -> str:
 def _signature(release: Release, folder: str | Path | None, key: str | Path) -> str:
     if folder is None:
         raise _Failed("a signature is beside the release: verify its folder")
-    found = signed(folder, key)
+    found = check_signature(folder, key)
     if Release.load(folder).record() != release.record():
         raise _Failed("the signature is for another release")
     return f"signed with the key {found.key}: {found.comment}"

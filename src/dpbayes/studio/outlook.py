@@ -22,7 +22,7 @@ from dpbayes.ledger.history import already
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.privacy.risk import BLIND, Profile, Risk, membership, success
 from dpbayes.release.format import Release
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.schema.attribute import DROPPED, MISSING, OTHER, Attribute
 from dpbayes.schema.schema import Schema
 
@@ -232,7 +232,7 @@ def rehearsal(schema: Schema, request: Request, account: Account | None) -> Rele
     curator = Curator(rows(public, names, many), public, seed=SEED)
     rule = target if account is None else account.priced(target)
     made = curator.release(job, rule, about=request.about, estimates=False)
-    return completed(replace(made, promise=target, tables=made.tables[:MOST_TABLES]))
+    return complete(replace(made, promise=target, tables=made.tables[:MOST_TABLES]))
 
 
 def rows(schema: Schema, names: Sequence[str], many: int) -> pa.Table:
