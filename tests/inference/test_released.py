@@ -151,7 +151,7 @@ def test_the_exponential_of_the_distance_is_a_mixture_of_powers(exponent: float)
 @pytest.mark.parametrize(("smoothing", "sharpness"), [(0.0, 2.0), (0.1, 4.0)])
 def test_weighted_draws_have_the_law_that_listing_gives(smoothing: float, sharpness: float) -> None:
     prior, total, rng = (1.0, 2.0), 60, np.random.default_rng(2)
-    made = importance.Release(
+    made = importance.Observed(
         prior=prior, sharpness=sharpness, smoothing=smoothing, released=np.array([20, 40], dtype=np.int64)
     )
     logs = reading.__globals__["_prior_logs"](prior, total)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpbayes.base.errors import InvalidArgument, MissingExtra
-from dpbayes.release.posterior import Posterior
+from dpbayes.release.estimates import Posterior
 from dpbayes.schema.marginal import Marginal
 
 DRAWS = 1000

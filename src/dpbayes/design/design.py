@@ -23,7 +23,7 @@ from dpbayes.privacy.calibrate import calibrate_together
 from dpbayes.privacy.convert import gaussian_mu
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
-from dpbayes.release.posterior import measured_noise
+from dpbayes.release.estimates import measured_noise
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 

@@ -24,7 +24,7 @@ from dpbayes.inference.measurement import Axes, widen
 from dpbayes.inference.question import OWNER, Atom, Condition, Node, read
 
 if TYPE_CHECKING:
-    from dpbayes.inference.posterior import Posterior
+    from dpbayes.inference.joint import Joint
     from dpbayes.inference.weighted import Weighted
 
 DRAWS = 20_000
@@ -39,7 +39,7 @@ Method = Literal["table", "normal", "fieller", "draws"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Reply:
     """What is known about a derived number.
 
     Of a single cell it is what is printed in its table. Any other estimate is unbiased up to being cut to what is
@@ -67,7 +67,7 @@ class _Value:
     """Coefficients of the sums; −1 is the constant. None if it is not linear in them."""
 
 
-def answer(posterior: Posterior, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
+def answer(posterior: Joint, question: str, levels: Levels, *, level: float, target: Target) -> Reply:
     """Estimate and interval of a question, as ``Posterior.ask`` promises."""
     checks.probability(OWNER, level=level)
     checks.one_of(OWNER, ("records", "population"), target=target)
@@ -98,7 +98,7 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
             method, (lower, upper) = "draws", _quantiles(value.compute(_draws(mean, rounded + sampling)), level)
     low, high = value.bounds
     estimate, lower, upper = (float(np.clip(each, low, high)) for each in (estimate, lower, upper))
-    return Answer(
+    return Reply(
         question=question,
         estimate=estimate,
         lower=min(lower, estimate),
@@ -157,7 +157,7 @@ def _overlap_note(names: tuple[Axes, Axes]) -> str:
 class Asked:
     """The sums of cells that a question is made of."""
 
-    def __init__(self, posterior: Posterior | Weighted, levels: Levels) -> None:
+    def __init__(self, posterior: Joint | Weighted, levels: Levels) -> None:
         self.posterior: Any = posterior
         self.levels = levels
         self.sums: list[tuple[Axes, Floats]] = []

@@ -25,7 +25,7 @@ EVERY = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class Observed:
     """What is public of one release: P(k | c) = e^{−a(c)·H(c, k)}/Z(c), a = ε/(2S(c))."""
 
     prior: tuple[float, ...]
@@ -61,7 +61,7 @@ _normaliser = lru_cache(maxsize=4)(Normaliser)
 """What takes most of a reading depends on public numbers alone, so releases of one design share it."""
 
 
-def list_tables(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
+def list_tables(release: Observed, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
     """All tables of two cells, and their probabilities."""
     total = release.total
     tables = candidates.listed(total, 2)
@@ -79,7 +79,7 @@ def list_tables(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
 
 
 def draw_tables(
-    release: Release,
+    release: Observed,
     logs: Sequence[Logs],
     background: tuple[Ints, float],
     rng: np.random.Generator,
@@ -183,7 +183,7 @@ def _bend(log: Logs, normaliser: Normaliser, alpha: float, rate: int, part: floa
     return lambda c: log(c) - part * normaliser.log_cell(alpha, rate, c)
 
 
-def _divergences(release: Release, tables: Ints) -> Floats:
+def _divergences(release: Observed, tables: Ints) -> Floats:
     """D between tables and the release."""
     total = np.zeros(len(tables))
     for alpha, count, column in zip(release.prior, release.released, tables.T, strict=True):
@@ -256,8 +256,8 @@ def _noise(
     return np.asarray(8.0 * cells * (weights @ (u * (1.0 - u / size) / np.square(exponents)[:, None])))
 
 
-def _law(mechanism: Scored, tables: Ints) -> tuple[Release, Floats]:
-    release = Release(
+def _law(mechanism: Scored, tables: Ints) -> tuple[Observed, Floats]:
+    release = Observed(
         prior=mechanism.prior,
         sharpness=mechanism.sharpness,
         smoothing=getattr(mechanism, "smoothing", 0.0),

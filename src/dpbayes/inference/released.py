@@ -244,14 +244,14 @@ def _cell_noises(
     return tuple(everywhere.CellNoise(value=int(k), first=-half, law=law, cut=cut) for k in released)
 
 
-def _release(mechanism: Hellinger | PosteriorExponential, released: Ints) -> importance.Release:
+def _release(mechanism: Hellinger | PosteriorExponential, released: Ints) -> importance.Observed:
     smoothing = getattr(mechanism, "smoothing", 0.0)
     if getattr(mechanism, "score", "hellinger") != "hellinger" or not np.isfinite(smoothing):
         raise InvalidArgument(
             "Reading: a posterior that was scored by anything but the Hellinger distance, or with local sensitivity, "
             "has no estimates: the law of its noise is not known. Its parameters are all there is."
         )
-    return importance.Release(
+    return importance.Observed(
         prior=mechanism.prior, sharpness=mechanism.sharpness, smoothing=smoothing, released=released
     )
 

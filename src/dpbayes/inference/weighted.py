@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.ask import DRAWS, NEARLY, Answer, Asked, Levels, Target
+from dpbayes.inference.ask import DRAWS, NEARLY, Asked, Levels, Reply, Target
 from dpbayes.inference.measurement import Axes, widen
 from dpbayes.inference.numbers import Estimate, Repeats, TableEstimate
 from dpbayes.inference.question import Atom, read
@@ -77,7 +77,7 @@ class Weighted:
             swallowed=np.asarray(counts.lower <= 0),
         )
 
-    def ask(self, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
+    def ask(self, question: str, levels: Levels, *, level: float, target: Target) -> Reply:
         """Mean and central interval of any sum, difference, product or ratio, from draws of the whole table."""
         checks.probability(OWNER, level=level)
         checks.one_of(OWNER, ("records", "population"), target=target)
@@ -93,7 +93,7 @@ class Weighted:
         finite = np.isfinite(values)
         estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
         lower, upper = (float(end[0]) for end in _quantiles(values[:, None], weights, level))
-        return Answer(
+        return Reply(
             question=question,
             estimate=estimate,
             lower=min(lower, estimate),
@@ -106,14 +106,14 @@ class Weighted:
 
     def printed(
         self, question: str, levels: Levels, *, level: float, target: Target, whole: bool = True
-    ) -> Answer | None:
+    ) -> Reply | None:
         """What is printed of one cell, if that is what is asked; ``whole``: of the table of all attributes."""
         tree = read(question)
         if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*self.sizes})):
             return None
         if (found := Asked(self, levels).printed(tree, level, target)) is None:
             return None
-        return Answer(
+        return Reply(
             question=question,
             **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
             level=level,

@@ -88,7 +88,7 @@ def history(account: Account) -> tuple[Past, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Happening:
     """One line of a timeline."""
 
     serial: int
@@ -98,7 +98,7 @@ class Event:
     state: str = ""
 
 
-def timeline(account: Account) -> tuple[Event, ...]:
+def timeline(account: Account) -> tuple[Happening, ...]:
     """Limits, accepted schemas and charges of a data set, in the order in which they came."""
     known = {past.serial: past for past in history(account)}
     replaced = {past.supersedes[:ID_LENGTH]: past.serial for past in known.values() if past.supersedes}
@@ -108,9 +108,9 @@ def timeline(account: Account) -> tuple[Event, ...]:
         common = {"serial": entry.serial, "time": str(body["time"])}
         if entry.kind == "budget":
             what = f"limit: {guarantee_from_record(body['budget'])}"
-            events.append(Event(**common, what=f"{what} ({remark})" if remark else what))  # type: ignore[arg-type]
+            events.append(Happening(**common, what=f"{what} ({remark})" if remark else what))  # type: ignore[arg-type]
         elif entry.kind == "schema":
-            events.append(Event(**common, what=f"schema accepted ({remark})"))  # type: ignore[arg-type]
+            events.append(Happening(**common, what=f"schema accepted ({remark})"))  # type: ignore[arg-type]
         elif entry.kind == "charge":
             past, state = known.get(entry.serial), account.charges[entry.serial].state
             said = remark if past is None else past.about
@@ -119,7 +119,7 @@ def timeline(account: Account) -> tuple[Event, ...]:
             if past is not None and past.id in replaced:
                 said += f"; superseded by entry {replaced[past.id]}"
             identity = "" if past is None else past.id
-            events.append(Event(**common, what=said, id=identity, state=state))  # type: ignore[arg-type]
+            events.append(Happening(**common, what=said, id=identity, state=state))  # type: ignore[arg-type]
     return tuple(events)
 
 

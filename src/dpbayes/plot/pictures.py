@@ -30,7 +30,7 @@ from dpbayes.plot.canvas import (
 )
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.risk import Profile, percent, success
-from dpbayes.release.posterior import TableView
+from dpbayes.release.estimates import TableView
 from dpbayes.schema.labels import labels
 from dpbayes.schema.schema import Schema
 from dpbayes.words.report import caption, title

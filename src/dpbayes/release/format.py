@@ -35,7 +35,7 @@ from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
-    from dpbayes.release.posterior import Posterior, TableView
+    from dpbayes.release.estimates import Posterior, TableView
     from dpbayes.release.verify import Verification
 
 FORMAT = "dpbayes-release"

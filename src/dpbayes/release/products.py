@@ -14,8 +14,8 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.numbers import TableEstimate
 from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.dirichlet import GammaNoise
+from dpbayes.release.estimates import NOISY, Posterior, measured_noise, released
 from dpbayes.release.format import Group, Product, Release, Table
-from dpbayes.release.posterior import NOISY, Posterior, measured_noise, released
 from dpbayes.schema.attribute import OTHER, Attribute
 from dpbayes.schema.labels import labels
 from dpbayes.schema.marginal import Marginal

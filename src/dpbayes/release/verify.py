@@ -18,8 +18,8 @@ from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.rounding import rounded
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
+from dpbayes.release.estimates import prior_of
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table
-from dpbayes.release.posterior import prior_of
 from dpbayes.release.products import complete
 from dpbayes.release.signature import SUFFIX, check_signature
 from dpbayes.release.words import rows, times

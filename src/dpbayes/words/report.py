@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpbayes.base.display import listed_and, plural
+from dpbayes.release.estimates import TableView, repeats
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import TableView, repeats
 from dpbayes.schema.attribute import OTHER
 from dpbayes.schema.marginal import Marginal
 from dpbayes.words.promise import short_promise

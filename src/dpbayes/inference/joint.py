@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.ask import Answer, answer
+from dpbayes.inference.ask import Reply, answer
 from dpbayes.inference.cut import Settled, settle
 from dpbayes.inference.law import OWNER, Functional, LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Axes, Exact, Measurement, Sizes, subsets
 from dpbayes.inference.numbers import Estimate, Numbers, Repeats, TableEstimate
 
 
-class Posterior:
+class Joint:
     """Means, intervals and draws of every table that the measurements determine.
 
     Args:
@@ -34,7 +34,7 @@ class Posterior:
     >>> from dpbayes.mechanisms.gaussian import GaussianNoise
     >>> noise = GaussianNoise(sigma=3.0)
     >>> table = Measurement(axes=("sex", "income"), values=np.array([[41.0, 3.0], [58.0, -2.0]]), noise=noise)
-    >>> posterior = Posterior([table], {"sex": 2, "income": 2}, records=100)
+    >>> posterior = Joint([table], {"sex": 2, "income": 2}, records=100)
     >>> posterior.estimate(("income",)).counts.values.round(0).tolist()
     [99.0, 1.0]
     """
@@ -186,7 +186,7 @@ class Posterior:
         *,
         level: float = 0.95,
         target: Literal["records", "population"] = "records",
-    ) -> Answer:
+    ) -> Reply:
         """Estimate and interval of any sum, difference, product or ratio of counts and shares.
 
         ``levels`` names the levels of each attribute; without names they are numbered from 0.
@@ -194,7 +194,7 @@ class Posterior:
         >>> from dpbayes.mechanisms.gaussian import GaussianNoise
         >>> values = np.array([[410.0, 30.0], [300.0, 260.0]])
         >>> table = Measurement(axes=("sex", "rich"), values=values, noise=GaussianNoise(sigma=3.0))
-        >>> posterior = Posterior([table], {"sex": 2, "rich": 2}, records=1000)
+        >>> posterior = Joint([table], {"sex": 2, "rich": 2}, records=1000)
         >>> found = posterior.ask("share(rich=1 | sex=1) - share(rich=1 | sex=0)")
         >>> round(found.estimate, 2), round(found.lower, 2), round(found.upper, 2)
         (0.4, 0.38, 0.41)

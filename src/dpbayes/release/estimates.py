@@ -21,10 +21,10 @@ from dpbayes.base.doors import Chart
 from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.inference.ask import Answer, names_in
+from dpbayes.inference.ask import Reply, names_in
+from dpbayes.inference.joint import Joint
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Repeats, TableEstimate
-from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.weighted import Weighted
 from dpbayes.mechanisms.base import Mechanism, Noise
@@ -111,9 +111,7 @@ class Posterior:
             return drawn.estimate(asked.of, asked.given, level=level)
         return self.joint.estimate(asked.of, asked.given, level=level)
 
-    def ask(
-        self, question: str, *, level: float = 0.95, target: Literal["records", "population"] = "records"
-    ) -> Answer:
+    def ask(self, question: str, *, level: float = 0.95, target: Literal["records", "population"] = "records") -> Reply:
         """Estimate and interval of any sum, difference, product or ratio of counts and shares.
 
         ``posterior.ask("share(income='80k and over' | sex='male') - share(income='80k and over' | sex='female')")``
