@@ -144,13 +144,13 @@ def test_the_deficit_and_the_excess_of_the_logarithm_keep_fourteen_digits(x: flo
         exact = mp.mpf(x)
         deficit, excess = exact - mp.log1p(exact), (1 + exact) * mp.log1p(exact) - exact
     assert abs(relative_error(float(log1p_deficit(np.float64(x))), deficit)) < 1e-14
-    assert abs(relative_error(float(log1p_excess(np.float64(x))), excess)) < 1e-14
+    assert abs(relative_error(float(log1p_excess(np.float64(x), log1p_deficit(np.float64(x)))), excess)) < 1e-14
 
 
 def test_the_deficit_and_the_excess_do_not_jump_where_their_formulas_change() -> None:
     around = np.array([0.5, math.nextafter(0.5, 1.0)])
-    for function in (log1p_deficit, log1p_excess):
-        low, high = function(around)
+    deficit = log1p_deficit(around)
+    for low, high in (deficit, log1p_excess(around, deficit)):
         assert low <= high <= low * (1 + 1e-14)
 
 

@@ -163,11 +163,10 @@ class Joint:
             records, population = found.conditional(rows, sampled=False), found.conditional(rows, sampled=True)
         else:
             records, population = found.records(counts), found.population()
-        swallowed = found.swallowed_rows(rows) if rows else found.swallowed()
 
         def turned(each: Estimate) -> Estimate:
-            parts = (self._turned(part, names) for part in (each.values, each.lower, each.upper))
-            return Estimate(**dict(zip(("values", "lower", "upper"), parts, strict=True)), note=each.note)
+            values, lower, upper = (self._turned(part, names) for part in (each.values, each.lower, each.upper))
+            return Estimate(values=values, lower=lower, upper=upper, note=each.note)
 
         return TableEstimate(
             axes=names,
@@ -176,7 +175,7 @@ class Joint:
             counts=turned(counts),
             records=turned(records),
             population=turned(population),
-            swallowed=self._turned(swallowed, names),
+            swallowed=self._turned(found.swallowed(rows), names),
         )
 
     def ask(

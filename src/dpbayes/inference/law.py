@@ -105,7 +105,9 @@ class LinearLaw:
 
     def missing(self, axes: Axes) -> list[Axes]:
         """The largest sets of axes whose joint residual nobody measured; none if the margin is estimable."""
-        unknown = [part for part in subsets(axes) if part not in self.residuals and self._has_cells(part)]
+        # along an axis with one level a residual has no freedom
+        free = [part for part in subsets(axes) if all(self.sizes[name] > 1 for name in part)]
+        unknown = [part for part in free if part not in self.residuals]
         return [part for part in unknown if not any(set(part) < set(other) for other in unknown)]
 
     def mean(self, axes: Axes) -> Floats:
@@ -249,10 +251,6 @@ class LinearLaw:
                     wide = np.broadcast_to(widen(mask, axes, table), self._shape(table)).astype(bool)
                     found[table] = found[table] | wide if table in found else wide
         return {axes: where for axes, where in found.items() if where.any()}
-
-    def _has_cells(self, axes: Axes) -> bool:
-        """Whether a residual has any freedom: along an axis with one level there is none."""
-        return all(self.sizes[name] > 1 for name in axes)
 
     def _require(self, axes: Axes) -> None:
         if missing := self.missing(axes):

@@ -165,14 +165,11 @@ class Numbers:
         )
         return _holding(values, lower, upper, self.impossible, self.repeats.said if sampled else "")
 
-    def swallowed(self) -> Bools:
-        """Cells that noise alone could explain."""
+    def swallowed(self, rows: Axes) -> Bools:
+        """Cells that noise alone could explain, or whose row it could."""
         z = quantile(0.5 + self.level / 2)
-        return np.asarray(self.settled.counts[self.axes] <= z * np.sqrt(self.variance))
-
-    def swallowed_rows(self, rows: Axes) -> Bools:
-        """Cells whose row noise alone could explain."""
-        z = quantile(0.5 + self.level / 2)
+        if not rows:
+            return np.asarray(self.settled.counts[self.axes] <= z * np.sqrt(self.variance))
         hidden = self.law.mean(rows) <= z * np.sqrt(self.law.variance(rows))
         return np.broadcast_to(widen(hidden.astype(np.float64), rows, self.axes), self.mean.shape) > 0
 

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -105,12 +106,12 @@ def timeline(account: Account) -> tuple[Happening, ...]:
     events = []
     for entry in account.entries:
         body, remark = entry.body, str(entry.body["about"])
-        common = {"serial": entry.serial, "time": str(body["time"])}
+        happened = partial(Happening, serial=entry.serial, time=str(body["time"]))
         if entry.kind == "budget":
             what = f"limit: {guarantee_from_record(body['budget'])}"
-            events.append(Happening(**common, what=f"{what} ({remark})" if remark else what))  # type: ignore[arg-type]
+            events.append(happened(what=f"{what} ({remark})" if remark else what))
         elif entry.kind == "schema":
-            events.append(Happening(**common, what=f"schema accepted ({remark})"))  # type: ignore[arg-type]
+            events.append(happened(what=f"schema accepted ({remark})"))
         elif entry.kind == "charge":
             past, state = known.get(entry.serial), account.charges[entry.serial].state
             said = remark if past is None else past.about
@@ -118,8 +119,7 @@ def timeline(account: Account) -> tuple[Happening, ...]:
                 said += f"; supersedes {past.supersedes[:ID_LENGTH]}"
             if past is not None and past.id in replaced:
                 said += f"; superseded by entry {replaced[past.id]}"
-            identity = "" if past is None else past.id
-            events.append(Happening(**common, what=said, id=identity, state=state))  # type: ignore[arg-type]
+            events.append(happened(what=said, id="" if past is None else past.id, state=state))
     return tuple(events)
 
 

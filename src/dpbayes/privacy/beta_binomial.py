@@ -38,13 +38,8 @@ def log1p_deficit(x: Floats) -> Floats:
     return np.where(x <= 0.5, 2.0 * s * (s / (1.0 - s) - tail), x - np.log1p(x))
 
 
-def log1p_excess(x: Floats) -> Floats:
-    """(1 + x)·ln(1 + x) − x for x ≥ 0, accurate also where both are nearly equal."""
-    return _excess(x, log1p_deficit(x))
-
-
-def _excess(x: Floats, deficit: Floats) -> Floats:
-    """The same where x − ln(1 + x) is known."""
+def log1p_excess(x: Floats, deficit: Floats) -> Floats:
+    """(1 + x)·ln(1 + x) − x for x ≥ 0 from x − ln(1 + x), accurate also where both are nearly equal."""
     small = np.minimum(x, 0.5)
     return np.where(x <= 0.5, small * small - (1.0 + small) * deficit, (1.0 + x) * np.log1p(x) - x)
 
@@ -71,11 +66,11 @@ def jensen_gap(x: Floats | float, left: Floats | float, right: Floats | float) -
     middle = x + a
     p, q = a / x, b / middle
     deficits = log1p_deficit(np.stack([p, q]))
-    terms = x * (q * _excess(p, deficits[0]) + p * deficits[1])  # the gaps of −ln
+    terms = x * (q * log1p_excess(p, deficits[0]) + p * deficits[1])  # the gaps of −ln
     total: Floats = np.where(k < steps[..., None], terms[..., :-1], 0.0).sum(axis=-1)
     x, a, b, middle, p, q = x[..., -1], a[..., 0], b[..., 0], middle[..., -1], p[..., -1], q[..., -1]
     # the gap of Stirling's series (x − ½)·ln x − x + 1/(12x) − 1/(360x³)
-    of_x_log_x = x * middle * (p * _excess(q, deficits[1, ..., -1]) + q * deficits[0, ..., -1])
+    of_x_log_x = x * middle * (p * log1p_excess(q, deficits[1, ..., -1]) + q * deficits[0, ..., -1])
     u, v, w = 1.0 / x, 1.0 / middle, 1.0 / (middle + b)
     of_reciprocal = a * b * (a + b) * u * v * w
     of_cube = of_reciprocal * (u * u + v * v + w * w + u * v + u * w + v * w)
@@ -106,7 +101,7 @@ def loss_at_mode_down(concentration: float, weight: float) -> float:
     """
     shift, logs = _shift(concentration, weight)
     a, ratio = concentration + shift, np.asarray(weight / (concentration + shift))
-    above = a * log1p_excess(ratio) - 0.5 * np.log1p(ratio) + _remainder_step(a, weight)
+    above = a * log1p_excess(ratio, log1p_deficit(ratio)) - 0.5 * np.log1p(ratio) + _remainder_step(a, weight)
     return float(above + weight * np.log1p(shift / concentration) - logs)
 
 

@@ -110,23 +110,20 @@ def odds(profile: Profile, beyond: float) -> float:
         """The probability of a larger loss is at most this."""
         return least(lambda epsilon: profile(epsilon) / -math.expm1(min(epsilon - at, -1e-12)), 0.0, at)[0]
 
+    def first(holds: Callable[[float], bool], precision: float) -> float:
+        """From where on it holds; infinite if nowhere."""
+        if not holds(LARGEST):
+            return math.inf
+        low, high = 0.0, LARGEST
+        while high - low > precision * high:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
     if profile(0.0) == 0.0:
         return 1.0
-    if profile(LARGEST) == 0.0:  # a bounded loss: nothing lies beyond it
-        low, high = 0.0, LARGEST
-        while high - low > 1e-9 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if profile(middle) == 0.0 else (middle, high)
-        bounded = high
-    else:
-        bounded = math.inf
-    if tail(LARGEST) > beyond:
-        return math.exp(bounded)
-    low, high = 0.0, LARGEST
-    while high - low > 1e-6 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if tail(middle) <= beyond else (middle, high)
-    return math.exp(min(high, bounded))
+    bounded = first(lambda at: profile(at) == 0.0, 1e-9)  # beyond a bounded loss nothing lies
+    return math.exp(min(first(lambda at: tail(at) <= beyond, 1e-6), bounded))
 
 
 BLIND = (0.001, 0.01, 0.1, 0.5, 0.9)
@@ -203,9 +200,10 @@ def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = Non
         )
     least = least_error(promise, unit)
     if records and least is not None and least > 0.1 * records:
+        about = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
         said.append(
             f"With {records:,} records this guarantee leaves little to see: a single count, published alone, is "
-            f"uncertain by ± {_records(least)} records. Ask for fewer tables, a larger ε, or more records."
+            f"uncertain by ± {about} records. Ask for fewer tables, a larger ε, or more records."
         )
     return tuple(said)
 
@@ -222,7 +220,3 @@ def least_error(promise: Guarantee, unit: PrivacyUnit) -> float | None:
     if promise.pure:
         return laplace
     return min(laplace, quantile(0.975) * math.sqrt(moved.l2_squared) / gaussian_mu(epsilon, delta))
-
-
-def _records(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

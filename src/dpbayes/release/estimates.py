@@ -133,11 +133,8 @@ class Posterior:
     def _weighted(self, names: Iterable[str]) -> Weighted | None:
         """The weighted draws that tell about these attributes, if a mechanism drew their posterior among candidates."""
         asked = set(names)
-        return next((self._drawn(*each) for each in self._candidates if asked <= set(each[1].marginal.names)), None)
-
-    @cached_property
-    def _candidates(self) -> list[tuple[Release, Table]]:
-        return [(release, table) for release in self.releases for table in release.tables if weighted(release, table)]
+        listed = ((release, table) for release in self.releases for table in release.tables if weighted(release, table))
+        return next((self._drawn(*each) for each in listed if asked <= set(each[1].marginal.names)), None)
 
     @cached_property
     def _alone(self) -> Weighted | None:
