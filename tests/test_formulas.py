@@ -19,7 +19,7 @@ from dpbayes.jobs.edges import Quantiles
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import betrayal
-from dpbayes.privacy.atoms import AtomicLoss
+from dpbayes.privacy.bounds import AtomicLoss
 from dpbayes.privacy.convert import gaussian_delta
 from dpbayes.release.products import complete
 from dpbayes.tables.sources import open_table

@@ -204,10 +204,6 @@ def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Flo
     return log_likelihood - 0.5 * (least + np.log(variance))[:, None], mean, square
 
 
-TRUST = 0.95
-"""Prior probability that a public guess is a better shape than what the margins say (docs/explanation/posterior.md)."""
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class Settled:
     """Agreeing tables of counts and of population levels, and the prior that each table was drawn to."""
@@ -248,7 +244,8 @@ def _settle_order(found: Settled, law: LinearLaw, tables: list[Axes], guesses: M
             guided = _cells(law, axes, _shape(found.counts, axes, law, guesses[axes]), open_cells[axes], most)
             guided_law = own_law(guided, common)
             odds = guided.log_evidence(guided_law) - found.cells[axes].log_evidence(found.laws[axes])
-            trust = 1 / (1 + (1 - TRUST) / TRUST * np.exp(-np.clip(odds, -500, 500)))
+            # 0.95: prior probability that the guess is the better shape (docs/explanation/posterior.md)
+            trust = 1 / (1 + (1 - 0.95) / 0.95 * np.exp(-np.clip(odds, -500, 500)))
             other = guided.moments(guided_law)
             spread = trust * (1 - trust) * (mean - other[0]) ** 2
             mean, variance, level = (

@@ -101,10 +101,6 @@ def _windows(logs: Sequence[Logs], total: int, near: Sequence[Ints]) -> tuple[In
     return np.maximum(low, total - (high.sum() - high)), np.minimum(high, total - (low.sum() - low))
 
 
-_STEP = 0.1
-"""Of ln a between the exponents at which mixtures are fitted; ln Z is linear in between, to about 3·10⁻⁴."""
-
-
 class Normaliser:
     """ln Z for tables of n records under one prior, at exponents up to ``largest``."""
 
@@ -169,11 +165,14 @@ class Normaliser:
         return np.asarray(self._at(alpha, rate, counts)[:, 0].real)
 
     def log(self, tables: Ints, exponents: Floats) -> Floats:
-        """The logarithm of Z of tables, each at its own exponent."""
-        place = np.log(exponents) / _STEP
+        """The logarithm of Z of tables, each at its own exponent.
+
+        Mixtures are fitted at steps of 0.1 in ln a; ln Z is linear in between, to about 3·10⁻⁴.
+        """
+        place = np.log(exponents) / 0.1
         even = np.ptp(exponents) < 1e-12 * exponents[0]  # global sensitivity
         below = np.zeros(len(tables), np.int64) if even else np.floor(place).astype(np.int64)
-        grid = [float(exponents[0])] if even else [math.exp(_STEP * at) for at in range(below.min(), below.max() + 2)]
+        grid = [float(exponents[0])] if even else [math.exp(0.1 * at) for at in range(below.min(), below.max() + 2)]
         mixtures = np.array([self.mixture(each) for each in grid])
         used = np.flatnonzero(np.isfinite(mixtures[:, 1:-1]).any(axis=0))
         powers = self.log_powers(tables, used)

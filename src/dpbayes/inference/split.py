@@ -24,9 +24,6 @@ Kind = Literal["gaussian", "laplace"]
 
 MOST_STEPS = 20_000
 
-LEAST_GAIN = 0.01
-"""A table that nobody asked for is measured only if standard errors would grow by more than this without it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
@@ -232,7 +229,7 @@ class _Problem:
         return kept if after <= (1 + 1e-3) * before else shares
 
     def _without_helpers(self, shares: Floats, weights: Floats) -> Floats:
-        """Without tables that nobody asked for and that hardly help, each and all of them together."""
+        """Without tables that nobody asked for, unless standard errors would grow by more than 1 % without them."""
 
         def value(each: Floats) -> float:
             found = float(weights @ self.variances(each))
@@ -242,10 +239,10 @@ class _Problem:
         own, kept = value(shares), shares.copy()
         for place in helpers:
             rest = np.where(np.arange(shares.size) == place, 0.0, shares)
-            if value(rest / rest.sum()) <= (1 + LEAST_GAIN) ** 2 * own:
+            if value(rest / rest.sum()) <= (1 + 0.01) ** 2 * own:
                 kept[place] = 0.0
         trial = self._descend(weights, kept / kept.sum(), MOST_STEPS)
-        return trial if value(trial) <= (1 + LEAST_GAIN) ** 2 * own else shares
+        return trial if value(trial) <= (1 + 0.01) ** 2 * own else shares
 
     def _least(self, weights: Floats) -> float:
         """(Σ_C √(a_C·Π_{i∈C}(1 − 1/n_i)))², the least weighted mean of variances of any Gaussian matrix mechanism.

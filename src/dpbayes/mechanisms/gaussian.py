@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.mechanisms.base import Additive, Mechanism
-from dpbayes.privacy.atoms import AtomicLoss
-from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.bounds import AtomicLoss, RenyiBound
 from dpbayes.privacy.convert import Corners, gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, raise_losses
 from dpbayes.schema.unit import PrivacyUnit

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpbayes.base.checks import Floats
-from dpbayes.privacy.atoms import AtomicLoss
+from dpbayes.privacy.bounds import AtomicLoss
 from dpbayes.privacy.convert import ERROR, ROUND_UP
 from dpbayes.privacy.pld import TAIL, Pld, from_profile
 

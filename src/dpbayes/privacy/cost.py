@@ -61,9 +61,6 @@ MOST_RELEASES = 10**6
 LARGEST_PURE = 300.0
 """Beyond this a factor e^ε of δ cannot be computed with, nor be wanted."""
 
-COARSENESS = 1e-4
-"""The discretisation may add this share to the variance of the composed loss."""
-
 
 class Priced(Protocol):
     """The privacy face of a mechanism."""
@@ -351,15 +348,16 @@ def but_for(mechanism: Priced) -> tuple[Priced, float]:
 
 
 def _interval(entries: tuple[tuple[Priced, int], ...]) -> float:
+    coarseness = 1e-4  # the share that it may add to the variance of the composed loss
     spreads = [(_spread(mechanism), times) for mechanism, times in entries]
     if len(spreads) == 1:
-        return 2.0 * math.sqrt(COARSENESS) * spreads[0][0]  # where h²/4 is that share of s²
+        return 2.0 * math.sqrt(coarseness) * spreads[0][0]  # where h²/4 is that share of s²
     total = sum(times * spread * spread for spread, times in spreads)
     low, high = 0.0, 4.0 * math.sqrt(total)
     for _ in range(60):
         middle = 0.5 * (low + high)
         added = sum(times * min(middle**2 / 4.0, spread * middle) for spread, times in spreads)
-        low, high = (middle, high) if added <= COARSENESS * total else (low, middle)
+        low, high = (middle, high) if added <= coarseness * total else (low, middle)
     return low
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.atoms import AtomicLoss, renyi_weights
+from dpbayes.privacy.bounds import AtomicLoss, renyi_weights
 from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Masses, Pld, from_masses, span, split
 
@@ -28,7 +28,7 @@ def sampled_delta(delta: Curve, epsilon: float, rate: float) -> float:
     Source: docs/explanation/proofs/sampling.md, theorem 1; [ZDW22].
     Adjacency: an added row with Poisson sampling; a replaced one with a sample of fixed size.
 
-    >>> from dpbayes.privacy.atoms import randomised_response
+    >>> from dpbayes.privacy.bounds import randomised_response
     >>> round(sampled_delta(randomised_response(1.0).delta, 0.0, 0.1), 6)  # a tenth of tanh(1/2)
     0.046212
     """

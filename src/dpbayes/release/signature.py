@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SUFFIX = ".minisig"
 
 KEY, PREHASHED, NO_PASSWORD, CHECKSUM = b"Ed", b"ED", b"\0\0", b"B2"
-ID, PUBLIC, SECRET, SIGNATURE, SALT = 8, 32, 64, 64, 32 + 8 + 8
+ID, SIGNATURE, SALT = 8, 64, 32 + 8 + 8
 
 _UNTRUSTED, _TRUSTED = "untrusted comment: ", "trusted comment: "
 
@@ -126,7 +126,7 @@ def _public(key: str | Path) -> tuple[bytes, Ed25519PublicKey]:
     text = str(key)
     if len(text) < 200 and Path(text).exists():
         text = _read(Path(text)).decode("utf-8", "replace")
-    whole = _bytes(text.strip().splitlines()[-1] if text.strip() else "", 2 + ID + PUBLIC)
+    whole = _bytes(text.strip().splitlines()[-1] if text.strip() else "", 2 + ID + 32)
     if whole[:2] != KEY:
         raise ReleaseError("Signature: expected a public key of minisign, or its file.")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -137,7 +137,7 @@ def _public(key: str | Path) -> tuple[bytes, Ed25519PublicKey]:
 def _secret(key: str | Path) -> tuple[bytes, Ed25519PrivateKey]:
     private = _ed25519()
     lines = _read(Path(key)).decode("utf-8", "replace").strip().splitlines()
-    whole = _bytes(lines[-1] if lines else "", 6 + SALT + ID + SECRET + 32, "a secret key of minisign")
+    whole = _bytes(lines[-1] if lines else "", 6 + SALT + ID + 64 + 32, "a secret key of minisign")
     if whole[:2] != KEY or whole[4:6] != CHECKSUM:
         raise ReleaseError("Signature: expected a secret key of minisign.")
     if whole[2:4] != NO_PASSWORD:
