@@ -28,7 +28,7 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
 from dpbayes.privacy import adaptive
 from dpbayes.privacy.adaptive import AdaptiveDP, Step
-from dpbayes.privacy.calibrate import calibrate, guarantee_from_record, priced
+from dpbayes.privacy.calibrate import calibrate, fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
 
@@ -156,7 +156,7 @@ def test_a_target_priced_by_the_limit_keeps_its_promise_and_costs_no_more_than_i
     rule: str, kind: str, epsilon: float, delta: float
 ) -> None:
     limit, target = KEPT[rule], ApproxDP(epsilon=epsilon, delta=delta)
-    goal = priced(target, limit)
+    goal = fit_to_limit(target, limit)
     made: dict[str, Callable[[Guarantee], Priced]] = {
         "gaussian": lambda goal: calibrate(gaussian_noise(REPLACE), goal, times=3),
         "laplace": lambda goal: calibrate(laplace_noise(REPLACE), goal, times=3),
@@ -179,7 +179,7 @@ def test_a_release_of_what_is_left_fits_and_keeps_its_promise(rule: str, first: 
     limit, charged = KEPT[rule], [Cost.of(first)]
     left = limit.left(charged)
     assert 0.05 < left < 1
-    goal = priced(ApproxDP(epsilon=left, delta=1e-6), limit, charged)
+    goal = fit_to_limit(ApproxDP(epsilon=left, delta=1e-6), limit, charged)
     for family in (gaussian_noise(REPLACE), laplace_noise(REPLACE)):
         made = Cost.of(calibrate(family, goal))
         assert limit.used([*charged, made]) <= 1
@@ -200,7 +200,7 @@ def test_pure_releases_alone_add_up_to_the_limit_as_pure_ones_do() -> None:
 
 def test_other_targets_stay_as_they_are() -> None:
     for target in (PureDP(epsilon=1), RDP(order=3, epsilon=0.1)):
-        assert priced(target, KEPT["gaussian"]) is target
+        assert fit_to_limit(target, KEPT["gaussian"]) is target
 
 
 @each_rule

@@ -32,8 +32,8 @@ from dpbayes.privacy.calibrate import (
     both,
     calibrate,
     calibrate_together,
+    fit_to_limit,
     guarantee_of,
-    priced,
 )
 from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
@@ -240,7 +240,7 @@ def test_a_target_is_as_strict_as_its_strictest_part_and_says_what_it_promises(l
 @pytest.mark.parametrize("rule", ["gaussian", "renyi"])
 def test_the_record_of_a_priced_target_is_that_of_the_rule(rule: str) -> None:
     limit = adaptive_limit(ApproxDP(epsilon=2.0, delta=1e-6), rule)  # type: ignore[arg-type]
-    goal = priced(ApproxDP(epsilon=1.0, delta=1e-6), limit)
+    goal = fit_to_limit(ApproxDP(epsilon=1.0, delta=1e-6), limit)
     assert goal.limit == limit
     assert goal.record()["notion"] == ("adaptive-dp" if rule == "gaussian" else "approx-dp")
     assert adaptive_limit(limit) is limit

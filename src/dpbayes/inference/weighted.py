@@ -59,14 +59,14 @@ class Weighted:
         asked = (*given, *names)
         margin = self._margin(asked)
         shape = [self.sizes[name] for name in asked]
-        counts = _shape(margin.expected_counts, *margin.interval(level, of="counts"), shape)
+        counts = _estimate(margin.expected_counts, *margin.interval(level, of="counts"), shape)
         counts = replace(counts, note=margin.promise(level))
         if given:
             records, population = (self._within(asked, given, level, target) for target in ("records", "population"))
         else:
             parts = [part / max(self.total, 1.0) for part in (counts.values, counts.lower, counts.upper)]
             records = Estimate(values=parts[0], lower=parts[1], upper=parts[2])
-            population = _shape(margin.mean, *margin.interval(level), shape)
+            population = _estimate(margin.mean, *margin.interval(level), shape)
         return TableEstimate(
             axes=asked,
             given=tuple(given),
@@ -154,10 +154,10 @@ class Weighted:
         whole = part.sum(axis=tuple(range(1 + len(given), part.ndim)), keepdims=True)
         shares = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), whole.size / part.size)
         ends = _quantiles(shares.reshape(len(shares), -1), weights, level)
-        return _shape(weights @ shares.reshape(len(shares), -1), *ends, part.shape[1:])
+        return _estimate(weights @ shares.reshape(len(shares), -1), *ends, part.shape[1:])
 
 
-def _shape(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
+def _estimate(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
     return Estimate(values=values.reshape(shape), lower=lower.reshape(shape), upper=upper.reshape(shape))
 
 

@@ -18,7 +18,7 @@ from dpbayes.base import checks
 from dpbayes.base.codec import Record, canonical, digest
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.mechanisms.records import KINDS, from_record
-from dpbayes.privacy.calibrate import guarantee_from_record, priced
+from dpbayes.privacy.calibrate import fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
 from dpbayes.schema.unit import PrivacyUnit
@@ -252,7 +252,7 @@ class Account:
 
     def priced(self, target: Guarantee) -> Guarantee:
         """A target as this ledger prices it: what is calibrated to it and is not above what is left, fits."""
-        return priced(target, self.budget, list(self.costs.values()))
+        return fit_to_limit(target, self.budget, list(self.costs.values()))
 
     def with_charge(self, entry: Entry, cost: Cost) -> Account:
         """The account after one more charge."""

@@ -120,7 +120,7 @@ class Ledger:
         limit = adaptive_limit(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
-        watcher = Witness.made(witness) if witness else None
+        watcher = Witness.create(witness) if witness else None
         with self._store.writing(create=True) as connection:
             if watcher is not None:
                 watcher.keep(connection)

@@ -23,7 +23,7 @@ from dpbayes.base.codec import digest
 from dpbayes.base.errors import LedgerError
 from dpbayes.ledger import pricing
 from dpbayes.ledger.account import FORMAT, Account, Entry, broken, replay, too_new, too_old
-from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, Witness, check_driver, heads, told
+from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, Witness, check_driver, explain_faults, heads
 
 KEY = "key"
 
@@ -190,7 +190,7 @@ class Store:
     def writing(self, *, create: bool = False) -> Iterator[Connection]:
         """A transaction that is on disk when the block ends, or leaves no trace; it may make the tables first."""
         if self.path and create:
-            with told(self.name):  # a new file is its owner's only: the fingerprints in it are private
+            with explain_faults(self.name):  # a new file is its owner's only: the fingerprints in it are private
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         with self._transaction(*self._begin_writing()) as connection:
             if create:
@@ -224,7 +224,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, *begin: str) -> Iterator[Connection]:
-        with told(self.name):
+        with explain_faults(self.name):
             if self.path and not self.path.is_file():
                 raise LedgerError(f"Ledger: {self.name} is not there. Create it with `dpbayes ledger init`.")
             with closing(self.connect()) as connection:

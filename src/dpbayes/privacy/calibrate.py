@@ -149,13 +149,13 @@ def adaptive_limit(limit: G, rule: Rule = "gaussian", slack: float | None = None
     return AdaptiveDP(epsilon=limit.epsilon, delta=limit.delta, rule=rule, slack=slack)
 
 
-def priced(target: Guarantee, limit: Limit, costs: Sequence[Cost] = ()) -> Guarantee:
+def fit_to_limit(target: Guarantee, limit: Limit, costs: Sequence[Cost] = ()) -> Guarantee:
     """An (ε, δ) target as an adaptive limit prices it beside charges: what meets it keeps the target.
 
     If the target is not above what is left, what meets it also fits, whatever its mechanism. Other targets stay as
     they are.
 
-    >>> priced(ApproxDP(epsilon=1.0, delta=1e-6), AdaptiveDP(epsilon=2.0, delta=1e-6)).plain
+    >>> fit_to_limit(ApproxDP(epsilon=1.0, delta=1e-6), AdaptiveDP(epsilon=2.0, delta=1e-6)).plain
     ApproxDP(epsilon=1.0, delta=1e-06)
     """
     if not isinstance(limit, AdaptiveDP) or not isinstance(target, ApproxDP):
