@@ -19,9 +19,8 @@ from dpbayes.cli.dry_run import show
 from dpbayes.cli.output import say, tell, working
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import warnings as cautions
-from dpbayes.jobs.mechanisms import Wish
+from dpbayes.design.noise import Wish, loosest
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import loosest
 from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.calibrate import adaptive_limit, guarantee_of
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule

@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes.base import checks, files
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.base import Model
+from dpbayes.models.model import Model
 from dpbayes.schema.attribute import DROPPED, MISSING, Attribute
 from dpbayes.schema.values import number_in
 
@@ -64,10 +64,10 @@ def writable(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InvalidArgument(f"synthetic: expected a file that ends in {' or '.join(FORMATS)}, got {target.name!r}.")
-    return placed(target)
+    return check_place(target)
 
 
-def placed(path: Path) -> Path:
+def check_place(path: Path) -> Path:
     """Refuse a file whose folder is not there, or whose name is that of a folder."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InvalidArgument(f"synthetic: {str(path)!r} cannot be written. Check the folder.")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpbayes.base.display import Html, embedded, joined, page, style, tag
+from dpbayes.base.display import Html, embed, joined, page, style, tag
 from dpbayes.base.errors import InvalidArgument, MissingExtra
 
 FORMATS = (".svg", ".html", ".png", ".pdf")
@@ -66,7 +66,7 @@ class Picture:
         return tag("figure", tag("figcaption", self.title), self.svg, *note)
 
     def _repr_html_(self) -> str:
-        return embedded(self.figure)
+        return embed(self.figure)
 
     def save(self, path: str | Path) -> Path:
         """Write a file, in the format that its name says."""

@@ -10,7 +10,7 @@ import numpy as np
 from dpbayes.base.checks import Floats
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.metrics import Scores
+from dpbayes.models.fidelity import Scores
 from dpbayes.models.network import Network
 from dpbayes.plot.canvas import (
     Bar,

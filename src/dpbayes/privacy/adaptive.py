@@ -184,7 +184,7 @@ class AdaptiveDP(Limit):
         return max(min(number for _, number in found), self.epsilon * (1.0 + 1e-12))
 
     def left(self, costs: Sequence[Cost]) -> float:
-        """The ε, at the limit's δ, of the largest release that fits beside these charges, calibrated by ``fit_to_limit``."""
+        """The ε, at the limit's δ, of the largest release that fits beside these charges (see ``fit_to_limit``)."""
         if not costs:
             return self.epsilon
         found = 0.0

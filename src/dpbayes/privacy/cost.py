@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, c
 
 import numpy as np
 
-from dpbayes.base import checks, display, doors
-from dpbayes.base.doors import Chart
+from dpbayes.base import checks, display
+from dpbayes.base.display import Chart
 from dpbayes.base.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import (
     best_order,
@@ -143,7 +143,7 @@ class Cost:
     def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Chart:
         """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""
         checks.one_of("Cost", ("profile", "tradeoff"), what=what)
-        return doors.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
+        return display.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
 
     @property
     def releases(self) -> int:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpbayes.base import codec, doors
+from dpbayes.base import codec
 from dpbayes.base.checks import Floats
-from dpbayes.base.display import embedded
-from dpbayes.base.doors import Chart
+from dpbayes.base.display import Chart, door, embed, picture
 from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
@@ -322,7 +321,7 @@ class TableView:
 
         It is written to ``path`` if there is one.
         """
-        return doors.picture("densities" if self.table.kind == "parameters" else "shares", self, path=path)
+        return picture("densities" if self.table.kind == "parameters" else "shares", self, path=path)
 
     def __repr__(self) -> str:
         name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
@@ -340,4 +339,4 @@ class TableView:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return embedded(doors.call("section", 1, self.release, self.table))
+        return embed(door("section", 1, self.release, self.table))

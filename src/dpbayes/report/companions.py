@@ -18,8 +18,8 @@ from dpbayes.base.codec import Record, digest
 from dpbayes.base.display import Html, joined, page, tag
 from dpbayes.base.display import table as html_table
 from dpbayes.base.errors import MissingExtra
-from dpbayes.models.base import Published
-from dpbayes.models.fidelity import expected
+from dpbayes.models.fidelity import expected_distances
+from dpbayes.models.model import Published
 from dpbayes.release.format import Release, Table
 from dpbayes.report.page import about, numbered_files, title
 from dpbayes.report.tables import FileColumn, file_columns
@@ -229,7 +229,7 @@ MOST_SHOWN = 60
 def fidelity_html(release: Release) -> str:
     """A page without scripts: the distance that noise alone makes in every pair, and what that means."""
     published = Published.of(release)
-    distances = expected(published)
+    distances = expected_distances(published)
     names = [name for name in release.schema.names if any(name in pair for pair in distances)][:MOST_SHOWN]
     body = [tag("h1", f"{title(release)}: what synthetic records can be trusted with"), *_summary(distances)]
     if names:

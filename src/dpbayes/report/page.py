@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from dpbayes.base.display import Html, embedded, joined, listed_and, page, plural, table, tag
+from dpbayes.base.display import Html, embed, joined, listed_and, page, plural, table, tag
 from dpbayes.base.errors import DpbayesError
 from dpbayes.plot.canvas import gauge
 from dpbayes.privacy.calibrate import guarantee_from_record
@@ -121,7 +121,7 @@ def fragment(release: Release) -> str:
     answers = [_answer(release, number) for number in range(1, len(release.answers) + 1)]
     promised = promise.NOT_PRIVATE if release.seeded else release.statement()
     head = [tag("p", tag("strong", repr(release))), tag("p", promised)]
-    return embedded(joined([*head, *shown, *more, *answers]))
+    return embed(joined([*head, *shown, *more, *answers]))
 
 
 def _answer(release: Release, number: int) -> Html:

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.curator import Curator
+from dpbayes.design.noise import Wish
 from dpbayes.jobs.base import LOOSEST
-from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import Accounting

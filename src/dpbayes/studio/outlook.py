@@ -13,10 +13,10 @@ import pyarrow as pa
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import TableForecast, design_of, forecast, remarks, sentences
+from dpbayes.design.noise import least
 from dpbayes.design.plan import Plan
-from dpbayes.jobs.base import planned
+from dpbayes.jobs.base import plan_of
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import least
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.history import already
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
@@ -130,7 +130,7 @@ def outlook_of(request: Request, schema: Schema, account: Account | None) -> Out
     """The plan as the ledger would price it. No table is opened."""
     if account is not None and account.unit != schema.unit:
         raise InvalidArgument("Ledger: the ledger protects another unit than the schema declares.")
-    return Outlook(plan=planned(request.job(schema), schema, request.target, account=account), account=account)
+    return Outlook(plan=plan_of(request.job(schema), schema, request.target, account=account), account=account)
 
 
 def verdict(table: TableForecast, known: int | None) -> str:

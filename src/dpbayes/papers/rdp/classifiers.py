@@ -29,7 +29,7 @@ from dpbayes.schema.values import is_missing, plain
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
-    from dpbayes.models.base import Model, ModelSpec
+    from dpbayes.models.model import Model, ModelSpec
 
 __all__ = [
     "bayes_net", "equation_7", "equation_8", "equation_9", "gaussian", "laplace", "naive_bayes",

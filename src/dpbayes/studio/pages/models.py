@@ -14,9 +14,9 @@ from starlette.routing import Route
 
 from dpbayes.base import checks
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.models.base import Model, ModelSpec, built
-from dpbayes.models.base import Published as Tables
 from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.model import Model, ModelSpec, built
+from dpbayes.models.model import Published as Tables
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import synthetic_table
 from dpbayes.plot.pictures import network_picture
