@@ -16,7 +16,7 @@ from itertools import product as crossed
 import numpy as np
 
 import dpbayes as dp
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.schema.counts import Counts
 from dpbayes.tables.engine import Column, Kind
 
@@ -181,7 +181,7 @@ class Printed:
 
     @cached_property
     def release(self) -> dp.Release:
-        return completed(self.drawn)
+        return complete(self.drawn)
 
     @cached_property
     def posterior(self) -> dp.Posterior:

@@ -215,7 +215,7 @@ def test_every_formula_with_a_source_is_called_by_a_test() -> None:
 
 
 def test_a_call_in_a_test_is_told_from_a_name_that_is_never_used() -> None:
-    made = reference.Statement(module="dpbayes.privacy.gdp", name="never_written", formula="", source="")
+    made = reference.Statement(module="dpbayes.privacy.convert", name="never_written", formula="", source="")
     assert reference.tests_of(made) == []
 
 
