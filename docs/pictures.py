@@ -1,4 +1,4 @@
-"""Draw the pictures of README and of the running cost of forty draws: ``python docs/pictures.py`` after a cost changes."""
+"""Draw the picture of README and the running cost of forty draws: ``python docs/pictures.py`` after a cost changes."""
 
 from __future__ import annotations
 
@@ -45,16 +45,15 @@ def _bars(x: float, y: float, name: str, share: float, said: str, kind: str = "b
 
 def front() -> Picture:
     """What a Dirichlet draw costs, by the theorem and exactly, beside a table as it is released."""
-    unit, shapes = PrivacyUnit(adjacency="replace-one"), [
-        label("ε of one Dirichlet draw at δ = 10⁻⁵, by the theorem and exact", 4, 18, "start"),
-        label("A released table: % of 20,000 records, with 95 % intervals", 440, 18, "start"),
-    ]
+    unit = PrivacyUnit(adjacency="replace-one")
+    shapes = [label("ε of one Dirichlet draw at δ = 10⁻⁵, by the theorem and exact", 4, 18, "start")]
+    shapes.append(label("A released table: % of 20,000 records, with 95 % intervals", 440, 18, "start"))
     said = []
     for row, alpha in enumerate((2, 10, 50)):
         draw = Dirichlet(weight=1, concentration=alpha, unit=unit)
         printed, exact = theorem_2(alpha=alpha, delta=1e-5).printed, draw.epsilon(1e-5)
-        for place, kind, cost in ((0, "grid", printed), (1, "bar", exact)):
-            shapes += _bars(70, 36 + 48 * row + 17 * place, "" if place else f"α = {alpha}", cost / 16, f"{cost:.2f}", kind)
+        shapes += _bars(70, 36 + 48 * row, f"α = {alpha}", printed / 16, f"{printed:.2f}", "grid")
+        shapes += _bars(70, 53 + 48 * row, "", exact / 16, f"{exact:.2f}")
         said.append(f"{printed:.2f} and {exact:.2f} for α = {alpha}")
     with TemporaryDirectory() as folder:
         table, schema = write_example(folder)
