@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpbayes import ApproxDP, Cost, Curator, Dirichlet, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes import ApproxDP, Cost, Curator, Dirichlet, PureDP, Tables, Unit
 from dpbayes.example import write_example
 from dpbayes.mechanisms.tuning import ConcentrationCurve
 from dpbayes.papers.tcdp import theorem_2
@@ -19,7 +19,7 @@ DELTA = 1e-6
 def running_cost(draws: int, epsilon: float) -> Picture:
     """ε of the draws made so far, exactly and by the papers' bound."""
     target = ApproxDP(epsilon=epsilon, delta=DELTA)
-    curve = ConcentrationCurve(target=target, unit=PrivacyUnit(adjacency="add-remove"), releases=draws)
+    curve = ConcentrationCurve(target=target, unit=Unit("add-remove"), releases=draws)
     mechanism = curve.best(purpose="draw", cells=6, records=5000)
     at = sorted({1, *(round(draws * share / 6) for share in range(1, 7))})
     exact, papers = ([Cost.of(each, k).epsilon(DELTA) for k in at] for each in (mechanism, mechanism.published()))
@@ -45,19 +45,18 @@ def _bars(x: float, y: float, name: str, share: float, said: str, kind: str = "b
 
 def front() -> Picture:
     """What a Dirichlet draw costs, by the theorem and exactly, beside a table as it is released."""
-    unit = PrivacyUnit(adjacency="replace-one")
     shapes = [label("ε of one Dirichlet draw at δ = 10⁻⁵, by the theorem and exact", 4, 18, "start")]
     shapes.append(label("A released table: % of 20,000 records, with 95 % intervals", 440, 18, "start"))
     said = []
     for row, alpha in enumerate((2, 10, 50)):
-        draw = Dirichlet(weight=1, concentration=alpha, unit=unit)
-        printed, exact = theorem_2(alpha=alpha, delta=1e-5).printed, draw.epsilon(1e-5)
+        printed = theorem_2(alpha=alpha, delta=1e-5).printed
+        exact = Dirichlet(1, alpha, "replace-one").epsilon(1e-5)
         shapes += _bars(70, 36 + 48 * row, f"α = {alpha}", printed / 16, f"{printed:.2f}", "grid")
         shapes += _bars(70, 53 + 48 * row, "", exact / 16, f"{exact:.2f}")
         said.append(f"{printed:.2f} and {exact:.2f} for α = {alpha}")
     with TemporaryDirectory() as folder:
-        table, schema = write_example(folder)
-        release = Curator(table, Schema.load(schema), seed=1).release(Tables("region"), PureDP(0.02))
+        table, _ = write_example(folder)
+        release = Curator(table, ledger="none", seed=1).release(Tables("region"), PureDP(0.02))
     frame = release["region"].to_arrow().to_pydict()
     for row, region in enumerate(frame["region"]):
         share, low, high = (frame[f"empirical{end}"][row] for end in ("", "_lower", "_upper"))
