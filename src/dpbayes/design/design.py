@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
+from dpbayes.design.noise import Need, TableMechanism, Wish, least, noise_family
 from dpbayes.inference.residuals import Axes, even_covariance, even_noise
 from dpbayes.inference.split import Kind, best_split, optimum
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, noise_family
-from dpbayes.jobs.wanted import least
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.calibrate import calibrate_together

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpbayes.base.display import Html, embedded, joined, page, style, tag
+from dpbayes.base.display import Html, embed, joined, page, style, tag
 from dpbayes.base.errors import InvalidArgument, MissingExtra
 
 FORMATS = (".svg", ".html", ".png", ".pdf")
@@ -66,7 +66,7 @@ class Picture:
         return tag("figure", tag("figcaption", self.title), self.svg, *note)
 
     def _repr_html_(self) -> str:
-        return embedded(self.figure)
+        return embed(self.figure)
 
     def save(self, path: str | Path) -> Path:
         """Write a file, in the format that its name says."""
@@ -257,12 +257,6 @@ ROW = 22
 WIDTH = 1000
 """Units across a drawing, however wide it is on the page."""
 
-NOTHING = 1e-12
-"""A bar shorter than this is not there."""
-
-NARROW = 2
-"""Columns of numbers that small screens show."""
-
 SHADES = 6
 """Steps from paper to the darkest shade of a cell; the style sheet has a class for each."""
 
@@ -298,7 +292,7 @@ class Scale:
         Scale(step=0.1, steps=5)
         """
         reach = max((bar.reach for bar in bars if math.isfinite(bar.reach)), default=0.0)
-        if reach < NOTHING:
+        if reach < 1e-12:
             return cls(0.25, 4)
         power = 10.0 ** math.floor(math.log10(reach))
         step = next(part * power for part in (0.2, 0.25, 0.5, 1.0, 2.0) if 6 * part * power >= reach * (1 - 1e-9))
@@ -322,7 +316,7 @@ class Scale:
 def bar_chart(caption: str, names: Sequence[str], columns: Sequence[str], bars: Sequence[Bar], scale: Scale) -> Html:
     """A table with one row per bar: its labels, the drawing, and the texts of the columns."""
     head = [tag("th", name, scope="col") for name in names]
-    styles = ["number" if at < NARROW else "number wide" for at in range(len(columns))]
+    styles = ["number" if at < 2 else "number wide" for at in range(len(columns))]  # small screens show two
     head.append(tag("td", class_="drawing"))
     head += [tag("th", column, scope="col", class_=css) for column, css in zip(columns, styles, strict=True)]
     rows = []
