@@ -18,8 +18,8 @@ from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
-from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
+from dpbayes.privacy.risk import cautions
 from dpbayes.schema.marginal import Marginal
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dpbayes.hellinger.certificate import affordable
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
-from dpbayes.inference.expected import chance_of_noise, error
+from dpbayes.inference.importance import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace

@@ -10,7 +10,7 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,15 +123,13 @@ def _svg(shape: Shape) -> Html:
         case "path":
             return tag("path", d="M" + "L".join(f"{a} {b}" for a, b in points), class_=f"p-{shape.kind}")
         case "box":
-            return tag("rect", x=x, y=y, width=f"{wide:.1f}", height=f"{high:.1f}", class_=_kind(shape.kind))
+            shaded = re.fullmatch(r"s\d", shape.kind)
+            css = shape.kind if shaded else f"p-{shape.kind}"
+            return tag("rect", x=x, y=y, width=f"{wide:.1f}", height=f"{high:.1f}", class_=css)
         case "dot":
             return tag("circle", cx=x, cy=y, r=f"{wide:g}", class_=f"p-{shape.kind}")
         case _:
             return tag("text", shape.text, x=x, y=y, text_anchor=shape.anchor, class_=f"p-{shape.kind}")
-
-
-def _kind(kind: str) -> str:
-    return kind if re.fullmatch(r"s\d", kind) else f"p-{kind}"
 
 
 def _replayed(axes: Any, shape: Shape, colours: dict[str, str], order: int) -> None:
@@ -198,16 +196,11 @@ def stacked(pictures: list[Picture], title: str) -> Picture:
     for each in pictures:
         shapes.append(text(each.title, 4, top + 16, kind="heading"))
         top += 26
-        shapes += [_moved(shape, top) for shape in each.shapes]
+        shapes += [replace(one, points=tuple((x, y + top) for x, y in one.points)) for one in each.shapes]
         top += each.height + 10
     said = " ".join(each.words for each in pictures)
     width = max(each.width for each in pictures)
     return Picture(title=title, words=said, width=width, height=top, shapes=tuple(shapes))
-
-
-def _moved(shape: Shape, down: float) -> Shape:
-    points = tuple((x, y + down) for x, y in shape.points)
-    return Shape(shape.what, shape.kind, points, shape.size, shape.text, shape.anchor)
 
 
 @dataclass(frozen=True, slots=True)

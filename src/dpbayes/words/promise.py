@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 
 from dpbayes.base.display import listed_and
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
-from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Paid, Release, Table
 from dpbayes.release.words import likely, rows, times, unless
 from dpbayes.schema.unit import PrivacyUnit

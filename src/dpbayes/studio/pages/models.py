@@ -32,7 +32,7 @@ MOST_ROWS = 100_000
 
 def show(http: HttpRequest) -> Response:
     """A model, drawn, and what it predicts."""
-    published, found = collection_of(http)
+    published, others = collection_of(http)
     query, problem = http.query_params, ""
     context: dict[str, Any] = {"model": None, "drawn": None, "tables": [], "prediction": [], "spec": None, "inputs": []}
     if published is not None:
@@ -46,7 +46,7 @@ def show(http: HttpRequest) -> Response:
         title="Models",
         problem=problem,
         published=published,
-        others=[each for each in found if published is None or each != published.id],
+        others=others,
         query=query,
         kind=query.get("kind", "network"),
         targets=[] if published is None else _targets(published),

@@ -13,10 +13,10 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.inference.ask import Answer
+from dpbayes.inference.ask import Reply
 from dpbayes.plot.pictures import interval_picture
+from dpbayes.release.estimates import NOISY, Posterior
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import NOISY, Posterior
 from dpbayes.release.verify import Verification, verify
 from dpbayes.report.page import report_html
 from dpbayes.studio.desk import Desk, command, desk_of, page
@@ -145,21 +145,21 @@ def _alike(one: Release, other: Release) -> bool:
     return one.unit == other.unit and one.schema.attributes == other.schema.attributes
 
 
-def collection_of(http: HttpRequest) -> tuple[Collection | None, dict[str, Collection]]:
-    """The data set that an address names: by its id, or by the folder of one of its releases; else the first."""
+def collection_of(http: HttpRequest) -> tuple[Collection | None, list[str]]:
+    """The data set that an address names, by its id or the folder of one of its releases, or the first; and others."""
     found = together(desk_of(http))
     folder, asked = http.query_params.get("at", ""), http.query_params.get("of", "")
     for each in found.values():
         if each.id == asked or (folder and folder in each.folders):
-            return each, found
+            return each, [other for other in found if other != each.id]
     if asked or folder:
         raise InvalidArgument("studio: there are no published tables of this data set in the folder.")
-    return next(iter(found.values()), None), found
+    return next(iter(found.values()), None), list(found)[1:]
 
 
 def explain(http: HttpRequest) -> Response:
     """The page for readers."""
-    published, found = collection_of(http)
+    published, others = collection_of(http)
     query, problem = http.query_params, ""
     question, answer = "", None
     if published is not None:
@@ -177,7 +177,7 @@ def explain(http: HttpRequest) -> Response:
         title="Explain",
         problem=problem,
         published=published,
-        others=[each for each in found if published is None or each != published.id],
+        others=others,
         question=question,
         answer=None if answer is None else _answer(answer),
         conditions=_conditions(published),
@@ -232,7 +232,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: Reply) -> dict[str, Any]:
     """An answer with as many digits as its interval supports: shares in percent, their differences in points."""
     bare = re.sub(r"'(?:[^']|'')*'", "", answer.question)
     share = "share(" in bare and "count(" not in bare and "/" not in bare
