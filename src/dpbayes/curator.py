@@ -266,7 +266,7 @@ class Curator:
             raise
         except DpbayesError as problem:
             raise Unfinished(
-                f"{problem} The charge stays, and so does the release: mend the cause, then run `dpbayes finish`."
+                f"{problem} The charge and the release are kept. Fix the cause, then run `dpbayes finish`."
             ) from None
         if noted:
             slot.done()

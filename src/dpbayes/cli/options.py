@@ -132,7 +132,7 @@ def released(
         if curator.remembers and not quiet and more.get("out", ...) is None:
             raise InvalidArgument("release: expected --out, a new folder for the release, or --json to print it.")
         for said in (*cautions(plan), *curator.much(plan)):
-            tell(promise.caution(said), err=True)
+            tell(promise.warning(said), err=True)
     with working(quiet=quiet):
         return curator.release(plan, **more)
 

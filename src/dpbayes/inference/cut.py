@@ -74,7 +74,7 @@ class Factored:
         log_likelihood /= total
         log_likelihood += np.log(total, out=total)
         log_likelihood *= -0.5
-        # with less noise normal components would blur whole numbers (docs/explanation/posterior.md)
+        # with less noise normal components would blur whole numbers (docs/explanation/estimate.md)
         fine = (variance < 10.0) & (center + 6 * np.sqrt(variance) < WHOLE)
         if fine.any():
             found = _whole(shape[fine], center[fine], variance[fine])
@@ -163,7 +163,7 @@ def learn_law(likelihood: Floats, start: Floats, steps: int, prior: Floats | flo
 def common_law(tables: list[Cells]) -> Floats:
     """The law of factors of all tables of an order together; an even one counts like a cell, lest few settle it.
 
-    Steps and cells, here and in ``own_law``: docs/explanation/posterior.md, constants.
+    Steps and cells, here and in ``own_law``: docs/explanation/estimate.md, constants.
     """
     stacked = np.concatenate([table.sample.likelihood for table in tables])
     thinned = stacked[:: max(1, -(-stacked.shape[0] // MOST_POOLED))]
@@ -244,7 +244,7 @@ def _settle_order(found: Settled, law: LinearLaw, tables: list[Axes], guesses: M
             guided = _cells(law, axes, _shape(found.counts, axes, law, guesses[axes]), open_cells[axes], most)
             guided_law = own_law(guided, common)
             odds = guided.log_evidence(guided_law) - found.cells[axes].log_evidence(found.laws[axes])
-            # 0.95: prior probability that the guess is the better shape (docs/explanation/posterior.md)
+            # 0.95: prior probability that the guess is the better shape (docs/explanation/estimate.md)
             trust = 1 / (1 + (1 - 0.95) / 0.95 * np.exp(-np.clip(odds, -500, 500)))
             other = guided.moments(guided_law)
             spread = trust * (1 - trust) * (mean - other[0]) ** 2

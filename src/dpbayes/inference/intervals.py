@@ -17,7 +17,7 @@ from dpbayes.base.normal import quantile
 from dpbayes.inference.cut import FACTORS, STEP, Cells
 
 SAME_DATA = 0.9
-"""The prior comes from the same release, which costs coverage: so much of α is left (docs/explanation/posterior.md)."""
+"""The prior comes from the same release, which costs coverage: so much of α is left (docs/explanation/estimate.md)."""
 
 TAILS = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 15)))
 """Shares of α that lie above a region, among which the best is searched."""

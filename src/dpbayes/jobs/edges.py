@@ -144,7 +144,7 @@ class Edges(BaseJob):
         if check_column(self.column, table.columns(), "edges") is Kind.TEXT and not self.numeric:
             raise SchemaError(
                 f"Edges: the table does not say whether {self.column!r} holds numbers, and edges of anything else "
-                "would be invented, and paid for. If it does, say so with --numeric (numeric=True)."
+                "would be charged but meaningless. If it does, say so with --numeric (numeric=True)."
             )
 
     def outlook(self, plan: Plan) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 All mechanisms are calibrated and charged before a row is read. Only *which* table each of them measures depends on what
 the earlier ones drew. Every table has the same sensitivity, so each mechanism has the same dominating pair whatever it
-measures, and the price of the list holds (docs/explanation/proofs/rounds.md).
+measures, and the price of the list holds (docs/explanation/proofs/composition.md).
 """
 
 from __future__ import annotations

@@ -281,10 +281,10 @@ def tree(names: Sequence[str], pair: Callable[[str, str], Floats], records: floa
             group[head(other)] = head(one)
             near[one].append(other)
             near[other].append(one)
-    return _directed(near, names)
+    return directed(near, names)
 
 
-def _directed(near: dict[str, list[str]], starts: Sequence[str]) -> Edges:
+def directed(near: dict[str, list[str]], starts: Sequence[str]) -> Edges:
     """Every edge away from the first attribute of its tree."""
     edges: list[tuple[str, str]] = []
     reached: set[str] = set()

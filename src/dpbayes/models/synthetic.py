@@ -47,7 +47,7 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         if target.suffix.lower() == ".csv":
             from pyarrow import csv
 
-            csv.write_csv(_plain_text(table), under_way)
+            csv.write_csv(plain_text(table), under_way)
         else:
             from pyarrow import parquet
 
@@ -143,11 +143,11 @@ def _is_integer(word: str) -> bool:
 
 def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
     """Columns of records as arrays. Dictionaries become text first: of their nulls NumPy would make the last word."""
-    plain = _plain_text(table)
+    plain = plain_text(table)
     return {name: plain.column(name).to_numpy(zero_copy_only=False) for name in plain.column_names}
 
 
-def _plain_text(table: pa.Table) -> pa.Table:
+def plain_text(table: pa.Table) -> pa.Table:
     """CSV knows no dictionaries."""
     import pyarrow as pa
 

@@ -12,7 +12,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpbayes.base import checks
+from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.normal import quantile
 from dpbayes.privacy.convert import ROUND_UP, gaussian_delta, gaussian_mu, least
@@ -50,6 +53,15 @@ def profile_of(promise: Guarantee | Cost | GDP) -> Profile:
     if isinstance(promise, Guarantee):
         return promise.profile
     raise InvalidArgument(f"risk: expected a guarantee or a cost, got {type(promise).__name__}.")
+
+
+def chords(epsilons: Floats, profile: Profile) -> Profile:
+    """A profile that is quick to ask, from its values at these ε from 0 on, and nowhere below the given one.
+
+    δ is convex as a function of e^ε, a supremum of lines in it, so chords lie above it; beyond the last ε it falls.
+    """
+    factors, deltas = np.exp(epsilons), np.array([float(profile(float(epsilon))) for epsilon in epsilons])
+    return lambda epsilon: float(np.interp(math.exp(min(epsilon, float(epsilons[-1]))), factors, deltas))
 
 
 def success(profile: Profile, blind: float) -> float:
@@ -189,8 +201,8 @@ def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = Non
     epsilon, delta = promise.epsilon_delta or (0.0, 0.0)
     if records and delta * records >= 1.0:
         said.append(
-            f"δ={rounded_up(delta)} is not below one in the number of records ({records:,}): publishing a few whole "
-            f"records would keep this promise. Choose δ below {0.1 / records:.1g}, a tenth of it."
+            f"δ={rounded_up(delta)} is not below one in the number of records ({records:,}): such a guarantee would "
+            f"even allow publishing a few records in full. Choose δ below {0.1 / records:.1g}, a tenth of it."
         )
     if epsilon > 10.0:  # membership is guessed right with certainty but for one in ten thousand
         right = percent(membership(promise.profile))
