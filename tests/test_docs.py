@@ -228,7 +228,11 @@ def test_every_mechanism_has_a_row_among_the_theorems() -> None:
 
 def test_every_key_cited_on_a_page_is_in_the_bibliography() -> None:
     keys = _bibliography()
-    listed = set(re.findall(r"^\| \[([\w-]+)\] \|", (DOCS / "reference" / "references.md").read_text(encoding="utf-8"), re.MULTILINE))
+    listed = set(
+        re.findall(
+            r"^\| \[([\w-]+)\] \|", (DOCS / "reference" / "references.md").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
     assert listed == keys
     for page in (*DOCS.joinpath("explanation").rglob("*.md"), *DOCS.joinpath("how-to").glob("*.md")):
         text = FENCE.sub("", page.read_text(encoding="utf-8"))
