@@ -40,7 +40,7 @@ ROOMS = {
     "ledger": ["ledger/*.py"],
     "curator": ["curator.py", "jobs/base.py", "jobs/edges.py", "jobs/vector.py", "jobs/categories.py"],
     "intervals": [
-        f"inference/{name}.py" for name in ("ask", "intervals", "law", "measurement", "numbers", "residuals")
+        f"inference/{name}.py" for name in ("ask", "intervals", "law", "measurement", "numbers")
     ],
 }
 """What a guarantee or an interval rests on."""

@@ -15,7 +15,7 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.events import Event, GaussianEvent
 from dpbayes.mechanisms.records import from_record
 from dpbayes.privacy import events
-from dpbayes.privacy.gdp import gaussian_epsilon
+from dpbayes.privacy.convert import gaussian_epsilon
 from dpbayes.privacy.pld import epsilon_of
 from dpbayes.privacy.pld import read as pld_read
 

@@ -17,8 +17,8 @@ from dpbayes.base.files import write
 from dpbayes.cli.command import Answer, Wrong
 from dpbayes.cli.output import SHOWN_CELLS, plain, print_table, show_release, tell_people
 from dpbayes.inference.question import read
+from dpbayes.release.estimates import NOISY, Posterior
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import NOISY, Posterior
 from dpbayes.schema.marginal import Marginal
 
 PARTS = ("counts", "records", "population")

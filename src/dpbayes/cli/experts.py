@@ -16,15 +16,14 @@ from dpbayes.cli.schema import unit_of
 from dpbayes.design.ranking import MEASURES, Prediction, Ranking, ranking
 from dpbayes.jobs.request import asked_for
 from dpbayes.mechanisms.records import cost_of
-from dpbayes.privacy.cautions import cautions
+from dpbayes.privacy.calibrate import by_name, called
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_up
-from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, percent, profile_of
-from dpbayes.privacy.target import by_name, called
+from dpbayes.privacy.risk import BLIND, GDP, Risk, cautions, odds, percent, profile_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
 from dpbayes.schema.unit import PrivacyUnit
-from dpbayes.words.promise import caution
+from dpbayes.words.promise import warning
 
 if TYPE_CHECKING:
     from dpbayes.cli.options import Promise
@@ -290,4 +289,4 @@ def _print(
         "data; what holds for everybody can be learnt without them."
     )
     for each in spoken:
-        tell_people(caution(each), bold=True)
+        tell_people(warning(each), bold=True)

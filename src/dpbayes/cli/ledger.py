@@ -15,8 +15,8 @@ from dpbayes.cli.command import Answer, near, now
 from dpbayes.cli.output import print_table, show_release, tell, tell_people, warn, working
 from dpbayes.ledger.history import timeline
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
+from dpbayes.privacy.risk import cautions
 from dpbayes.schema.schema import Schema
 from dpbayes.words import budget as budgets
 from dpbayes.words import promise
@@ -57,7 +57,7 @@ def init(
     book.open(declared, limit, rule=rule, about=about or "", witness=witness or "")  # type: ignore[arg-type]  # a choice
     said = list(cautions(limit, declared.unit, records=declared.records))
     for each in [*said, *([NO_ROLES] if book.lacks_roles else [])]:
-        warn(now(), promise.caution(each))
+        warn(now(), promise.warning(each))
     return _balances([book.account(declared.id)])
 
 

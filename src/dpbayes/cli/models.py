@@ -15,14 +15,13 @@ from dpbayes.cli.ask import found, of_one_data_set
 from dpbayes.cli.command import Answer, Wrong, now
 from dpbayes.cli.output import print_table, say, tell, tell_people, tell_programs, warn, working
 from dpbayes.jobs.model import named
-from dpbayes.models.base import Model, ModelSpec, Published, built, distribution
-from dpbayes.models.fidelity import fidelity, shortfall
+from dpbayes.models.fidelity import Scores, fidelity, scores, shortfall
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.latent import LatentModel
-from dpbayes.models.metrics import Scores, scores
+from dpbayes.models.model import Model, ModelSpec, Published, built, distribution
 from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.models.several import FEWEST, Several
-from dpbayes.models.synthetic import columns_of, placed, synthetic_table, writable, write_table
+from dpbayes.models.synthetic import check_place, columns_of, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import codes
 from dpbayes.schema.marginal import Marginal
@@ -285,7 +284,7 @@ def _checked(rows: int, out: Path, sets: int, with_: tuple[str, ...]) -> dict[st
     for each in [out] if sets == 1 else [_numbered(out, number, sets) for number in range(1, sets + 1)]:
         _new(each)
     ends = {"croissant": ".croissant.json", "fidelity": ".fidelity.html"}
-    return {name: placed(out.with_suffix(ends[name])) for name in with_}
+    return {name: check_place(out.with_suffix(ends[name])) for name in with_}
 
 
 def _possible(model: Model, sets: int) -> int:

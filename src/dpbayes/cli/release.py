@@ -22,9 +22,9 @@ from dpbayes.cli.output import say, show_release, tell, tell_people, warn, worki
 from dpbayes.curator import STEPS, Curator, DryRun
 from dpbayes.design.forecast import of_the_limit, preview, remarks, sentences
 from dpbayes.design.forecast import warnings as cautions
-from dpbayes.jobs.base import planned, requestable
+from dpbayes.design.noise import is_want
+from dpbayes.jobs.base import plan_of, requestable
 from dpbayes.jobs.request import FILES, Request, asked_for
-from dpbayes.jobs.wanted import is_want
 from dpbayes.ledger.history import already
 from dpbayes.privacy.risk import Risk
 from dpbayes.release.format import Release
@@ -173,7 +173,7 @@ def _made(
         return _dry(DryRun(plan, book, out), account, origin)
     curator.check(plan, out)  # what is refused is refused in one sentence
     for said in (*cautions(plan), *curator.much(plan)):
-        warn(run, promise.caution(said))
+        warn(run, promise.warning(said))
     if not run.json:
         tell_people(f"Promise: {plan.target}{origin}.")
     folder = _reserved() if out is None else out
@@ -217,7 +217,7 @@ def _telling(run: Run, *, charged: bool) -> Callable[[str], None]:
 
 def _planned(request: Request, schema: Schema, account: Account | None) -> Plan:
     """The plan without the table, where only its schema is here."""
-    made = planned(request.job(schema), schema, request.guarantee(account), account=account)
+    made = plan_of(request.job(schema), schema, request.guarantee(account), account=account)
     return replace(made, publication=request.about)
 
 
@@ -277,6 +277,6 @@ def _show(trial: DryRun, said: list[str], used: str | None, found: tuple[Dpbayes
         book = "No ledger is named" if trial.ledger is None else "The ledger affords it"
         tell_people(f"{book}{', and the folder is free' if trial.out is not None else ''}.")
     for caution in cautions(plan):
-        tell_people(promise.caution(caution), bold=True)
+        tell_people(promise.warning(caution), bold=True)
     for each in found:
         tell(f"dpbayes: it would be refused. {each}", err=True)

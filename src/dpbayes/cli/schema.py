@@ -19,7 +19,7 @@ from dpbayes.schema.presets import PRESETS
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.beside import beside
-from dpbayes.tables.declaring import KINDS, declared, from_codebooks, skeleton
+from dpbayes.tables.declaring import KINDS, declare, from_codebooks, skeleton
 from dpbayes.tables.declaring import from_public as public_lists
 from dpbayes.tables.engine import Column, Kind, check_schema
 from dpbayes.tables.sources import dataset_name, open_table, public_address
@@ -59,7 +59,7 @@ def init(
         _refuse_private(from_public, table)
         known |= public_lists(from_public, columns)
     known |= from_codebooks(codebook, columns)
-    known |= declared(said, columns)
+    known |= declare(said, columns)
     if interactive:
         answers, skipped = ask_about([column for column in columns if column.name not in known])
         known |= answers
@@ -126,7 +126,7 @@ def adopt(release: Path, schema: Path) -> Answer:
 
     Example: dpbayes schema adopt published/4 survey.toml
     """
-    from dpbayes.jobs.edges import adopted
+    from dpbayes.jobs.edges import adopt as adopted
 
     try:
         text = schema.read_text(encoding="utf-8")

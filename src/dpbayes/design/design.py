@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.inference.residuals import Axes, even_covariance, even_noise
+from dpbayes.design.noise import Need, TableMechanism, Wish, least, noise_family
+from dpbayes.inference.measurement import Axes, even_covariance, even_noise
 from dpbayes.inference.split import Kind, best_split, optimum
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, noise_family
-from dpbayes.jobs.wanted import least
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.calibrate import calibrate_together
+from dpbayes.privacy.convert import gaussian_mu
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_mu
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
-from dpbayes.release.posterior import measured_noise
+from dpbayes.release.estimates import measured_noise
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 

@@ -18,8 +18,8 @@ from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
-from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
+from dpbayes.privacy.risk import cautions
 from dpbayes.schema.marginal import Marginal
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def named(marginal: Marginal) -> str:
 
 
 def whole(number: float) -> str:
-    """Records for people, rounded up to what they are worth.
+    """A number of records with its unit, rounded up to three digits.
 
     >>> whole(11.2), whole(1234.5), whole(0.3)
     ('12 records', '1,240 records', '1 record')

@@ -15,14 +15,14 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import TargetUnreachable
+from dpbayes.design.noise import WISHES, Need, TableMechanism, mechanisms_for
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.posterior import Posterior
-from dpbayes.jobs.mechanisms import WISHES, Need, TableMechanism, calibrated
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import Purpose
+from dpbayes.privacy.convert import safe_root
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.solve import safe_root
-from dpbayes.release.posterior import measured_noise
+from dpbayes.release.estimates import measured_noise
 from dpbayes.schema.unit import PrivacyUnit
 
 Measure = Literal["kl", "tv", "linf", "hellinger"]
@@ -133,7 +133,7 @@ def ranking(
     predictions, impossible = [], []
     for name, each in candidates:
         try:
-            mechanism = calibrated(each)[0][0]
+            mechanism = mechanisms_for(each)[0][0]
         except TargetUnreachable as problem:
             beyond = "doubles" in str(problem)
             reason = "needs larger gammas than doubles carry" if beyond else f"cannot meet {target}"
@@ -184,7 +184,7 @@ def _published(mechanism: TableMechanism, counts: Ints, need: Need, rng: np.rand
     values = mechanism.gammas(counts, rng) if isinstance(mechanism, Dirichlet) else mechanism.draw(counts, rng)
     known = need.known if need.unit.fixed_size else None
     measured = Measurement(axes=("cell",), values=np.asarray(values, dtype=np.float64), noise=measured_noise(mechanism))
-    found = Posterior([measured], {"cell": counts.size}, records=known).settled.counts[("cell",)]
+    found = JointPosterior([measured], {"cell": counts.size}, records=known).settled.counts[("cell",)]
     whole = float(found.sum())
     return found / whole if whole > 0 else np.full(counts.size, 1.0 / counts.size)
 
@@ -206,7 +206,7 @@ def _records_needed(need: Need, made_up: _MadeUp, error: float, failure: float) 
     def gap(log_records: float) -> float:
         asked = replace(need, records=round(math.exp(log_records)))
         try:
-            errors = made_up.errors(calibrated(asked)[0][0], asked, 24)
+            errors = made_up.errors(mechanisms_for(asked)[0][0], asked, 24)
         except TargetUnreachable:  # more records than doubles carry
             return math.inf
         return math.log(max(float(np.quantile(errors, 1.0 - failure)), 1e-300) / error)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.loggamma import log1p_deficit
+from dpbayes.privacy.beta_binomial import log1p_deficit
 from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST_TOTAL = 10**9

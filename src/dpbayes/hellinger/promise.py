@@ -13,8 +13,7 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.hellinger.certificate import ORDERS, Certificate
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.privacy.atoms import AtomicLoss
-from dpbayes.privacy.bounds import largest_over_chord
+from dpbayes.privacy.bounds import AtomicLoss, largest_over_chord
 from dpbayes.privacy.pld import TAIL, Pld, from_profile, from_statement
 
 

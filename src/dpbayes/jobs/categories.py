@@ -11,8 +11,8 @@ import numpy as np
 
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, Make, check_columns
-from dpbayes.jobs.edges import after_buying
+from dpbayes.jobs.base import BaseJob, Make
+from dpbayes.jobs.edges import after_discovery
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
@@ -67,7 +67,7 @@ class Categories(BaseJob):
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a column that is not there, or is of no use, from metadata alone."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         check_column(self.column, table.columns(), "categories")
 
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
@@ -81,7 +81,7 @@ class Categories(BaseJob):
     @classmethod
     def after(cls, release: Release, schema: Schema, folder: Path | None) -> str:
         """How the schema takes over what was found."""
-        return after_buying(release, schema, folder)
+        return after_discovery(release, schema, folder)
 
 
 JOB = Categories

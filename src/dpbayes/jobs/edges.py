@@ -16,7 +16,7 @@ from dpbayes.base import checks, toml
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, Make, Setting, check_columns, of_type, one_column
+from dpbayes.jobs.base import BaseJob, Make, Setting, of_type, one_column
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
@@ -64,7 +64,7 @@ class Quantiles:
     def provisional(self, attribute: Attribute) -> Attribute:
         """The attribute with as many edges as there will be at most, for planning."""
         edges = (-math.inf, *np.linspace(self.lower, self.upper, self.bins + 1)[1:-1].tolist(), math.inf)
-        return releveled(attribute, edges=edges)
+        return relevel(attribute, edges=edges)
 
     def counted(self, name: str) -> Attribute:
         """A column cut at all candidates: the table of this attribute is all that ``edges`` needs."""
@@ -147,7 +147,7 @@ class Edges(BaseJob):
     @classmethod
     def after(cls, release: Release, schema: Schema, folder: Path | None) -> str:
         """How the schema takes over what was found."""
-        return after_buying(release, schema, folder)
+        return after_discovery(release, schema, folder)
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """One selection for each edge, all of them within the target."""
@@ -164,12 +164,12 @@ class Edges(BaseJob):
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a column that is not numeric, from metadata alone."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         check_edges(table, self.column)
         if check_column(self.column, table.columns(), "edges") is Kind.TEXT and not self.numeric:
             raise SchemaError(
                 f"Edges: the table does not say whether {self.column!r} holds numbers, and edges of anything else "
-                "would be invented, and paid for. If it does, say so with numeric=True."
+                "would be charged but meaningless. If it does, say so with numeric=True."
             )
 
     def outlook(self, plan: Plan) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ class Edges(BaseJob):
 JOB = Edges
 
 
-def releveled(attribute: Attribute, **bought: Sequence[object]) -> Attribute:
+def relevel(attribute: Attribute, **bought: Sequence[object]) -> Attribute:
     """The attribute with bought categories or edges: what named its own levels goes, be it a label or a rule."""
     bare = {"categories": (), "edges": (), "dates": (), "period": None, "codes": (), "labels": ()}
     usual = {"unknown": "other", "missing": "category"}
@@ -221,7 +221,7 @@ def check_edges(table: Engine, column: str) -> None:
         )
 
 
-def adopted(release: Release, text: str) -> tuple[str, Attribute]:
+def adopt(release: Release, text: str) -> tuple[str, Attribute]:
     """The text of a schema file with what a release bought, and the attribute that was added or replaced.
 
     The rest of the file, comments included, stays as it is.
@@ -240,23 +240,21 @@ def adopted(release: Release, text: str) -> tuple[str, Attribute]:
             f"Schema: the release is about {release.dataset!r} ({release.unit}), the schema about {schema.id!r} "
             f"({schema.unit}). Use the schema that it was bought with."
         )
-    made = bought(release, schema)
+    made = bought_attribute(release, schema)
     changed = _with_section(text, made, schema)
     Schema.from_toml(changed)
     return changed, made
 
 
-def after_buying(release: Release, schema: Schema, folder: Path | None) -> str:
+def after_discovery(release: Release, schema: Schema, folder: Path | None) -> str:
     """The lines for the schema, and the command that writes them."""
     if not release.answers[0].values:
         return ""
-    where = "RELEASE" if folder is None else str(folder)
-    return (
-        f"Lines for the schema (dpbayes schema adopt {where} SCHEMA writes them):\n{section(bought(release, schema))}"
-    )
+    where, lines = "RELEASE" if folder is None else str(folder), section(bought_attribute(release, schema))
+    return f"Lines for the schema (dpbayes schema adopt {where} SCHEMA writes them):\n{lines}"
 
 
-def bought(release: Release, schema: Schema) -> Attribute:
+def bought_attribute(release: Release, schema: Schema) -> Attribute:
     """The attribute that a release of categories or edges declares, with where it comes from."""
     (answer,) = release.answers
     name = str(release.job["column"])
@@ -267,7 +265,7 @@ def bought(release: Release, schema: Schema) -> Attribute:
     source = f"bought: release {release.id} of {release.created[:10]}, {release.promise}"[:LONGEST_NOTE]
     known = schema[name] if name in schema.names else Attribute(name=name, categories=("?",))
     values = {release.kind: answer.values}
-    return replace(releveled(known, **values), source=source)
+    return replace(relevel(known, **values), source=source)
 
 
 def _with_section(text: str, attribute: Attribute, schema: Schema) -> str:

@@ -11,10 +11,10 @@ from dpbayes.base import toml
 from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.base.files import write
 from dpbayes.base.toml import Faults, unknown_key
+from dpbayes.design.noise import is_want, loosest, wants
 from dpbayes.jobs.base import Setting, maker, of_type, requestable
-from dpbayes.jobs.wanted import is_want, loosest, wants
+from dpbayes.privacy.calibrate import guarantee_of, guarantee_of_text
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
-from dpbayes.privacy.target import guarantee_of, guarantee_of_text
 from dpbayes.release.words import ABOUT, checked
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema

@@ -13,10 +13,19 @@ from dpbayes.base import checks, codec
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.design.design import Wanted, described, designed, least_target
+from dpbayes.design.noise import (
+    Need,
+    TableMechanism,
+    Wish,
+    is_want,
+    loosest,
+    mechanisms_for,
+    out_of_reach,
+    payments,
+    wants,
+)
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, Make, Setting, check_tables, count_and_draw, of_type, typed
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
-from dpbayes.jobs.wanted import is_want, loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -142,7 +151,7 @@ class Tables(BaseJob):
                 if prior.serves(marginal):
                     prior.shape(marginal, schema)
         tables, mechanisms, choice = self._mechanisms(schema, target)
-        paid, places = merged(mechanisms)
+        paid, places = payments(mechanisms)
         return Plan(
             job=self,
             schema=schema,
@@ -177,7 +186,7 @@ class Tables(BaseJob):
             accounting=self.accounting,
         )
         if need.wish == "dirichlet":
-            return self.marginals, *calibrated(need)
+            return self.marginals, *mechanisms_for(need)
         return designed(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:

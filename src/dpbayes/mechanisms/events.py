@@ -12,8 +12,8 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.base import Mechanism, Record
 from dpbayes.privacy import events
 from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.convert import gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, delta_of, epsilon_of
 from dpbayes.schema.unit import PrivacyUnit
 

@@ -13,8 +13,8 @@ from dpbayes.base.codec import READERS
 from dpbayes.base.display import nearest
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.mechanisms.base import NAMES, Record
+from dpbayes.privacy.calibrate import by_name, called
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.target import by_name, called
 from dpbayes.schema.unit import PrivacyUnit
 
 KINDS = {

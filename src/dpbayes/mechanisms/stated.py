@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from dpbayes.base import checks
 from dpbayes.mechanisms.base import Mechanism
-from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
-from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.bounds import RenyiBound, randomised_response, randomised_response_renyi
 from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
 from dpbayes.privacy.pld import Pld, from_statement
 from dpbayes.schema.unit import PrivacyUnit

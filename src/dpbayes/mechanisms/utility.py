@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.convert import safe_root
 
 ROUND_UP = 1.0 + 1e-9
 """Covers the rounding of an inverted transform."""
