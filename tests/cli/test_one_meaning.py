@@ -179,12 +179,12 @@ def test_what_is_charged_and_not_written_has_a_code_of_its_own(here: Path, monke
 
 def test_cautions_are_told_on_standard_error_or_are_in_the_json(here: Path) -> None:
     words = ["release", "people.csv", "sex", "--epsilon", 1.9]
-    assert "Caution: It takes" in dpbayes(*words, "--out", "a").err
+    assert "Warning: It takes" in dpbayes(*words, "--out", "a").err
     Path("people.ledger").unlink()
     dpbayes("ledger", "init", "people.csv", "--epsilon", 2, "--delta", 1e-6)
     done = dpbayes(*words, "--out", "b", "--json")
     assert done.err == ""
-    assert any("Caution: It takes" in each for each in json.loads(done.out)["warnings"])
+    assert any("Warning: It takes" in each for each in json.loads(done.out)["warnings"])
 
 
 def test_nothing_is_charged_to_the_ledger_of_another_data_set(here: Path) -> None:

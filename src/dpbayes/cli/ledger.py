@@ -128,7 +128,9 @@ def accept(data: str, *, about: str, schema: Path | None, ledger: str | None) ->
 
 
 def charge(data: str, mechanisms: tuple[str, ...], *, about: str, schema: Path | None, ledger: str | None) -> Answer:
-    """Charge releases that are drawn elsewhere or later, as one series: fixed now, at the price of its composition.
+    """Charge releases that are drawn elsewhere or later, as one series.
+
+    The list is fixed now, at the price of its composition.
 
     Example: dpbayes ledger charge survey.csv '12 * Gaussian(400)' --about "monthly tables of 2027"
     """

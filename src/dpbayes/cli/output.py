@@ -68,7 +68,7 @@ def warn(run: Run, text: str) -> None:
     """Something to think over: a sentence on standard error, or a part of the JSON."""
     run.warnings.append(text)
     if not run.json:
-        tell(text if text.startswith("Caution") else f"dpbayes: {text}", err=True)
+        tell(text if text.startswith("Warning") else f"dpbayes: {text}", err=True)
 
 
 def plain(value: Any) -> Any:
