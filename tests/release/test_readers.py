@@ -70,7 +70,11 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 REQUEST = Request(
-    tables=("sex", "sex|job"), target=USUAL, mechanism="gaussian", title="A title", author="Us", level=0.9
+    tables=("sex", "sex|job"),
+    target=USUAL,
+    title="A title",
+    author="Us",
+    keys={"mechanism": "gaussian", "level": 0.9},
 )
 LEVELS = {"sex": ("F", "M"), "job": ("a", "b", "c")}
 LISTED = ("schema", "ledger export", "request", "prior", "marginal", "question")

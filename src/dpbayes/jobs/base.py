@@ -42,6 +42,13 @@ LOOSEST = 1e6
 """The largest ε or ρ that may be asked for; beyond it there is no noise left to compute with."""
 
 
+Names = Sequence[str]
+"""Tables, as they are named."""
+
+Keys = Mapping[str, object]
+"""What else a job is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Make:
     """A product, as it is asked for."""
@@ -71,13 +78,7 @@ class BaseJob(codec.WithKind):
     MAKES: ClassVar[Mapping[str, Make]] = {}
 
     @classmethod
-    def requested(
-        cls,
-        kind: str,
-        tables: Sequence[str],
-        keys: Mapping[str, object],
-        setting: Setting,  # noqa: ARG003 - for those that read files
-    ) -> Self:
+    def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Self:  # noqa: ARG003 - for others
         """The job of a request: of one joint table, or of one column, whatever its field is called."""
         made = cast(Any, cls)
         if "column" in cls.__slots__:

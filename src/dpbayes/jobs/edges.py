@@ -16,7 +16,7 @@ from dpbayes.base import checks, toml
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, Make, Setting, of_type, one_column
+from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, of_type, one_column
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
@@ -127,13 +127,7 @@ class Edges(BaseJob):
     """The owner's word that the column holds numbers, where the table does not say: in a CSV file all is text."""
 
     @classmethod
-    def requested(
-        cls,
-        kind: str,
-        tables: Sequence[str],
-        keys: Mapping[str, object],
-        setting: Setting,  # noqa: ARG003 - for those that read files
-    ) -> Edges:
+    def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Edges:  # noqa: ARG003 - for others
         """Whoever knows the bounds of a column knows that it holds numbers."""
         bounds = of_type(tuple[float, ...], "bounds", keys.get("bounds", ()))
         if len(bounds) != 2:

@@ -14,7 +14,7 @@ from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.design.temperature import choose_temperature, worth_it
-from dpbayes.jobs.base import BaseJob, Make, Setting, check_tables, count_and_draw, of_type, typed
+from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, check_tables, count_and_draw, of_type, typed
 from dpbayes.jobs.edges import Quantiles, check_edges, relevel, selection_for
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.tuning import Accounting
@@ -70,13 +70,7 @@ class Fit(BaseJob):
             raise InvalidArgument("Fit: the papers' model has no temperature. Leave tempered out.")
 
     @classmethod
-    def requested(
-        cls,
-        kind: str,
-        tables: Sequence[str],
-        keys: Mapping[str, object],
-        setting: Setting,  # noqa: ARG003 - for those that read files
-    ) -> Fit:
+    def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Fit:  # noqa: ARG003 - for others
         """The model that the tables name; it may be left to public numbers whether it is tempered (``auto``)."""
         single = of_type(bool, "single_draw", keys.get("single_draw", False))
         options = {name: value for name, value in keys.items() if name != "single_draw" and value != "auto"}

@@ -25,7 +25,7 @@ from dpbayes.design.noise import Need, draw_table, mechanisms_for, noise, paymen
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
-from dpbayes.jobs.base import BaseJob, Make, Setting, check_tables, one_column, typed
+from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, check_tables, one_column, typed
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
 from dpbayes.models.mixture import LEAST_VARIANCE, Statistics
@@ -90,13 +90,7 @@ class Synthetic(BaseJob):
             raise InvalidArgument(f"Synthetic: expected target to be the name of an attribute, got {self.target!r}.")
 
     @classmethod
-    def requested(
-        cls,
-        kind: str,
-        tables: Sequence[str],
-        keys: Mapping[str, object],
-        setting: Setting,  # noqa: ARG003 - for those that read files
-    ) -> Synthetic:
+    def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Synthetic:  # noqa: ARG003 - for others
         """Records of the whole table."""
         return cls(target=one_column(kind, tables) if tables else None, **typed(cls, keys))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -25,7 +25,7 @@ from dpbayes.design.noise import (
     wants,
 )
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, Make, Setting, check_tables, count_and_draw, of_type, typed
+from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, check_tables, count_and_draw, of_type, typed
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -83,7 +83,7 @@ class Tables(BaseJob):
         self._check()
 
     @classmethod
-    def requested(cls, kind: str, tables: Sequence[str], keys: Mapping[str, object], setting: Setting) -> Tables:
+    def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Tables:
         """Tables with or without the accuracy wanted; priors are read if there is a schema that they are about."""
         options = {name: value for name, value in keys.items() if name not in ("prior", "draws")}
         if not tables:

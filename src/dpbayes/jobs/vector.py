@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -14,7 +14,7 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, Make, Setting, one_joint, typed
+from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, one_joint, typed
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.cost import Cost
@@ -71,7 +71,7 @@ class Vector(BaseJob):
             checks.positive_integer("Vector", expected_records=self.expected_records)
 
     @classmethod
-    def requested(cls, kind: str, tables: Sequence[str], keys: Mapping[str, object], setting: Setting) -> Vector:
+    def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Vector:
         """The scores are a CSV file: the table's attributes, then a column of numbers for each entry of f."""
         others = {name: value for name, value in keys.items() if name != "scores"}
         table, file = one_joint(kind, tables), keys.get("scores")

@@ -20,7 +20,7 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, Make, Setting, one_joint, plan_from_record, plan_record, typed
+from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, one_joint, plan_from_record, plan_record, typed
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
 from dpbayes.mechanisms.noise import software
@@ -73,7 +73,7 @@ class Wide(BaseJob):
             raise InvalidArgument("Wide: expected a joint marginal such as sex,age,place, widest attributes last.")
 
     @classmethod
-    def requested(cls, kind: str, tables: Sequence[str], keys: Mapping[str, object], setting: Setting) -> Wide:
+    def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Wide:
         """The state lies beside the table, and bears its name."""
         if setting.stem is None:
             raise InvalidArgument("Wide: the table has no name that the state could share. Name one file or table.")
