@@ -37,7 +37,7 @@ class Event(Mechanism):
     what: str
 
     def __post_init__(self) -> None:
-        checks.unit("Event", self.unit)
+        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
         if not isinstance(self.event, str):
             raise InvalidArgument("Event: expected the JSON text of a DpEvent.")
         if self.unit.replaces:
