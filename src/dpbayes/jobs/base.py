@@ -84,11 +84,11 @@ def planned(job: Job, schema: Schema, target: Guarantee | None, *, account: Acco
         target = account.rest()
     if target is None:
         most = ", or a ledger, since accuracies need a limit" if wants else ""
-        raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
+        raise InvalidArgument(f"Curator: expected a target, such as dp.ApproxDP(1.0, 1e-6){most}.")
     if not hasattr(target, "gap"):
+        size = target if isinstance(target, (int, float)) else 1.0
         raise InvalidArgument(
-            f"Curator: expected a guarantee, got {target!r}. Write PureDP(epsilon=1), or "
-            "ApproxDP(epsilon=1, delta=1e-6)."
+            f"Curator: expected a guarantee, got {target!r}. Write dp.PureDP({size!r}) or dp.ApproxDP({size!r}, 1e-6)."
         )
     if target.size > LOOSEST:
         raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")

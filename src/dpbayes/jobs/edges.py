@@ -115,15 +115,33 @@ def selection_for(target: Guarantee, unit: PrivacyUnit, *, times: int = 1) -> Se
     return calibrate(family, target, times=times)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Edges:
-    """Buy the edges of one numeric column: ``Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=5))``."""
+    """Buy the edges of one numeric column: ``Edges("age", 0, 120, bins=5)``."""
 
     kind: ClassVar[str] = "edges"
     column: str
     quantiles: Quantiles
     numeric: bool | None = None
     """The owner's word that the column holds numbers, where the table does not say: in a CSV file all is text."""
+
+    def __init__(
+        self,
+        column: str,
+        lower: float | None = None,
+        upper: float | None = None,
+        bins: int = 10,
+        *,
+        quantiles: Quantiles | None = None,
+        numeric: bool | None = None,
+    ) -> None:
+        """Edges between public bounds, which say that the column holds numbers; or with ``quantiles`` of their own."""
+        if quantiles is None:
+            if lower is None or upper is None:
+                raise InvalidArgument('Edges: expected public bounds of the column, as in Edges("age", 0, 120).')
+            quantiles, numeric = Quantiles(lower=lower, upper=upper, bins=bins), True
+        for name, value in (("column", column), ("quantiles", quantiles), ("numeric", numeric)):
+            object.__setattr__(self, name, value)
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """One selection for each edge, all of them within the target."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -38,7 +38,7 @@ TOO_OFTEN = 0.5
 """Above this chance that a table drawn at random is published, a release has to be confirmed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DirichletPosterior(BaseJob):
     """The posterior Dir(prior + counts) of a joint table whose size the schema declares.
 
@@ -51,6 +51,7 @@ class DirichletPosterior(BaseJob):
     kind: ClassVar[str] = "posterior"
     marginal: Marginal
     prior: tuple[float, ...] = (1.0,)
+    _: KW_ONLY
     mechanism: How = "auto"
     calibration: Backing = "best"
     score: Score = "hellinger"

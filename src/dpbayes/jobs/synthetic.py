@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import ClassVar, Literal
 
@@ -66,9 +66,9 @@ MOST_CELLS, MOST_PAIRS = 100_000, 5000
 Shape = Literal["pairs", "target", "single"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Synthetic(BaseJob):
-    """Measure a whole table for synthetic records: ``Synthetic(target="income")``. No graph is asked for.
+    """Measure a whole table for synthetic records: ``Synthetic("income")``. No graph is asked for.
 
     Args:
         target: the attribute that others will be used to predict; its pairs are measured more exactly.
@@ -78,6 +78,7 @@ class Synthetic(BaseJob):
 
     kind: ClassVar[str] = "synthetic"
     target: str | None = None
+    _: KW_ONLY
     mechanism: Literal["auto", "gaussian", "laplace"] = "auto"
     expected_records: int | None = None
 

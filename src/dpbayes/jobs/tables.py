@@ -15,7 +15,7 @@ from dpbayes.design.design import Wanted, described, designed, least_target
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
-from dpbayes.jobs.wanted import loosest, out_of_reach, wants
+from dpbayes.jobs.wanted import ASKED, loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -27,7 +27,7 @@ from dpbayes.tables.engine import Engine, needed
 
 @dataclass(frozen=True, slots=True, init=False)
 class Tables(BaseJob):
-    """The tables asked for: ``Tables("region", "income|sex")``.
+    """The tables asked for: ``Tables("region", "income|sex")``, or ``Tables("region ± 50 records")``.
 
     Args:
         marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
@@ -38,8 +38,8 @@ class Tables(BaseJob):
         pseudo_records: how many pseudo-records to draw; the declared number of records by default.
         priors: public guesses at distributions, each for the tables of its attributes.
         level: of the intervals.
-        want: how exact tables have to be, ``{"income|sex": "± 1 point", "region": "± 50 records"}``. The target is
-            then the most that is allowed, and the release takes the least that is needed.
+        want: how exact tables have to be, as in ``"income|sex ± 1 point"``, which may stand for the table too. The
+            target is then the most that is allowed, and the release takes the least that is needed.
     """
 
     kind: ClassVar[str] = "tables"
@@ -54,7 +54,9 @@ class Tables(BaseJob):
     want: tuple[str, ...] = field(default=())
 
     def __init__(self, *marginals: str | Marginal, **options: object) -> None:
-        wanted = wants(options.pop("want", ()))  # type: ignore[arg-type]  # checked there
+        exact = [each for each in marginals if isinstance(each, str) and ASKED.search(each)]
+        marginals = tuple(each for each in marginals if each not in exact)
+        wanted = wants(exact or options.pop("want", ()))  # type: ignore[arg-type]  # checked there
         options["want"] = tuple(map(str, wanted))
         asked = tuple(dict.fromkeys((*map(Marginal.of_text, marginals), *(each.marginal for each in wanted))))
         asked = asked if wanted else tuple(map(Marginal.of_text, marginals))

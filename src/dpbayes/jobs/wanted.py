@@ -23,6 +23,9 @@ LOOSEST = 1e5
 DIGITS = 4
 """A least guarantee is rounded up to this many digits."""
 
+ASKED = re.compile(r"±|\+/?-")
+"""What a text has that says how exact its table has to be."""
+
 _FORM = re.compile(
     r"\s*(?:(?P<table>.+?)\s*)??(?:±|\+/?-)?\s*(?P<number>\.?\d[\d.,]*)\s*"
     r"(?P<unit>records?|(?:percentage\s+)?points?|%)\s*"

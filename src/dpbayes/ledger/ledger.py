@@ -95,9 +95,9 @@ class Ledger:
 
     def open(
         self,
-        dataset: str | Schema,
+        dataset: str | Path | Schema,
         budget: Limit,
-        unit: PrivacyUnit | None = None,
+        unit: PrivacyUnit | str | None = None,
         *,
         schema: str = "",
         rule: Rule = "gaussian",
@@ -108,16 +108,15 @@ class Ledger:
         """Add a data set with its budget; the ledger itself is created where there is none.
 
         An (ε, δ) budget is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
-        A ``Schema`` gives id, unit and digest of the data set; without it, ``schema`` is the digest of the schema that
-        releases must use, or else the first that is charged is taken. A ``witness``, a second file or address, receives
-        the last entry of every chain, and a ledger that is behind it is refused.
+        A ``Schema``, or its file, gives id, unit and digest of the data set. With a name and a unit in its place,
+        ``schema`` is the digest of the schema that releases must use, or else the first that is charged is taken. A
+        ``witness``, a second file or address, receives the last entry of every chain, and a ledger that is behind it is
+        refused.
         """
-        if isinstance(dataset, Schema):
-            declared = dataset
+        if unit is None or not isinstance(dataset, str):
+            declared = dataset if isinstance(dataset, Schema) else Schema.load(dataset)
             dataset, unit, schema = declared.id, declared.unit, declared.digest
-        if unit is None:
-            raise InvalidArgument("Ledger: expected a Schema, or the name of a data set with its privacy unit.")
-        limit = adaptive_limit(budget, rule, slack)
+        unit, limit = PrivacyUnit.of(unit), adaptive_limit(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
         watcher = Witness.made(witness) if witness else None

@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import dataclass
 
-from dpbayes.base import checks
 from dpbayes.base.codec import canonical
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.base import Mechanism, Record

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpbayes.base import display, doors
 from dpbayes.base.checks import Floats
-from dpbayes.base.codec import READERS, Record, WithKind
+from dpbayes.base.codec import READERS, Record, WithKind, fields_record
 from dpbayes.base.doors import Chart
 from dpbayes.base.errors import ReleaseError
 from dpbayes.models.network import Network
@@ -36,6 +36,9 @@ LEAST_SHARE = 1e-9
 
 IMPOSSIBLE = 1e-300
 """The share of what the schema declares impossible: none that is ever drawn, and still a finite logarithm."""
+
+OPTIONS = ("mechanism", "tempered")
+"""Fields of a specification that are for its release, and no part of the model."""
 
 KINDS = {
     "bayes-net": "dpbayes.models.bayes_net:BayesNet",
@@ -266,10 +269,19 @@ class ModelSpec(Protocol[M_co]):
 
 
 class BaseSpec(WithKind):
-    """What specifications share: their JSON form by fields."""
+    """What specifications share: their JSON form by fields, and options for the release."""
 
     __slots__ = ()
     place: ClassVar[str] = "model"
+
+    def record(self) -> Record:
+        """JSON form: what a model is, whatever its release was made with."""
+        return {"kind": self.kind, **fields_record(self, without=OPTIONS)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How a release is made for it, where that was said."""
+        return {name: getattr(self, name) for name in OPTIONS if hasattr(self, name)}
 
 
 def spec_from_record(record: object) -> ModelSpec[Model]:
