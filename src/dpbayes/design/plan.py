@@ -49,7 +49,7 @@ class Plan:
     @property
     def records(self) -> int | None:
         """The number of records, declared or guessed."""
-        return self.schema.records or getattr(self.job, "expected_records", None)
+        return self.schema.expected(getattr(self.job, "expected_records", None))
 
     @property
     def cells(self) -> int:

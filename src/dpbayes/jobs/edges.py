@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes.base import checks, codec, toml
+from dpbayes.base import checks, codec
 from dpbayes.base.checks import Ints
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
@@ -22,10 +22,10 @@ from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Release
 from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
+from dpbayes.schema.file import check_same, with_attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
-from dpbayes.tables.declaring import section
 from dpbayes.tables.engine import Engine, Kind, check_column
 
 
@@ -243,8 +243,8 @@ def adopted(release: Release, text: str) -> tuple[str, Attribute]:
             f"({schema.unit}). Use the schema that it was bought with."
         )
     made = bought(release, schema)
-    changed = _with_section(text, made, schema)
-    Schema.from_toml(changed)
+    changed = with_attribute(text, made)
+    check_same(Schema.from_toml(changed), made)
     return changed, made
 
 
@@ -260,18 +260,3 @@ def bought(release: Release, schema: Schema) -> Attribute:
     known = schema[name] if name in schema.names else Attribute(name=name, categories=("?",))
     values = {release.kind: answer.values}
     return replace(releveled(known, **values), source=source)
-
-
-def _with_section(text: str, attribute: Attribute, schema: Schema) -> str:
-    """The file with one section replaced, or added at the end of the attributes."""
-    lines, places = text.splitlines(keepends=True), toml.places(text)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    if attribute.name not in schema.names:
-        return "".join(lines) + section(attribute)
-    start = places["attribute", schema.names.index(attribute.name)] - 1
-    headers = sorted(line - 1 for path, line in places.items() if lines[line - 1].lstrip().startswith("["))
-    end = next((line for line in headers if line > start), len(lines))
-    while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-        end -= 1  # remarks before the next section belong to it
-    return "".join(lines[:start]) + section(attribute).lstrip("\n") + "".join(lines[end:])

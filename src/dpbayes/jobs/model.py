@@ -80,7 +80,7 @@ class Fit:
             unit=schema.unit,
             cells=tuple(marginal.size(planned) for marginal in marginals),
             rows=tuple(marginal.rows(planned) for marginal in marginals),
-            records=schema.records or self.expected_records,
+            records=schema.expected(self.expected_records),
             wish=self._wish(),
             purpose="draw" if self.model.draws else "estimate",
             accounting=self.accounting,
@@ -136,7 +136,7 @@ class Fit:
         if self.tempered is False or not isinstance(self.model, NaiveBayes) or self._wish() == "dirichlet":
             return edges
         choice = selection_for(target.share(PART), schema.unit)
-        records, classes = schema.records or self.expected_records, len(schema[self.model.target].levels)
+        records, classes = schema.expected(self.expected_records), len(schema[self.model.target].levels)
         wanted = self.tempered or worth_it(choice, records=records, classes=classes)
         return (*edges, choice) if wanted else edges
 

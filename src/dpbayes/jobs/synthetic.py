@@ -107,7 +107,7 @@ class Synthetic(BaseJob):
             target=target,
             unit=schema.unit,
             cells=tuple(each.size(schema) for each in tables) + (1,) * last,
-            records=schema.records or self.expected_records,
+            records=schema.expected(self.expected_records),
             wish=self.mechanism,
         )
         mechanisms, choice = calibrated(need, _stepped(parts))

@@ -138,7 +138,7 @@ class Tables(BaseJob):
     ) -> tuple[tuple[Marginal, ...], tuple[TableMechanism, ...], str]:
         """What to measure, with which mechanisms, and why."""
         cells = tuple(marginal.size(schema) for marginal in self.marginals)
-        records = schema.records or self.expected_records
+        records = schema.expected(self.expected_records)
         if self.product == "records":
             many = self.pseudo_records or schema.records or REFERENCE_RECORDS
             known = records or REFERENCE_RECORDS
@@ -158,7 +158,7 @@ class Tables(BaseJob):
         return designed(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:
-        guess = self.expected_records
+        guess = schema.expected(self.expected_records)
         return tuple(
             Wanted(names=each.marginal.names, group=each.group, error=each.error(schema, guess, self.level))
             for each in wants(self.want)
@@ -176,7 +176,7 @@ class Tables(BaseJob):
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
         made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
-        design = described(schema, self.marginals, made, self.expected_records)
+        design = described(schema, self.marginals, made, schema.expected(self.expected_records))
         reached = [
             f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
             for want, each in zip(wants(self.want), wanted, strict=True)

@@ -34,9 +34,9 @@ class BayesNet(BaseSpec):
     published pairs: the tree of strongest dependences, at no further cost. Tables cover the whole product of declared
     levels, so no record ever meets a hole.
 
-    ``draw``, or ``single_draw``, is the papers' model: every table is a single Dirichlet draw. Where the release holds a
-    draw of a child's own distribution too, the rows of its table are drawn towards it, as far as the draw says that it
-    helps.
+    ``draw``, or ``single_draw``, is the papers' model: every table is a single Dirichlet draw. Where the release holds
+    a draw of a child's own distribution too, the rows of its table are drawn towards it, as far as the draw says that
+    it helps.
 
     Source: [RDP] section 5.2.
 
