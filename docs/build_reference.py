@@ -154,7 +154,9 @@ def _home(module: str, name: str) -> str:
     front = SOURCES.parent / Path(*module.split("."), "__init__.py")
     if not (module.startswith("dpbayes.") and front.is_file()):
         return module
-    offered = (node for node in ast.parse(front.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom))
+    offered = (
+        node for node in ast.walk(ast.parse(front.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)
+    )
     homes = (node.module for node in offered if _spread(node, name) or any(alias.name == name for alias in node.names))
     return next(homes, None) or module
 

@@ -6,6 +6,7 @@ module it is. So no room imports from above, and a module is loaded when its doo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -14,6 +15,23 @@ Made = TypeVar("Made")
 
 MODULES: dict[str, str] = {}
 """The module of each function that is called from below."""
+
+
+def on_demand(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """What a package offers, and its modules: each is loaded when it is first asked for, so that imports stay light."""
+
+    def attribute(name: str) -> object:
+        if name in homes:
+            return getattr(import_module(f"dpbayes.{homes[name]}"), name)
+        try:
+            if not name.startswith("_"):
+                return import_module(f"{package}.{name}")
+        except ModuleNotFoundError as problem:
+            if problem.name != f"{package}.{name}":
+                raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return attribute
 
 
 class Chart(Protocol):

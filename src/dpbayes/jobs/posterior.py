@@ -169,6 +169,8 @@ class DirichletPosterior(BaseJob):
         return Drawn(tables=(drawn,), records=plan.schema.records)
 
 
+PosteriorTable = DirichletPosterior
+
 JOB = DirichletPosterior
 
 

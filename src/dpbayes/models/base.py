@@ -222,7 +222,7 @@ class Built:
         """Synthetic records with the schema's types, as many as you like, at no cost: see ``synthetic_table``."""
         return doors.call("synthetic_table", self, rows, rng=rng, even=even)
 
-    def plot(self, node: str | None = None, path: str | Path | None = None) -> Chart:
+    def plot(self, path: str | Path | None = None, *, node: str | None = None) -> Chart:
         """The network, or the table of a node as a heat map; written to ``path`` if there is one."""
         network, schema = cast(Model, self).network, self.published.schema
         if node is None:

@@ -19,6 +19,7 @@ import numpy as np
 from dpbayes.base import checks, codec, doors
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record, canonical, digest
+from dpbayes.base.doors import Chart
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
 from dpbayes.ledger.history import ID_LENGTH
@@ -314,13 +315,21 @@ class Release:
         """
         return doors.call("save", self, folder, numbers=numbers, also=also)
 
+    def plot(self, path: str | Path | None = None) -> Chart:
+        """The picture of its first table: shares with their intervals, or densities of a released posterior."""
+        if not self.asked:
+            raise ReleaseError("Release: it has no table to draw.")
+        return self[self.asked[0].marginal].plot(path)
+
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""
         return doors.call("Posterior", self)
 
-    def build(self, model: Any = None) -> Any:
+    def model(self, spec: Any = None) -> Any:
         """The model that was fitted, or any model whose tables the release holds. Free."""
-        return doors.call("built", (self,), model)
+        return doors.call("built", (self,), spec)
+
+    build = model
 
     def _repr_html_(self) -> str:
         return doors.call("fragment", self)

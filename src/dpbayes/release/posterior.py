@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from dpbayes.mechanisms.base import Mechanism, Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release.format import Release, Table
+from dpbayes.release.reading import releases_in
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.prior import Prior
 from dpbayes.schema.schema import Schema
@@ -40,9 +42,14 @@ class Posterior:
     and touches no private row.
     """
 
-    def __init__(self, releases: Release | Iterable[Release]) -> None:
-        self.releases = tuple(releases) if isinstance(releases, Iterable) else (releases,)
+    def __init__(self, *releases: Release | str | Path | Iterable[Release]) -> None:
+        """Releases, the files or folders that hold them, or a folder of releases: then of everything in it."""
+        self.releases = tuple(found for each in releases for found in _listed(each))
         _check_together(self.releases)
+
+    def __getitem__(self, marginal: str | Marginal) -> TableEstimate:
+        """Agreeing estimates of a table, with intervals of 95 %: ``posterior["income|sex"]``."""
+        return self.table(marginal)
 
     @property
     def schema(self) -> Schema:
@@ -101,12 +108,20 @@ class Posterior:
         return self.joint.estimate(asked.of, asked.given, level=level)
 
     def ask(
-        self, question: str, *, level: float = 0.95, target: Literal["records", "population"] = "records"
+        self,
+        question: str,
+        *,
+        level: float = 0.95,
+        population: bool = False,
+        target: Literal["records", "population"] = "records",
     ) -> Answer:
         """Estimate and interval of any sum, difference, product or ratio of counts and shares.
 
+        Of these records, or with ``population``, which is ``target="population"``, of all people that they stand for.
+
         ``posterior.ask("share(income='80k and over' | sex='male') - share(income='80k and over' | sex='female')")``
         """
+        target = "population" if population else target
         levels = {each.name: each.levels for each in self.schema.attributes}
         if (drawn := self._weighted(names_in(question))) is not None:
             return drawn.ask(question, levels, level=level, target=target)
@@ -160,6 +175,12 @@ class Posterior:
     def __repr__(self) -> str:
         tables = sum(table.kind in NOISY for release in self.releases for table in release.tables)
         return f"Posterior({self.schema.id!r}: {tables} tables of {len(self.releases)} releases)"
+
+
+def _listed(releases: Release | str | Path | Iterable[Release]) -> Iterable[Release]:
+    if isinstance(releases, (str, Path)):
+        return releases_in(releases)
+    return (releases,) if isinstance(releases, Release) else tuple(releases)
 
 
 def repeats(schema: Schema) -> Repeats:

@@ -147,3 +147,6 @@ class PrivacyUnit:
         rows = "one row" if self.max_rows == 1 else f"{self.max_rows} rows"
         whose = "by the owner's word" if self.person is None else f"held to it by the column {self.person!r}"
         return f"{self.adjacency}, at most {rows} per person, {whose}"
+
+
+Unit = PrivacyUnit
