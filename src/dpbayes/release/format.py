@@ -19,7 +19,6 @@ import numpy as np
 from dpbayes.base import checks, codec, doors
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record, canonical, digest
-from dpbayes.base.doors import Chart
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
 from dpbayes.ledger.history import ID_LENGTH
@@ -314,12 +313,6 @@ class Release:
         ``also`` adds a workbook (``xlsx``) and a privacy ``sheet``.
         """
         return doors.call("save", self, folder, numbers=numbers, also=also)
-
-    def plot(self, path: str | Path | None = None) -> Chart:
-        """The picture of its first table: shares with their intervals, or densities of a released posterior."""
-        if not self.asked:
-            raise ReleaseError("Release: it has no table to draw.")
-        return self[self.asked[0].marginal].plot(path)
 
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""

@@ -35,7 +35,7 @@ class Sensitivity:
         checks.positive("Sensitivity", l1=self.l1, l2_squared=self.l2_squared, linf=self.linf)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PrivacyUnit:
     """One person: an adjacency, and the largest number of rows a person has in the table.
 
