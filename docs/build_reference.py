@@ -306,6 +306,13 @@ def _choices(kind: object) -> Sequence[object]:
 
 ROOMS = {
     "dpbayes": "dp",
+    "dpbayes.schema": "dp.schema",
+    "dpbayes.privacy": "dp.privacy",
+    "dpbayes.mechanisms": "dp.mechanisms",
+    "dpbayes.hellinger": "dp.hellinger",
+    "dpbayes.tables": "dp.tables",
+    "dpbayes.jobs": "dp.jobs",
+    "dpbayes.models": "dp.models",
     "dpbayes.papers": "dpbayes.papers",
     "dpbayes.sklearn": "dpbayes.sklearn",
     "dpbayes.bridges": "dpbayes.bridges",
@@ -318,8 +325,9 @@ def python_page() -> str:
     lines = [
         "# Python",
         "",
-        "What `import dpbayes as dp` offers, then `dpbayes.papers` (its functions are on the page",
-        "[From the papers to the code](papers.md)), `dpbayes.sklearn` and `dpbayes.bridges`. Everything but `Curator`,",
+        "What `import dpbayes as dp` offers, then what its rooms offer besides (`dp.schema.Marginal`), then",
+        "`dpbayes.papers` (its functions are on the page [From the papers to the code](papers.md)), `dpbayes.sklearn`",
+        "and `dpbayes.bridges`. Everything but `Curator`,",
         "`Ledger` and the estimator is immutable, and arguments have to be named unless the signature says otherwise.",
         "Examples are in the [tutorials](../tutorials/first-release.md) and the how-to pages. Written by",
         "`docs/build_reference.py`.",

@@ -62,9 +62,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory):
     write_example(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        exec(HEAD, names)  # noqa: S102 - our own lines
+        exec(HEAD, names)
         for text in SCRIPTS.values():
-            exec(text, names)  # noqa: S102
+            exec(text, names)
         yield names
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpbayes.base.errors import LedgerError, SchemaError
 from dpbayes.schema.schema import Schema
-from dpbayes.tables.sources import FORMATS, address_parts, dataset_name, public_address, remote
+from dpbayes.tables.sources import FORMATS, REMOTE, address_parts, dataset_name, public_address
 
 SCHEMA, LEDGER = ".toml", ".ledger"
 
@@ -129,7 +129,7 @@ def beside(data: Place, schema: Place = None, ledger: Place = None) -> Beside:
 
 def _stem(data: str) -> tuple[Path | None, str]:
     """Where the names of what belongs together begin, and which of the three the data are."""
-    (path, options), name, far = address_parts(data), dataset_name(data), remote(data)
+    (path, options), name, far = address_parts(data), dataset_name(data), bool(REMOTE.match(data))
     database = far and path.startswith(("postgres", "spark"))
     if database and path.startswith("postgres") and "table" not in options:
         return None, "ledger"
