@@ -81,3 +81,29 @@ def test_the_scripts_do_what_they_say(ran) -> None:
     assert set(re.findall("^(pass|FAIL)", repr(ran["checked"]), re.MULTILINE)) == {"pass"}
     account = ran["dp"].Ledger("survey.ledger").account("example-survey")
     assert len(account.charges) == 6
+
+
+REPRS = Path(__file__).with_name("golden") / "reprs.txt"
+
+
+def test_objects_say_what_they_are_on_a_line(ran) -> None:
+    """Golden: numbers that noise decides are left out, all others are fixed."""
+    dp = ran["dp"]
+    release, account = ran["release"], dp.Ledger("survey.ledger").account("example-survey")
+    plan = dp.Curator("survey.csv", ledger="none").plan(dp.Tables("region", "income|sex"), dp.ApproxDP(1, 1e-6))
+    dp.Ledger("new.ledger").open("survey.toml", dp.ApproxDP(6, 1e-6))
+    dp.Ledger("new.ledger").charge("example-survey", account.charges[1].cost)
+    shown = {
+        "Ledger": dp.Ledger("new.ledger"),
+        "Release": release,
+        "Release, read again": dp.load("published/1"),
+        "Table": re.sub(r"\d\d?\.\d\d (?=±)", "… ", repr(release["region"])),
+        "Answer": re.sub(r"0\.\d{4}", "…", repr(ran["answer"])),
+        "Plan": plan,
+        "Plan with its ledger": dp.Curator("survey.csv", ledger="new.ledger").plan(plan.job, plan.target),
+        "Curator": ran["curator"],
+        "Posterior": ran["known"],
+        "Cost": 3 * ran["draw"],
+    }
+    text = "".join(f"[{name}] {each}\n" for name, each in shown.items())
+    assert text == REPRS.read_text(encoding="utf-8")

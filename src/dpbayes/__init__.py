@@ -139,6 +139,7 @@ doors.MODULES.update(
     table_picture="plot.pictures",
     tradeoff_picture="plot.pictures",
     verify="release.verify",
+    widths="design.forecast",
 )
 
 

@@ -130,7 +130,9 @@ class Curator:
         account = None if self._ledger is None else self._ledger.account(self.schema.id)
         plan = planned(asked, self.schema, target, account=account)
         plan.job.check(self._engine, plan)
-        return replace(plan, publication=said)
+        plan = replace(plan, publication=said)
+        object.__setattr__(plan, "account", account)
+        return plan
 
     def check(self, plan: Plan, out: str | Path | None = None) -> None:
         """Refuse what would be refused if this plan were released now. Charges nothing, reads no rows."""

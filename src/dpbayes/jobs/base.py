@@ -120,7 +120,7 @@ class Wanting(Protocol):
 
 def plan_record(plan: Plan) -> Record:
     """JSON form of a plan, to be drawn later."""
-    return {**codec.fields_record(plan), "job": plan.job.record()}
+    return {**codec.fields_record(plan, without=("account",)), "job": plan.job.record()}
 
 
 def plan_from_record(record: object) -> Plan:

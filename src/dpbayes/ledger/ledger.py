@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -19,7 +20,7 @@ from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.base import confirm
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
+from dpbayes.privacy.guarantee import Guarantee, Limit, Rule, rounded_down, rounded_up
 from dpbayes.privacy.target import adaptive_limit
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
@@ -88,10 +89,13 @@ class Ledger:
             return connection.server and not pricing.exist(connection)
 
     def __repr__(self) -> str:
+        if self._store.path is not None and self._store.path.is_file():  # a server is not asked for this
+            with suppress(LedgerError):
+                return "\n".join(_standing(self.account(name)) for name in self.datasets()[: display.MOST])
         return f"Ledger({self.name!r})"
 
     def _repr_html_(self) -> str:
-        return display.as_html(repr(self), [("data set", name) for name in self.datasets()])
+        return display.as_html(f"Ledger({self.name!r})", [("data set", name) for name in self.datasets()])
 
     def open(
         self,
@@ -293,6 +297,15 @@ class Ledger:
     def export(self, dataset: str) -> list[str]:
         """The entries as lines of JSON, all public; ``dpbayes.ledger.history.read`` checks and prices them."""
         return history.lines(self.account(dataset))
+
+
+def _standing(account: Account) -> str:
+    """What is left for a data set, on one line."""
+    limit, left, many = account.budget, account.left(), len(account.costs)
+    at = f" at δ={limit.exception:g}" if limit.exception else ""
+    fits = f"a release of up to {rounded_down(left, 4)} fits" if left > 0 else "nothing more fits"
+    spent = f"{rounded_up(account.spent, 4)} of {limit.size:g} spent{at}"
+    return f"{account.dataset}: {spent}; {fits}; {display.plural(many, 'release')}"
 
 
 def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:

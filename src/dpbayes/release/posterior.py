@@ -180,7 +180,9 @@ class Posterior:
 def _listed(releases: Release | str | Path | Iterable[Release]) -> Iterable[Release]:
     if isinstance(releases, (str, Path)):
         return releases_in(releases)
-    return (releases,) if isinstance(releases, Release) else tuple(releases)
+    if isinstance(releases, Iterable):
+        return [found for each in releases for found in _listed(each)]
+    return (releases,)
 
 
 def repeats(schema: Schema) -> Repeats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -15,7 +16,7 @@ from dpbayes.base.doors import Chart
 from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.inference.released import Reading
 from dpbayes.release import numbers
-from dpbayes.release.format import WHOLE, Release, Table
+from dpbayes.release.format import WHOLE, Product, Release, Table
 from dpbayes.release.posterior import released
 from dpbayes.schema.marginal import Marginal
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 SHOWN = 12
+
+UNITS = {"empirical": "% of the records", "population": "% of the population", "counts": "records"}
+"""Which numbers of a table are shown first, and what they count."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -101,19 +105,31 @@ class TableView:
         return doors.picture("densities" if self.table.kind == "parameters" else "shares", self, path=path)
 
     def __repr__(self) -> str:
-        name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
+        name = next((each for each in UNITS if each in self.table.products), None)
+        head = f"{self.marginal}, {UNITS[name] if name else self.table.kind}"
+        if name is None and self.table.kind == "derived":
+            return head
+        made = self.table.products[name] if name else Product(values=self.table.values)
+        scale, given = (1.0 if name in (None, "counts") else 100.0), len(self.marginal.given)
+        cells: dict[str, list[str]] = {}
         levels = product(*(axis.levels for axis in self.release.axes(self.table)))
-        lines = [f"{self.marginal}: {name or self.table.kind}, {self._cells:,} cells"]
-        made = self.table.products.get(name) if name else None
-        if made is None and self.table.kind == "derived":
-            return lines[0]
         for index, cell in zip(range(min(SHOWN, self._cells)), levels, strict=False):
-            value = self.table.values[index] if made is None else made.values[index]
-            ends = "" if made is None or made.lower is None else f"  [{made.lower[index]:.4f}, {made.upper[index]:.4f}]"  # type: ignore[index]
-            lines.append(f"  {' · '.join(cell)}: {value:.4g}{ends}")
-        if self._cells > SHOWN:
-            lines.append(f"  … and {self._cells - SHOWN:,} more cells")
-        return "\n".join(lines)
+            said = f"{' · '.join(cell[given:])} {_with_half(made, index, scale)}"
+            cells.setdefault(" · ".join(cell[:given]), []).append(said)
+        rows = [f"{row}: {', '.join(listed)}" if row else ", ".join(listed) for row, listed in cells.items()]
+        more = f"; … and {self._cells - SHOWN:,} more cells" if self._cells > SHOWN else ""
+        level = f" ({100 * self.release.level:g} %)" if made.lower is not None else ""
+        return f"{head}: {'; '.join(rows)}{more}{level}"
 
     def _repr_html_(self) -> str:
         return embedded(doors.call("section", 1, self.release, self.table))
+
+
+def _with_half(made: Product, index: int, scale: float) -> str:
+    """A number with half its interval, as many digits as that has."""
+    value = scale * made.values[index]
+    if made.lower is None or made.upper is None:
+        return f"{value:.4g}"
+    half = max(value - scale * made.lower[index], scale * made.upper[index] - value)
+    digits = max(0, -math.floor(math.log10(half))) if half > 0 else 0
+    return f"{value:.{digits}f} ± {half:.{digits}f}"
