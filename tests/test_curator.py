@@ -36,8 +36,7 @@ from dpbayes.base.errors import (
 )
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.schema.attribute import Attribute
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.public import Margin
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import open_table

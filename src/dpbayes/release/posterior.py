@@ -27,8 +27,7 @@ from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release.format import Release, Table
 from dpbayes.release.reading import releases_in
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 
 NOISY = ("gammas", "noisy-counts", "parameters")

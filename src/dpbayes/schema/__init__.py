@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from dpbayes.base.doors import on_demand
 
 if TYPE_CHECKING:
-    from dpbayes.schema.marginal import Marginal
-    from dpbayes.schema.prior import Prior
+    from dpbayes.schema.marginal import Marginal, Prior
     from dpbayes.schema.unit import Adjacency, Sensitivity
 
 _HOME = {
     "Adjacency": "schema.unit",
     "Marginal": "schema.marginal",
-    "Prior": "schema.prior",
+    "Prior": "schema.marginal",
     "Sensitivity": "schema.unit",
 }
 __all__ = ["Adjacency", "Marginal", "Prior", "Sensitivity"]

@@ -46,7 +46,7 @@ def record(text: str) -> tuple[dict[str, object], Faults]:
             faults.add('write attributes as a table: [attributes], then sex = ["F", "M"].', "attributes")
             listed = {}
         said["attribute"] = [_read(name, value, faults) for name, value in listed.items()]
-        faults.lines = {**_moved(places, list(listed)), **faults.lines}
+        faults.lines = {**_lines(places, list(listed)), **faults.lines}
     return said, faults
 
 
@@ -87,7 +87,7 @@ def _kind(value: object) -> str:
     return "edges" if isinstance(value, (int, float)) and not isinstance(value, bool) else "categories"
 
 
-def _moved(places: Mapping[Place, int], names: list[str]) -> dict[Place, int]:
+def _lines(places: Mapping[Place, int], names: list[str]) -> dict[Place, int]:
     """Where the parts of attributes are written, by the places that they have in the record."""
     found: dict[Place, int] = {}
     for path, line in places.items():
@@ -115,14 +115,14 @@ def entry(attribute: Attribute) -> str:
     >>> print(entry(Attribute(name="income", categories=("low", "high"), unknown="drop")))
     income = { categories = ["low", "high"], unknown = "drop" }
     """
-    said, key = _said(attribute), key_text(attribute.name)
+    said, key = _keys(attribute), key_text(attribute.name)
     if list(said) in (["categories"], ["edges"], ["dates"]):
         return f"{key} = {next(iter(said.values()))}"
     line = f"{key} = {{ {', '.join(f'{name} = {value}' for name, value in said.items())} }}"
     return line if len(line) <= WIDTH else "\n".join(f"{key}.{name} = {value}" for name, value in said.items())
 
 
-def _said(attribute: Attribute) -> dict[str, str]:
+def _keys(attribute: Attribute) -> dict[str, str]:
     """The keys of an attribute that say something, with their values as text."""
     table = attribute.table()
     return {key: value_text(table[key]) for key in table if key != "name" and table[key] != RULES.get(key)}
@@ -145,17 +145,17 @@ def with_attribute(file: str, attribute: Attribute) -> str:
         end -= 1  # remarks before what follows belong to it
     start = min(mine, default=end)
     header = next((line for line in reversed(lines[: start + len(mine[:1])]) if line.lstrip().startswith("[")), "")
-    written = _written(attribute, header.strip(), old=old)
+    written = _block(attribute, header.strip(), old=old)
     return "".join([*lines[:start], written.lstrip("\n") if mine else written, *lines[end:]])
 
 
-def _written(attribute: Attribute, header: str, *, old: bool) -> str:
+def _block(attribute: Attribute, header: str, *, old: bool) -> str:
     """An attribute as the section that it goes into has it."""
     if old:
         return toml.dumps({"attribute": [attribute.table()]})
     if header.startswith("[attributes]"):
         return entry(attribute) + "\n"
-    keys = [f"{name} = {value}\n" for name, value in _said(attribute).items()]
+    keys = [f"{name} = {value}\n" for name, value in _keys(attribute).items()]
     name = f"attributes.{key_text(attribute.name)}"
     return f"[{name}]\n{''.join(keys)}" if header else "".join(f"{name}.{key}" for key in keys)
 

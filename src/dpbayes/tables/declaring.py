@@ -12,9 +12,8 @@ from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.base.toml import key_text, value_text
 from dpbayes.schema.attribute import Attribute
-from dpbayes.schema.codebook import read_codebook
+from dpbayes.schema.codebook import preset, read_codebook
 from dpbayes.schema.file import entry
-from dpbayes.schema.presets import preset
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.tables.engine import Column, Kind
