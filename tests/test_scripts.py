@@ -79,8 +79,16 @@ def test_the_scripts_do_what_they_say(ran) -> None:
     assert ran["clf"].ledger == "survey.ledger"
     assert ran["checked"].ok
     assert set(re.findall("^(pass|FAIL)", repr(ran["checked"]), re.MULTILINE)) == {"pass"}
-    account = ran["dp"].Ledger("survey.ledger").account("example-survey")
+    dp = ran["dp"]
+    account = dp.Ledger("survey.ledger").account("example-survey")
     assert len(account.charges) == 6
+    by_name = dp.verify("published/1", "survey.ledger")
+    assert by_name.ok
+    assert [check.name for check in by_name.checks][-2:] == ["files", "ledger"]
+    assert dp.Posterior("published").releases[0].digest() == ran["release"].digest()
+    with pytest.raises(dp.base.errors.ReleaseError, match="there twice"):
+        dp.Posterior("published", "published/1")
+    assert ran["known"]["region"].population.values.sum() == pytest.approx(1)
 
 
 REPRS = Path(__file__).with_name("golden") / "reprs.txt"
