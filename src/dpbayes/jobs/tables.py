@@ -15,7 +15,7 @@ from dpbayes.design.design import Wanted, described, designed, least_target
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
 from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
-from dpbayes.jobs.wanted import ASKED, loosest, out_of_reach, wants
+from dpbayes.jobs.wanted import is_want, loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -53,7 +53,7 @@ class Tables(BaseJob):
     want: tuple[str, ...] = field(default=())
 
     def __init__(self, *marginals: str | Marginal, **options: object) -> None:
-        exact = [each for each in marginals if isinstance(each, str) and ASKED.search(each)]
+        exact = [each for each in marginals if isinstance(each, str) and is_want(each)]
         marginals = tuple(each for each in marginals if each not in exact)
         wanted = wants(exact or options.pop("want", ()))  # type: ignore[arg-type]  # checked there
         options["want"] = tuple(map(str, wanted))

@@ -23,9 +23,6 @@ LOOSEST = 1e5
 DIGITS = 4
 """A least guarantee is rounded up to this many digits."""
 
-ASKED = re.compile(r"±|\+/?-")
-"""What a text has that says how exact its table has to be."""
-
 _FORM = re.compile(
     r"\s*(?:(?P<table>.+?)\s*)??(?:±|\+/?-)?\s*(?P<number>\.?\d[\d.,]*)\s*"
     r"(?P<unit>records?|(?:percentage\s+)?points?|%)\s*"
@@ -85,6 +82,11 @@ def wants(given: Mapping[str, str] | Sequence[str]) -> tuple[Want, ...]:
         if any(each.marginal == other.marginal for other in found[:number]):
             raise InvalidArgument(f"{OWNER}: {each.marginal} is named twice. Say once how exact it has to be.")
     return found
+
+
+def is_want(text: str) -> bool:
+    """Whether a table is named with the accuracy wanted."""
+    return re.search(r"±|\+/?-", text) is not None
 
 
 def _want(text: str) -> Want:
