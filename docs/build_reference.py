@@ -151,6 +151,8 @@ def _home(module: str, name: str) -> str:
 
     if module == "dpbayes" and name in dpbayes._HOME:
         return f"dpbayes.{dpbayes._HOME[name]}"
+    if module == "dpbayes" and name in dpbayes._MOVED:  # dp.schema.Marginal
+        module = dpbayes._MOVED[name].rpartition(".")[0]
     front = SOURCES.parent / Path(*module.split("."), "__init__.py")
     if not (module.startswith("dpbayes.") and front.is_file()):
         return module
