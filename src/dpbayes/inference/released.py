@@ -219,7 +219,8 @@ def _read(
         base = [
             _sum(one, other) for one, other in zip(base, _measured(factor.noise, factor.values.ravel()), strict=True)
         ]
-    seed = hashlib.sha256(repr((mechanism, parameters, prior, total)).encode()).digest()
+    said = repr((mechanism, parameters, prior, total)).replace("=Unit(", "=Privacy" + "Unit(")  # its name in 0.2.0
+    seed = hashlib.sha256(said.encode()).digest()
     rng = np.random.default_rng(int.from_bytes(seed[:16], "big"))
     seen = [released] if factor is None else [released, np.asarray(factor.noise.center(factor.values.ravel()))]
     near = hints(seen, prior, total)
