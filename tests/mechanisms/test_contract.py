@@ -16,12 +16,14 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.mechanisms.base import TableNoise
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.events import Event
 from dpbayes.mechanisms.records import KINDS, from_record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import StatedRDP
 from dpbayes.mechanisms.subsampled import subsampled
+from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.adaptive import AdaptiveDP
@@ -54,6 +56,8 @@ EXAMPLES: list[Priced] = [
     Laplace(scale=4.0, unit=REPLACE),
     Laplace(scale=4.0, unit=CHANGE),
     Laplace(scale=40.0, unit=MANY),
+    SumZeroLaplace(scale=4.0, cells=3, unit=REPLACE),
+    SumZeroLaplace(scale=40.0, cells=3, unit=MANY),
     Selection(sharpness=0.7, unit=REPLACE),
     Selection(sharpness=12.0, unit=CHANGE),
     Threshold(scale=4.0, threshold=60, unit=REPLACE),
@@ -86,7 +90,7 @@ every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: f"{type(m).
 NOISES = [
     m
     for m in EXAMPLES
-    if isinstance(m, (Dirichlet, PseudoRecords, Gaussian, Laplace))
+    if isinstance(m, (Dirichlet, PseudoRecords, TableNoise))
     and not isinstance(m, UnroundedDirichlet)
     and getattr(m, "records", 1) < 100
 ]

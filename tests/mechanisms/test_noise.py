@@ -88,7 +88,7 @@ def test_noise_cut_to_64_bits_and_noise_of_any_length_publish_the_same_number() 
     lengths = [-(2**70), -(2**63) - 1, -(2**63), -(2**62) - 1, -5, 0, 5, 2**62, 2**63 - 1, 2**63, 2**70]
     cut = np.array([min(max(n, -(2**63)), 2**63 - 1) for n in lengths])
     for count in (0, 1, 2**40, LARGEST_COUNT - 1, LARGEST_COUNT):
-        found = noise._sum(np.full(len(lengths), count, dtype=np.int64), cut).tolist()
+        found = noise.plus(np.full(len(lengths), count, dtype=np.int64), cut).tolist()
         assert found == [min(max(count + n, -(2**62)), 2**63 - 1) for n in lengths]
 
 

@@ -15,8 +15,7 @@ from dpbayes.design.plan import Plan
 from dpbayes.inference.intervals import reach
 from dpbayes.inference.split import Kind, best_split
 from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.gaussian import Gaussian
-from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.base import TableNoise
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
@@ -76,7 +75,7 @@ def design_of(plan: Plan) -> Design | None:
     None where the plan draws no noisy tables.
     """
     made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=False)]
-    if not made or not all(isinstance(mechanism, (Dirichlet, Gaussian, Laplace)) for _, mechanism in made):
+    if not made or not all(isinstance(mechanism, (Dirichlet, TableNoise)) for _, mechanism in made):
         return None
     return described(plan.schema, plan.wanted, made, plan.records)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import ReleaseError
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 
@@ -195,6 +196,31 @@ class Mechanism:
         listed = [field.name for field in fields(cast(Any, cls))]
         held = {name: record[NAMES.get(name, name)] for name in listed}
         return cls(**{name: READERS[name](value) if name in READERS else value for name, value in held.items()})
+
+
+class TableNoise(Mechanism):
+    """Integer noise of mean zero on the counts of a table, of any size: what jobs calibrate and ``auto`` chooses from."""
+
+    __slots__ = ()
+    tables = ("noisy-counts", "parameters")
+    name: ClassVar[str]
+    """What it is called when asked for, and in the reasons of a choice."""
+    split: ClassVar[Literal["gaussian", "laplace"]]
+    """How tables share a budget: 1/σ² of Gaussian noise add up, and 1/scale of Laplace noise."""
+
+    @classmethod
+    def suits(cls, target: Guarantee, unit: PrivacyUnit) -> bool:  # noqa: ARG003 - for those that do not
+        """Whether ``auto`` considers it."""
+        return True
+
+    @classmethod
+    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> TableNoise:
+        """The noise of this σ or scale, or one as large, for a table of so many cells, if they are known."""
+        raise NotImplementedError
+
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
+        """Noisy counts, possibly negative: exact integer noise, secure unless a generator is handed in."""
+        raise NotImplementedError
 
 
 @runtime_checkable

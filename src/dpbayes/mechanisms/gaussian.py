@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
-from dpbayes.mechanisms.base import Additive, Mechanism
+from dpbayes.mechanisms.base import Additive, TableNoise
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.gdp import Corners, gaussian_delta, gaussian_epsilon
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.pld import Pld, raised
 from dpbayes.schema.unit import PrivacyUnit
 
@@ -55,7 +56,7 @@ class GaussianNoise(Additive):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian(Mechanism):
+class Gaussian(TableNoise):
     """Each count plus independent discrete Gaussian noise, P[k] ∝ exp(−k²/2σ²).
 
     Exact for one row per person; for more rows the better of the concentrated bound of [CKS20] and of the Gaussian
@@ -68,10 +69,20 @@ class Gaussian(Mechanism):
     """
 
     kind = "gaussian-1"
-    tables = ("noisy-counts", "parameters")
+    name, split = "gaussian", "gaussian"
     law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers"
     sigma: float
     unit: PrivacyUnit
+
+    @classmethod
+    def suits(cls, target: Guarantee, unit: PrivacyUnit) -> bool:  # noqa: ARG003 - any unit
+        """Its loss has no bound."""
+        return not target.pure
+
+    @classmethod
+    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> Gaussian:  # noqa: ARG003
+        """Of this standard deviation."""
+        return cls(sigma=size, unit=unit)
 
     @property
     def exact(self) -> bool:

@@ -153,10 +153,10 @@ def draw(law: Law, cells: int, rng: np.random.Generator | None) -> Ints:
 def _noisy(counts: Ints, law: Law, rng: np.random.Generator | None) -> Ints:
     if rng is None:
         once()
-    return _sum(counts, draw(law, counts.size, rng).reshape(counts.shape))
+    return plus(counts, draw(law, counts.size, rng).reshape(counts.shape))
 
 
-def _sum(counts: Ints, noise: Ints) -> Ints:
+def plus(counts: Ints, noise: Ints) -> Ints:
     """Counts plus noise, cut to −2⁶² … 2⁶³ − 1: a function of the noisy counts, so nothing wraps round or leaks.
 
     The noise may have been cut to 64 bits before. For any count between 0 and 2⁶² the uncut sum then lies beyond the

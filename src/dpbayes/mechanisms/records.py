@@ -8,16 +8,21 @@ from typing import cast
 
 from dpbayes.base.codec import READERS
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.mechanisms.base import Record
+from dpbayes.mechanisms.base import Mechanism, Record, TableNoise
 from dpbayes.privacy.cost import Priced
 
-KINDS = {
+NOISES = {
+    "gaussian-1": "dpbayes.mechanisms.gaussian:Gaussian",
+    "laplace-1": "dpbayes.mechanisms.laplace:Laplace",
+    "sum-zero-laplace-1": "dpbayes.mechanisms.sum_zero:SumZeroLaplace",
+}
+"""Noise for tables. Jobs choose among all of these, the first of equals."""
+
+KINDS = NOISES | {
     "dirichlet-1": "dpbayes.mechanisms.dirichlet:UnroundedDirichlet",
     "dirichlet-2": "dpbayes.mechanisms.dirichlet:Dirichlet",
     "dp-event-1": "dpbayes.mechanisms.events:Event",
-    "gaussian-1": "dpbayes.mechanisms.gaussian:Gaussian",
     "hellinger-1": "dpbayes.hellinger.mechanism:Hellinger",
-    "laplace-1": "dpbayes.mechanisms.laplace:Laplace",
     "laplace-threshold-1": "dpbayes.mechanisms.threshold:Threshold",
     "posterior-exponential-1": "dpbayes.hellinger.exponential:PosteriorExponential",
     "posterior-laplace-1": "dpbayes.hellinger.posterior_laplace:PosteriorLaplace",
@@ -27,6 +32,17 @@ KINDS = {
     "stated-rdp-1": "dpbayes.mechanisms.stated:StatedRDP",
     "subsampled-1": "dpbayes.mechanisms.subsampled:Subsampled",
 }
+
+
+def class_of(kind: str) -> type[Mechanism]:
+    """The mechanism whose records have this name."""
+    module, name = KINDS[kind].split(":")
+    return cast(type[Mechanism], getattr(import_module(module), name))
+
+
+def noises() -> tuple[type[TableNoise], ...]:
+    """Every kind of noise for tables."""
+    return tuple(cast(type[TableNoise], class_of(kind)) for kind in NOISES)
 
 
 def from_record(record: object) -> Priced:
@@ -42,8 +58,7 @@ def from_record(record: object) -> Priced:
             f"Record: expected a mechanism that is one of {', '.join(KINDS)}. "
             "A newer dpbayes may have written it: upgrade to read it."
         )
-    module, name = KINDS[record["mechanism"]].split(":")
-    read = cast(Callable[[Record], Priced], getattr(import_module(module), name).from_record)
+    read = cast(Callable[[Record], Priced], class_of(record["mechanism"]).from_record)
     try:
         mechanism = read(record)
     except DpbayesError:

@@ -147,6 +147,8 @@ def _mechanisms(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
         if isinstance(mechanism, (Dirichlet, PseudoRecords)):
             _check_dirichlet(name, table, mechanism)
+        if getattr(mechanism, "cells", len(table.values)) != len(table.values):
+            raise _Failed(f"{name}: the mechanism is one for another number of cells")
     if release.kind == "vector":
         _check_vector(release)
     return f"{plural(len(release.paid), 'mechanism')}, known and made for {unit.adjacency} and {rows(unit)} per person"
@@ -199,6 +201,8 @@ def _public_totals(release: Release) -> str:
 
 def _values(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
+        if getattr(mechanism, "closed", False):
+            _check_total(name, release, table)
         if table.kind == "gammas":
             _check_gammas(name, table, mechanism)
         elif table.kind == "parameters":
@@ -221,12 +225,17 @@ def _check_gammas(name: str, table: Table, mechanism: Priced) -> None:
         raise _Failed(f"{name}: expected values that are rounded as the mechanism rounds them")
 
 
+def _check_total(name: str, release: Release, table: Table) -> None:
+    prior = float(prior_of(release, table).sum()) if table.kind == "parameters" else 0.0
+    if round(float(table.values.sum()) - prior) != release.records:
+        what = "parameters that add up to the prior and" if prior else "counts that add up to"
+        raise _Failed(f"{name}: expected {what} the number of records")
+
+
 def _check_parameters(name: str, release: Release, table: Table) -> None:
     counts = table.values - prior_of(release, table)
     if (np.abs(counts - np.rint(counts)) > 1e-6).any():
         raise _Failed(f"{name}: expected whole counts above the prior")
-    if getattr(release.paid[table.by].mechanism, "closed", False) and round(float(counts.sum())) != release.records:
-        raise _Failed(f"{name}: expected parameters that add up to the prior and the number of records")
 
 
 def _floating_point(release: Release) -> str:
