@@ -183,7 +183,9 @@ def _sum_zero(record: Record) -> tuple[np.ndarray, np.ndarray]:
         rest = np.convolve(rest, ratio ** np.abs(k))
     sums = -(k[:, None] + k[None, :]) + (cells - 2) * reach
     inside = (sums >= 0) & (sums < rest.size)
-    law = ratio ** (np.abs(k)[:, None] + np.abs(k)[None, :]) * np.where(inside, rest[np.clip(sums, 0, rest.size - 1)], 0)
+    law = ratio ** (np.abs(k)[:, None] + np.abs(k)[None, :]) * np.where(
+        inside, rest[np.clip(sums, 0, rest.size - 1)], 0
+    )
     up, down = (k >= 0)[:, None] & (k <= 0)[None, :], (k < 0)[:, None] & (k > 0)[None, :]
     high, low = float(law[up].sum() / law.sum()), float(law[down].sum() / law.sum())
     return np.array([high, 1.0 - high - low, low]), np.array([low, 1.0 - high - low, high])

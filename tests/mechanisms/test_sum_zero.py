@@ -12,7 +12,7 @@ from scipy.special import eval_legendre
 from scipy.stats import chisquare
 
 from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
-from dpbayes.base.errors import InvalidArgument, ReleaseError
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.mechanisms.sum_zero import LARGEST_SCALE, MOST_CELLS, SumZeroLaplace, SumZeroNoise, _growth
 from dpbayes.release.verify import verify
@@ -65,6 +65,9 @@ def test_three_cells_cost_exactly_what_the_theory_says() -> None:
     made = SumZeroLaplace(scale=2.0, cells=3, unit=REPLACE)
     assert made.renyi(math.inf) == 1.0
     assert made.delta(0.5) == pytest.approx(0.206, abs=5e-4)
+    x = 1 / math.tanh(0.5)
+    p = x / -math.expm1(-1) / eval_legendre(2, x)
+    assert made._loss().probabilities.tolist() == pytest.approx([p, 1 - p - p / math.e, p / math.e])
 
 
 @pytest.mark.parametrize("cells", [2, 3, 4, 8])
@@ -148,8 +151,9 @@ SCHEMA = Schema(
 
 
 def rows(table: np.ndarray) -> dict[str, list[str]]:
-    cells = [(sex, town) for sex in range(table.shape[0]) for town in range(table.shape[1]) for _ in range(table[sex, town])]
-    return {"sex": ["FM"[sex] for sex, _ in cells], "town": ["abc"[town] for _, town in cells]}
+    places = np.repeat(np.arange(table.size), table.ravel())
+    sexes, towns = np.unravel_index(places, table.shape)
+    return {"sex": ["FM"[at] for at in sexes], "town": ["abc"[at] for at in towns]}
 
 
 TRUTHS = {
@@ -174,7 +178,7 @@ def test_a_pure_target_takes_it_and_the_table_adds_up_to_the_records() -> None:
             assert made.cells == len(table.values)
             assert table.values.sum() == release.records == 600
             assert "keeps its public total" in law(table, made.record())
-        verify(release)
+        assert [check.name for check in verify(release).checks if not check.passed] == ["randomness"]
         assert Release.from_json(release.to_json()).to_json() == release.to_json()
     assert release.choice.startswith("sum-zero laplace noise: standard errors are 0.")
 
@@ -196,11 +200,9 @@ def test_a_file_that_claims_another_size_or_total_is_refused() -> None:
     release = published(TRUTHS["even"], 3, "town")
     (table,) = release.tables
     off = replace(release, tables=(replace(table, values=table.values + 1),))
-    with pytest.raises(ReleaseError, match="add up to"):
-        verify(off)
-    other = replace(release.paid[0], mechanism=replace(release.paid[0].mechanism, cells=4))
-    with pytest.raises(ReleaseError, match="number of cells"):
-        verify(replace(release, paid=(other,)))
+    assert "add up to" in str(verify(off))
+    other = replace(release.paid[0], mechanism=replace(release.paid[0].mechanism, cells=5))
+    assert "number of cells" in str(verify(replace(release, paid=(other,))))
 
 
 @pytest.mark.parametrize("name", TRUTHS)

@@ -253,7 +253,8 @@ def designed(
     reached is for the caller to see.
 
     ``auto`` compares all kinds of noise that suit the target, by the variance of a cell times what each uses up of the
-    ledger's limit, if there is one: pure noise may be smaller and still leave less for later. A Dirichlet draw has the variance of Gaussian noise at best, so it is never chosen.
+    ledger's limit, if there is one: pure noise may be smaller and still leave less for later. A Dirichlet draw has the
+    variance of Gaussian noise at best, so it is never chosen.
     """
     found: list[Candidate] = []
     problem: TargetUnreachable | None = None
@@ -340,7 +341,9 @@ def _shares(
     if errors:
         groups = [each.group for each in errors]
         aims = [each.error for each in errors]
-        split = best_split(sizes, [each.names for each in errors], errors=aims, groups=groups, kind=kind.split, exact=exact)
+        split = best_split(
+            sizes, [each.names for each in errors], errors=aims, groups=groups, kind=kind.split, exact=exact
+        )
     else:
         split = best_split(sizes, wanted, kind=kind.split, exact=exact)
     return {frozenset(axes): share for axes, share in split.shares.items()}, split.objective

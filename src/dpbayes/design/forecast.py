@@ -14,8 +14,8 @@ from dpbayes.design.design import Design, described, half_error, searchable
 from dpbayes.design.plan import Plan
 from dpbayes.inference.intervals import reach
 from dpbayes.inference.split import Kind, best_split
-from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.base import TableNoise
+from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up

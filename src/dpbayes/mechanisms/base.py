@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
@@ -158,9 +159,15 @@ class Mechanism:
         """Rényi divergence of this order between any two neighbours; at infinity, the pure ε."""
         return self._loss().renyi(order)
 
-    def concentrated(self, omega: float) -> float:
-        """Smallest ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω; ω = inf asks for zCDP."""
-        raise NotImplementedError
+    @curve
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
+        """A ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω, the smaller the better; ω = inf asks for zCDP. Here ρ = ½ε²
+
+        Symbols: ε the pure cost.
+        Source: [BS16] proposition 1.4.
+        Adjacency: any that the ε holds for.
+        """
+        return 0.5 * self.renyi(math.inf) ** 2
 
     @curve
     def delta(self, epsilon: float) -> float:
@@ -199,10 +206,10 @@ class Mechanism:
 
 
 class TableNoise(Mechanism):
-    """Integer noise of mean zero on the counts of a table, of any size: what jobs calibrate and ``auto`` chooses from."""
+    """Integer noise of mean zero on the counts of a table, of any size: jobs calibrate it, ``auto`` chooses."""
 
     __slots__ = ()
-    tables = ("noisy-counts", "parameters")
+    tables: ClassVar[tuple[str, ...]] = ("noisy-counts", "parameters")
     name: ClassVar[str]
     """What it is called when asked for, and in the reasons of a choice."""
     split: ClassVar[Literal["gaussian", "laplace"]]

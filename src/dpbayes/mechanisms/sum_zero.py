@@ -24,7 +24,7 @@ MOST_CELLS = 256
 """Larger tables gain less than 0.3 % and would take more than 28 draws of the whole table: about √d/0.57."""
 
 LARGEST_SCALE = 2.0**40
-"""Up to here noise stays below 2⁵³ but for a chance of e^−8192, so that sums of 256 numbers fit into 64 bits."""
+"""Up to here noise beyond 2⁵³ has a probability of e^−8192, so that sums of 256 numbers fit into 64 bits."""
 
 
 def _growth(scale: float, cells: int) -> float:
@@ -141,19 +141,6 @@ class SumZeroLaplace(TableNoise):
         p = min(-(1.0 + 1e-14 * self.cells) / (math.expm1(-epsilon) * ratio), float(largest.probabilities[0]))
         q = p * math.exp(-epsilon)
         return AtomicLoss(np.array([epsilon, 0.0, -epsilon]), np.array([p, max(1.0 - p - q, 0.0), q]))
-
-    def renyi(self, order: float) -> float:
-        """Rényi divergence of the worst neighbours; 2m/scale at infinity."""
-        return self._pure if math.isinf(order) else min(self._loss().renyi(order), self._pure)
-
-    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
-        """ρ = ½ε².
-
-        Symbols: ε = 2m/scale, m rows per person.
-        Source: [BS16] proposition 1.4.
-        Adjacency: replace-one.
-        """
-        return 0.5 * self._pure**2
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
         """Counts plus noise that adds up to zero: exact, and secure unless a generator is handed in.
