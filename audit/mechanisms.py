@@ -15,10 +15,9 @@ from audit.bounds import Claim, distinguish
 from audit.result import Attack, Effort, Row, from_betrayals, from_evidence
 from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
 from dpbayes.hellinger import calibration
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import certify
-from dpbayes.hellinger.exponential import PosteriorExponential
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
-from dpbayes.mechanisms.records import KINDS
+from dpbayes.mechanisms.base import KINDS
 from dpbayes.mechanisms.subsampled import subsampled
 from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 

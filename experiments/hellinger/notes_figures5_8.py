@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.accuracy import distance_probabilities, step_probabilities
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.candidates import listed
 from dpbayes.hellinger.certificate import affordable, certify
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, Verdict, verdict

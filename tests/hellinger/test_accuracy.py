@@ -7,8 +7,7 @@ import pytest
 
 from dpbayes import Adjacency, PrivacyUnit
 from dpbayes.hellinger import accuracy, calibration, distance
-from dpbayes.hellinger.exponential import PosteriorExponential
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 

@@ -10,7 +10,7 @@ import pytest
 from dpbayes import Adjacency, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential
 
 PValue = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 

@@ -10,7 +10,7 @@ import pytest
 from dpbayes import Adjacency, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.baselines import PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 

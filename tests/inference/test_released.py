@@ -9,10 +9,9 @@ from scipy.special import betainc, gammaln
 from dpbayes import PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration, candidates
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.distance import Laws, Rows
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement, everywhere, importance
 from dpbayes.inference.normaliser import Normaliser
 from dpbayes.inference.released import Reading, reading

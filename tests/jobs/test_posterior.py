@@ -12,7 +12,7 @@ from dpbayes import ApproxDP, Attribute, DirichletPosterior, Laplace, PrivacyUni
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.design.plan import Plan
 from dpbayes.hellinger import calibration, candidates
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.inference.expected import chance_of_noise, error
 
 UNIT = PrivacyUnit(adjacency="replace-one")

@@ -13,15 +13,12 @@ import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
-from dpbayes.mechanisms.base import TableNoise
+from dpbayes.mechanisms.base import KINDS, TableNoise, from_record
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.mechanisms.events import Event
-from dpbayes.mechanisms.records import KINDS, from_record
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.mechanisms.stated import StatedRDP
+from dpbayes.mechanisms.stated import Event, StatedRDP
 from dpbayes.mechanisms.subsampled import subsampled
 from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.threshold import Threshold

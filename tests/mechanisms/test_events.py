@@ -12,8 +12,8 @@ from tests.commands import dpbayes
 
 from dpbayes import AdaptiveDP, ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.events import Event, GaussianEvent
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.base import from_record
+from dpbayes.mechanisms.stated import Event, GaussianEvent
 from dpbayes.privacy import events
 from dpbayes.privacy.gdp import gaussian_epsilon
 from dpbayes.privacy.pld import epsilon_of

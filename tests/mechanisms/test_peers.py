@@ -9,7 +9,7 @@ import pytest
 from dp_accounting import dp_event
 
 from dpbayes import Cost, Laplace, PrivacyUnit
-from dpbayes.mechanisms.events import Event
+from dpbayes.mechanisms.stated import Event
 
 UNIT = PrivacyUnit(adjacency="add-remove")
 MIXTURES = [

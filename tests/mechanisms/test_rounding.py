@@ -18,15 +18,14 @@ from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.curator import Curator
 from dpbayes.design.ranking import ranking
 from dpbayes.jobs.tables import Tables
-from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.mechanisms.rounding import (
+from dpbayes.mechanisms.dirichlet import (
     DIGITS,
     FINEST,
     LARGEST_CONCENTRATION,
     LARGEST_SHAPE,
     LARGEST_WEIGHT,
+    UnroundedDirichlet,
     grid_for,
-    reachable_values,
     rounded,
 )
 from dpbayes.mechanisms.tuning import ConcentrationCurve
@@ -148,8 +147,8 @@ def test_gammas_of_the_first_version_had_fewer_values_than_steps():
     """The failing case: a grid of 2⁻²⁰ standard deviations, N declared as 10⁹ (and what is accepted today)."""
     alpha, old_grid = 2.8e20, 2.0**13
     wide = 2.0**20 * old_grid  # doubles are coarser than the grid itself
-    assert reachable(alpha, alpha, alpha + wide) == pytest.approx(reachable_values(alpha, wide), rel=0.01)
-    assert reachable_values(alpha, old_grid) < 0.1
+    assert reachable(alpha, alpha, alpha + wide) == pytest.approx(wide * 2.0**52 / (3.0 * alpha), rel=0.01)
+    assert old_grid * 2.0**52 / (3.0 * alpha) < 0.1
     with pytest.raises(InvalidArgument, match="Gaussian noise"):
         Dirichlet(weight=2.8e9, concentration=alpha, unit=REPLACE)
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import calibration, candidates
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
 from dpbayes.hellinger.distance import beta_total_variation, bhattacharyya
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms import noise
 from dpbayes.schema.unit import PrivacyUnit
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.importance import EVERY, Release
 from dpbayes.mechanisms.gaussian import Gaussian, GaussianNoise
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise

@@ -11,9 +11,8 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import TableNoise
+from dpbayes.mechanisms.base import TableNoise, noises
 from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.records import noises
 from dpbayes.mechanisms.tuning import (
     REFERENCE_RECORDS,
     Accounting,

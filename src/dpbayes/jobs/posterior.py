@@ -12,10 +12,9 @@ from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.hellinger import calibration as calibrations
 from dpbayes.hellinger import candidates
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.expected import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.jobs.mechanisms import Need, Wish, calibrated

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.dirichlet import LARGEST_SHAPE, Dirichlet
 from dpbayes.mechanisms.noise import KeyedStreams
-from dpbayes.mechanisms.rounding import LARGEST_SHAPE
 from dpbayes.privacy.cost import Cost
 from dpbayes.schema.counts import SparseCounts
 

@@ -19,8 +19,7 @@ import numpy as np
 
 from dpbayes.base.checks import LARGEST_COUNT, Floats, Ints
 from dpbayes.base.errors import NoiseError
-from dpbayes.mechanisms.exact import Law, Words
-from dpbayes.mechanisms.inversion import table_for
+from dpbayes.mechanisms.exact import Law, Words, table_for
 
 Draw = Callable[[Law, int, np.random.Generator | None], Ints]
 

@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
+from dpbayes.mechanisms.dirichlet import LARGEST_CONCENTRATION, Dirichlet, UnroundedDirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.rounding import LARGEST_CONCENTRATION
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
 from dpbayes.privacy.bounds import algorithm_1

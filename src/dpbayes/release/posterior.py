@@ -12,7 +12,7 @@ import numpy as np
 from dpbayes.base import codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import ReleaseError
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Answer, names_in
 from dpbayes.inference.measurement import Exact, Measurement

@@ -14,8 +14,7 @@ from dpbayes.base.codec import canonical, digest
 from dpbayes.base.display import plural
 from dpbayes.base.errors import DpbayesError
 from dpbayes.mechanisms.base import confirm
-from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.rounding import rounded
+from dpbayes.mechanisms.dirichlet import Dirichlet, rounded
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table

@@ -16,9 +16,9 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, non_negative, probability
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, distance
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.distance import Rows, Sensitivities
 from dpbayes.hellinger.mechanism import published_smoothing
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.hellinger.promise import SmoothTail
 from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
 from dpbayes.papers import tcdp
