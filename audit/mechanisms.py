@@ -17,7 +17,7 @@ from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import certify
-from dpbayes.mechanisms.base import KINDS
+from dpbayes.mechanisms.kinds import KINDS
 from dpbayes.mechanisms.subsampled import subsampled
 from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 

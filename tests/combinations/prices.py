@@ -17,7 +17,7 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import betabinom, gamma
 
-from dpbayes.mechanisms.base import from_record
+from dpbayes.mechanisms.kinds import from_record
 
 Record = dict[str, Any]
 EXACT = ("gaussian-1", "laplace-1", "dirichlet-2")

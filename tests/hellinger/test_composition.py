@@ -21,7 +21,7 @@ from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.distance import Laws
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.promise import Enumerated
-from dpbayes.mechanisms.base import from_record
+from dpbayes.mechanisms.kinds import from_record
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 Pair = tuple[np.ndarray, np.ndarray]

@@ -16,7 +16,7 @@ from dpbayes.hellinger import calibration
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import certify
 from dpbayes.hellinger.mechanism import Hellinger, published_smoothing
-from dpbayes.mechanisms.base import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.pld import epsilon_of
 

@@ -10,7 +10,7 @@ import pytest
 from tests.mechanisms import test_contract as contract
 
 from dpbayes import Attribute, Curator, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
-from dpbayes.mechanisms.base import KINDS, NOISES, class_of, noises
+from dpbayes.mechanisms.kinds import KINDS, NOISES, class_of, noises
 from dpbayes.release.verify import verify
 from dpbayes.words.promise import law
 

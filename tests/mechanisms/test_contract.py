@@ -15,10 +15,10 @@ from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, 
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.base import KINDS, TableNoise, from_record
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
+from dpbayes.mechanisms.kinds import KINDS, TableNoise, from_record
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.mechanisms.stated import Event, StatedRDP
+from dpbayes.mechanisms.stated import ForeignEvent, StatedRDP
 from dpbayes.mechanisms.subsampled import subsampled
 from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.threshold import Threshold
@@ -63,14 +63,14 @@ EXAMPLES: list[Priced] = [
     Stated(epsilon_stated=0.7, delta_stated=0.0, unit=REPLACE, what="a map"),
     Stated(epsilon_stated=0.7, delta_stated=1e-7, unit=CHANGE, what="a map"),
     StatedRDP(order=9.0, epsilon_stated=0.2, unit=CHANGE, what="a map"),
-    Event.from_record(
+    ForeignEvent.from_record(
         {
             "event": {"class": "GaussianDpEvent", "noise_multiplier": 2.0},
             "unit": CHANGE.record(),
             "what": "another library's map",
         }
     ),
-    Event.from_record(
+    ForeignEvent.from_record(
         {
             "event": {"class": "LaplaceDpEvent", "noise_multiplier": 3.0},
             "unit": CHANGE.record(),

@@ -26,7 +26,7 @@ from dpbayes.mechanisms.dirichlet import (
     LARGEST_WEIGHT,
     UnroundedDirichlet,
     grid_for,
-    rounded,
+    on_grid,
 )
 from dpbayes.mechanisms.tuning import ConcentrationCurve
 from dpbayes.release.format import Release
@@ -102,7 +102,7 @@ def cells_of(shape: float, grid: float) -> list[tuple[float, float]]:
         value = float(law.isf(RARE) if quantile is None else law.ppf(quantile))
         if not math.isfinite(value) or value <= 0:
             continue
-        at = float(rounded(np.array([value]), grid)[0])
+        at = float(on_grid(np.array([value]), grid)[0])
         step = step_at(math.nextafter(at, 0.0), grid)  # below a power of two steps may be half as long
         cells.append((0.5 * grid if at == grid else at - step / 2, at + step / 2))
     return cells
@@ -191,8 +191,8 @@ def test_counts_beyond_the_largest_are_drawn_as_the_largest():
 def test_rounding_twice_changes_nothing_and_values_are_multiples_of_the_grid():
     values = np.random.default_rng(2).standard_gamma(np.geomspace(0.01, LARGEST_SHAPE, 4000))
     for grid in (FINEST, 0.5, 64.0):
-        once = rounded(values, grid)
-        assert (rounded(once, grid) == once).all()
+        once = on_grid(values, grid)
+        assert (on_grid(once, grid) == once).all()
         assert (once / grid == np.rint(once / grid)).all()
         assert (once >= grid).all()
         mantissas = np.frexp(once)[0] * 2.0**DIGITS

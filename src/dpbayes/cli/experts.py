@@ -15,9 +15,9 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell_people
-from dpbayes.mechanisms.base import from_record
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.mechanisms.tuning import (
     REFERENCE_CELLS,

@@ -15,9 +15,9 @@ import numpy as np
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.inference.residuals import Axes, even_covariance, even_noise
 from dpbayes.inference.split import best_split, optimum
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated_noise, noise_kinds
+from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrate_noise, noise_kinds
 from dpbayes.jobs.wanted import least
-from dpbayes.mechanisms.base import TableNoise
+from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_mu
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
@@ -126,7 +126,7 @@ class Design:
         return "; ".join(parts).replace("; and ", " and ")
 
 
-def described(
+def describe(
     schema: Schema,
     asked: Sequence[Marginal],
     measured: Sequence[tuple[Marginal, object]],
@@ -244,7 +244,7 @@ class Candidate:
         return all(each.of(self.design) <= each.error * (1 + SLACK) for each in wanted)
 
 
-def designed(
+def plan_tables(
     schema: Schema, marginals: Sequence[Marginal], need: Need, wanted: Sequence[Wanted] = ()
 ) -> tuple[tuple[Marginal, ...], tuple[TableMechanism, ...], str]:
     """Tables to measure, a mechanism for each, all of them together within the target, and why these.
@@ -312,13 +312,13 @@ def _candidate(
     shares, _ = _shares(kind, schema, marginals, wanted)
     tables = _named(list(shares), marginals, schema)
     sizes = [shares[frozenset(each.names)] ** (-0.5 if kind.split == "gaussian" else -1.0) for each in tables]
-    mechanisms = calibrated_noise(kind, need, [(each.size(schema), not each.given) for each in tables], sizes)
+    mechanisms = calibrate_noise(kind, need, [(each.size(schema), not each.given) for each in tables], sizes)
     used, leaves = _used(need.target, Cost.total(mechanisms))
     return Candidate(
         kind=kind,
         tables=tables,
         mechanisms=mechanisms,
-        design=described(schema, marginals, list(zip(tables, mechanisms, strict=True)), need.records),
+        design=describe(schema, marginals, list(zip(tables, mechanisms, strict=True)), need.records),
         used=used,
         leaves=leaves,
     )

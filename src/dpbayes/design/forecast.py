@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpbayes.design.design import Design, described, half_error, searchable
+from dpbayes.design.design import Design, describe, half_error, searchable
 from dpbayes.design.plan import Plan
 from dpbayes.inference.intervals import reach
 from dpbayes.inference.split import Kind, best_split
-from dpbayes.mechanisms.base import TableNoise
 from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
@@ -77,7 +77,7 @@ def design_of(plan: Plan) -> Design | None:
     made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=False)]
     if not made or not all(isinstance(mechanism, (Dirichlet, TableNoise)) for _, mechanism in made):
         return None
-    return described(plan.schema, plan.wanted, made, plan.records)
+    return describe(plan.schema, plan.wanted, made, plan.records)
 
 
 def _forecast(marginal: Marginal, plan: Plan, design: Design) -> TableForecast:
@@ -165,7 +165,7 @@ def sentences(plan: Plan) -> tuple[str, ...]:
 
 
 def _sentence(found: TableForecast) -> str:
-    about, least = named(found.marginal), f"groups below about {whole(found.readable_from)} will not be readable"
+    about, least = name_of(found.marginal), f"groups below about {whole(found.readable_from)} will not be readable"
     if found.marginal.given and found.group_points is not None and found.group_records is not None:
         size = whole(found.group_records)
         said = f"Shares of {about} ± {points(found.group_points)} in a group of average size ({size}); {least}."
@@ -175,7 +175,7 @@ def _sentence(found: TableForecast) -> str:
         shares = "" if found.points is None else f", shares ± {points(found.points)}"
         said = f"Each count of {about} ± {whole(found.records)}{shares}; {least}."
     if found.derived_from is not None:
-        said += f" It follows from {named(found.derived_from)}, so no budget goes to it."
+        said += f" It follows from {name_of(found.derived_from)}, so no budget goes to it."
     return said
 
 
@@ -186,7 +186,7 @@ def remarks(plan: Plan) -> tuple[str, ...]:
         return ()
     said = _redundant(plan, design)
     if design.added:
-        listed = "; ".join(named(each) for each in design.added)
+        listed = "; ".join(name_of(each) for each in design.added)
         said.append(f"Measured besides, because it makes the other tables more exact: {listed}.")
     return tuple(said)
 
@@ -213,9 +213,9 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
                 (other for other in plan.wanted if set(own) < set(other.names)), key=lambda one: len(one.names)
             )
             said.append(
-                f"{named(each)} takes {measured[each]:.0%} of the budget, though {named(larger)} contains it. Without "
-                f"it the other tables would be {gain:.0%} more exact on average, and it would still follow from them, "
-                "less exactly."
+                f"{name_of(each)} takes {measured[each]:.0%} of the budget, though {name_of(larger)} contains it. "
+                f"Without it the other tables would be {gain:.0%} more exact on average, and it would still follow from "
+                "them, less exactly."
             )
     return said
 
@@ -229,12 +229,12 @@ def warnings(plan: Plan) -> tuple[str, ...]:
             continue
         if each.records >= known:
             said.append(
-                f"The noise on {named(each.marginal)} (± {whole(each.records)}) is larger than the whole table "
+                f"The noise on {name_of(each.marginal)} (± {whole(each.records)}) is larger than the whole table "
                 f"({whole(known)})."
             )
         elif each.cells > 1 and each.records >= known / each.cells:
             said.append(
-                f"The noise on each count of {named(each.marginal)} (± {whole(each.records)}) is larger than its "
+                f"The noise on each count of {name_of(each.marginal)} (± {whole(each.records)}) is larger than its "
                 f"average cell ({whole(known / each.cells)}). Merge categories, or ask for a smaller table."
             )
     return tuple(said)
@@ -257,10 +257,10 @@ def of_the_limit(plan: Plan, account: Account) -> tuple[float, str]:
     return share, f"{said}."
 
 
-def named(marginal: Marginal) -> str:
+def name_of(marginal: Marginal) -> str:
     """A table for people.
 
-    >>> named(Marginal.parse("sex,age")), named(Marginal.parse("income|sex,age"))
+    >>> name_of(Marginal.parse("sex,age")), name_of(Marginal.parse("income|sex,age"))
     ('sex × age', 'income within sex × age')
     """
     of, given = " × ".join(marginal.of), " × ".join(marginal.given)

@@ -11,10 +11,11 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, sampler, sensitivity
+from dpbayes.hellinger.candidates import PosteriorMechanism
 from dpbayes.hellinger.distance import beta_total_variation, kl
-from dpbayes.hellinger.sampler import UNDERFLOW, Cell, KlCell, Sampler, score_sampler
+from dpbayes.hellinger.sampler import UNDERFLOW, KlCell, Sampler, ScoreCell, score_sampler
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Additive, Mechanism
+from dpbayes.mechanisms.kinds import Additive
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import Stated
@@ -24,7 +25,7 @@ SCORES = ("hellinger", "kl", "total-variation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PosteriorExponential(Mechanism):
+class PosteriorExponential(PosteriorMechanism):
     """Releases Dir(α + k) with probability ∝ exp(−ε·score/(2Δ)), Δ the global sensitivity of the score.
 
     Scores: `hellinger`; `kl`, which is KL(released ‖ true); `total-variation` for two cells. It is ε-DP by the
@@ -41,8 +42,6 @@ class PosteriorExponential(Mechanism):
     """
 
     kind = "posterior-exponential-1"
-    tables = ("parameters",)
-    closed = True
     law_in_words = "α + k, k drawn from all tables of the public size by the exponential mechanism"
     prior: tuple[float, ...]
     total: int
@@ -51,12 +50,8 @@ class PosteriorExponential(Mechanism):
     unit: PrivacyUnit
 
     def __post_init__(self) -> None:
+        PosteriorMechanism.__post_init__(self)
         owner = "PosteriorExponential"
-        object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
-        candidates.check_prior(owner, self.prior)
-        candidates.check_unit(owner, self.unit)
-        candidates.check_total(owner, self.total)
-        object.__setattr__(self, "total", int(self.total))
         checks.positive(owner, sharpness=self.sharpness)
         if self.score == "chi-squared":
             raise InvalidArgument(
@@ -74,10 +69,6 @@ class PosteriorExponential(Mechanism):
     def _loss(self) -> Selection:
         return Selection(sharpness=self.sharpness, unit=self.unit)
 
-    def concentrated(self, omega: float) -> float:
-        """That of a selection whose loss ranges over the sharpness."""
-        return self._loss().concentrated(omega)
-
     @property
     def sensitivity(self) -> float:
         """Δ, how far the score of any candidate can move when one record moves."""
@@ -92,18 +83,18 @@ class PosteriorExponential(Mechanism):
 
     def sampler(self, counts: ArrayLike) -> Sampler:
         """The exact sampler for this table; holds private numbers."""
-        table = candidates.check_counts("PosteriorExponential", counts, len(self.prior), self.total)
+        table = self.table(counts)
         a = self.exponent
         if self.score == "hellinger":
             return score_sampler(self.prior, table, a, sampler.HELLINGER)
-        kind, reach = (KlCell, UNDERFLOW / a) if self.score == "kl" else (Cell, UNDERFLOW)
+        kind, reach = (KlCell, UNDERFLOW / a) if self.score == "kl" else (ScoreCell, UNDERFLOW)
         pairs = zip(self.prior, table, strict=True)
         cells = [kind(prior=prior, count=int(count), total=self.total, reach=reach) for prior, count in pairs]
         if self.score == "kl":
             # the weight is one exponential, which is its own envelope
             alone = sampler.Envelope(rates=np.array([a]), log_weights=np.zeros(1))
             return Sampler(cells, alone, lambda _, divergence: -a * divergence)
-        above = sampler.fitted(sampler.SQUARED_HELLINGER, a)
+        above = sampler.envelope_of(sampler.SQUARED_HELLINGER, a)
         return Sampler(cells, above, lambda tables, _: -a * self.distances(table, tables))
 
     def distances(self, table: Ints, others: Ints) -> Floats:
@@ -117,18 +108,9 @@ class PosteriorExponential(Mechanism):
 
     def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
         """All candidates and their probabilities, where they can be listed; private, as the counts are."""
-        table = candidates.check_counts("PosteriorExponential", counts, len(self.prior), self.total)
-        listed = candidates.listed(self.total, len(self.prior))
-        return listed, candidates.normalised(-self.exponent * self.distances(table, listed))
-
-    def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
-        """``size`` independent candidate tables k, one per row. Each of them is a release and is paid for."""
-        checks.positive_integer("PosteriorExponential", size=size)
-        return self.sampler(counts).draw(size, noise.generator(rng))
-
-    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
-        """One release: the parameters α + k of a posterior."""
-        return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
+        table = self.table(counts)
+        listed = candidates.all_tables(self.total, len(self.prior))
+        return listed, candidates.shares(-self.exponent * self.distances(table, listed))
 
 
 def kl_sensitivity(prior: tuple[float, ...], total: int) -> float:
@@ -198,7 +180,7 @@ class ClosingNoise(Additive):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PosteriorLaplace(Mechanism):
+class PosteriorLaplace(PosteriorMechanism):
     """Discrete Laplace noise, P[k] ∝ exp(−|k|/scale), on all counts but the last, which closes the sum.
 
     ``truncated`` is the improved baseline: each noisy count in turn is cut to what is left of the n records, so the
@@ -217,8 +199,6 @@ class PosteriorLaplace(Mechanism):
     """
 
     kind = "posterior-laplace-1"
-    tables = ("parameters",)
-    closed = True
     law_in_words = (
         "α + x, x = c + k for each cell but the last with count c, P[k] ∝ exp(−|k|/scale) on the whole numbers, if "
         "truncated cut to what is left of the public total; the last cell is the rest of it"
@@ -230,11 +210,7 @@ class PosteriorLaplace(Mechanism):
     unit: PrivacyUnit
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
-        candidates.check_prior("PosteriorLaplace", self.prior)
-        candidates.check_unit("PosteriorLaplace", self.unit)
-        candidates.check_total("PosteriorLaplace", self.total)
-        object.__setattr__(self, "total", int(self.total))
+        PosteriorMechanism.__post_init__(self)
         checks.positive("PosteriorLaplace", scale=self.scale)
         if not isinstance(self.truncated, bool):
             raise InvalidArgument(f"PosteriorLaplace: expected truncated to be true or false, got {self.truncated!r}.")
@@ -254,14 +230,10 @@ class PosteriorLaplace(Mechanism):
             return Stated(epsilon_stated=1.0 / self.scale, delta_stated=0.0, unit=self.unit, what="posterior")
         return Laplace(scale=self.scale, unit=self.unit)
 
-    def concentrated(self, omega: float) -> float:
-        """Smallest known ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
-        return self._loss().concentrated(omega)
-
     def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
         """``size`` independent tables, one per row. Each of them is a release and is paid for."""
         checks.positive_integer("PosteriorLaplace", size=size)
-        table = candidates.check_counts("PosteriorLaplace", counts, len(self.prior), self.total)
+        table = self.table(counts)
         noisy = noise.laplace(np.tile(table[:-1], (size, 1)), self.scale, rng)
         left = np.full(size, self.total, dtype=np.int64)
         for column in noisy.T:
@@ -269,10 +241,6 @@ class PosteriorLaplace(Mechanism):
                 np.clip(column, 0, left, out=column)
             left -= column
         return np.column_stack([noisy, left])
-
-    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
-        """One release: α + noisy counts."""
-        return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
 
     def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
         """All candidates and their probabilities for the truncated baseline; private, as the counts are.
@@ -285,8 +253,8 @@ class PosteriorLaplace(Mechanism):
         """
         if not self.truncated:
             raise InvalidArgument("PosteriorLaplace: untruncated noise has no finite list of candidates. Draw instead.")
-        table = candidates.check_counts("PosteriorLaplace", counts, len(self.prior), self.total)
-        listed = candidates.listed(self.total, len(self.prior))
+        table = self.table(counts)
+        listed = candidates.all_tables(self.total, len(self.prior))
         left = np.full(len(listed), self.total, dtype=np.int64)
         logs = np.zeros(len(listed))
         for count, column in zip(table[:-1], listed.T[:-1], strict=True):

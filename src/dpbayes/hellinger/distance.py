@@ -240,7 +240,7 @@ class Rows:
     def __init__(self, prior: tuple[float, ...], total: int) -> None:
         self.prior, self.total = prior, total
         self.size = candidates.number(total, len(prior))
-        self._list = candidates.listed(total, len(prior)) if len(prior) > 2 else None
+        self._list = candidates.all_tables(total, len(prior)) if len(prior) > 2 else None
         if self._list is None:
             self._own, self._shared = _two_cell_increments(prior, total)
         rows = max(_CACHED_NUMBERS // self.size, 4)
@@ -255,7 +255,7 @@ class Rows:
 
     def all_tables(self) -> Ints:
         """Every table, one per row of the array."""
-        return candidates.listed(self.total, len(self.prior)) if self._list is None else self._list
+        return candidates.all_tables(self.total, len(self.prior)) if self._list is None else self._list
 
     def _distances(self, table: Table) -> Floats:
         if self._list is not None:

@@ -113,7 +113,7 @@ def certificate_grid(curve: Curve, sharpness: float) -> Floats:
     return np.asarray(np.unique(np.interp(np.linspace(0.0, passed[-1], points), passed, fine)))
 
 
-def fitted(curve: Curve, sharpness: float) -> Envelope:
+def envelope_of(curve: Curve, sharpness: float) -> Envelope:
     """An envelope of exp(−a·s(D)), tight to a few percent, with its domination certified.
 
     Symbols: a sharpness, s curve.
@@ -157,7 +157,7 @@ _LARGEST_BATCH = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class ScoreCell:
     """One cell of the table: h(k) = its part of −ln BC when a candidate has k records there.
 
     Tables reach as far as the slowest exponential of the envelope, ``reach``, can be told from zero.
@@ -201,7 +201,7 @@ class Cell:
         return min(radius, farthest)
 
 
-class KlCell(Cell):
+class KlCell(ScoreCell):
     """The same for KL(candidate ‖ posterior): h(k) = lnΓ(u) − lnΓ(v) − (u − v)·ψ(v), u = α + count, v = α + k."""
 
     def _far(self, k: Floats) -> Floats:
@@ -218,7 +218,9 @@ class KlCell(Cell):
 class Sampler:
     """Draws tables k, Σk = n, with probability proportional to exp(log_target(k, D(k))) ≤ E(D(k))."""
 
-    def __init__(self, cells: list[Cell], envelope: Envelope, log_target: Callable[[Ints, Floats], Floats]) -> None:
+    def __init__(
+        self, cells: list[ScoreCell], envelope: Envelope, log_target: Callable[[Ints, Floats], Floats]
+    ) -> None:
         self._cells = cells
         self._total = cells[0].total
         self._envelope = envelope
@@ -268,8 +270,8 @@ class Sampler:
 def score_sampler(prior: tuple[float, ...], table: Ints, exponent: float, curve: Curve) -> Sampler:
     """The sampler of weights e^{−a·s(D)}: a certified envelope of them, and one cell of tables per count."""
     total = int(table.sum())
-    cells = [Cell(prior=p, count=int(k), total=total, reach=UNDERFLOW) for p, k in zip(prior, table, strict=True)]
-    return Sampler(cells, fitted(curve, exponent), lambda _, divergence: -exponent * curve.score(divergence))
+    cells = [ScoreCell(prior=p, count=int(k), total=total, reach=UNDERFLOW) for p, k in zip(prior, table, strict=True)]
+    return Sampler(cells, envelope_of(curve, exponent), lambda _, divergence: -exponent * curve.score(divergence))
 
 
 class _Uniform:
@@ -368,7 +370,7 @@ class Line:
         return np.asarray(self._low + np.minimum(index, self._cumulative.size - 1))
 
 
-def _line(cell: Cell, rate: float) -> Line:
+def _line(cell: ScoreCell, rate: float) -> Line:
     """The law ∝ e^{−c·h(k)} of one cell on the consecutive k where it can be told from zero."""
     window, low = cell.window
     centre = cell.count - low

@@ -93,7 +93,7 @@ def _expected_tables(prior: tuple[float, ...], total: int, number: int = 1000) -
     if len(prior) == 2 and total < EVERY:
         from scipy.special import gammaln
 
-        tables, alpha = candidates.listed(total, 2), np.asarray(prior)
-        return tables, candidates.normalised((gammaln(alpha + tables) - gammaln(tables + 1.0)).sum(axis=1))
+        tables, alpha = candidates.all_tables(total, 2), np.asarray(prior)
+        return tables, candidates.shares((gammaln(alpha + tables) - gammaln(tables + 1.0)).sum(axis=1))
     rng = np.random.default_rng(0)  # not a secret: everybody finds the same number
     return rng.multinomial(total, rng.dirichlet(prior, size=number)), np.full(number, 1.0 / number)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.sampler import Cell, ClosedSum, Line
+from dpbayes.hellinger.sampler import ClosedSum, Line, ScoreCell
 from dpbayes.hellinger.sensitivity import global_sensitivity, many_cells, step_divergence, two_cell_sensitivities
 from dpbayes.inference.normaliser import Normaliser
 from dpbayes.inference.product import DEPTH, DRAWS, Logs
@@ -62,7 +62,7 @@ _normaliser = lru_cache(maxsize=4)(Normaliser)
 def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
     """All tables of two cells, and their probabilities."""
     total = release.total
-    tables = candidates.listed(total, 2)
+    tables = candidates.all_tables(total, 2)
     divergence = _divergences(release, tables)
     exponents = release.exponents(tables)
     normaliser = release.normaliser()
@@ -73,7 +73,7 @@ def listed(release: Release, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
         knots = np.unique(np.concatenate([[0], steps, total - steps, [total]]))
         normalisers = np.interp(tables[:, 0], knots, normaliser.log(tables[knots], exponents[knots]))
     likelihood = -exponents * np.sqrt(-np.expm1(-divergence)) - normalisers
-    return tables, candidates.normalised(likelihood + logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
+    return tables, candidates.shares(likelihood + logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
 
 
 def drawn(
@@ -103,7 +103,7 @@ def drawn(
     near = -np.expm1(mixture[0] + normaliser.log_candidates - normaliser.log(k[None], own)[0])
     pairs = list(zip(logs, release.prior, k.tolist(), strict=True))
     bent = [_bent(log, normaliser, alpha, at, max(float(near), 0.0)) for log, alpha, _ in pairs]
-    cells = [Cell(prior=alpha, count=count, total=release.total, reach=DEPTH) for _, alpha, count in pairs]
+    cells = [ScoreCell(prior=alpha, count=count, total=release.total, reach=DEPTH) for _, alpha, count in pairs]
 
     def local(exponents: Floats) -> _Near:
         mixtures = np.array([normaliser.mixture(float(each))[1:-1] for each in exponents])
@@ -125,13 +125,13 @@ def drawn(
     proposed = np.logaddexp(
         np.log(share) + before - background[1], np.log1p(-share) + law.log_density(_summed(bent, tables), divergence)
     )
-    return tables, candidates.normalised(target - proposed)
+    return tables, candidates.shares(target - proposed)
 
 
 class _Near:
     """The law ∝ Π_i e^{b_i(c_i)}·Σ_m v_m·e^{−mD(c, k)} on the tables of n records."""
 
-    def __init__(self, cells: Sequence[Cell], bent: Sequence[Logs], total: int, rates: Ints, logs: Floats) -> None:
+    def __init__(self, cells: Sequence[ScoreCell], bent: Sequence[Logs], total: int, rates: Ints, logs: Floats) -> None:
         self._rates, self._logs = rates, logs
         values = []
         for cell, log in zip(cells, bent, strict=True):
@@ -139,7 +139,7 @@ class _Near:
             values.append((window, low, log(low + np.arange(window.size))))
         self._nodes = [_closed(cells, values, float(rate), total) for rate in rates]
         mass = logs + np.array([node.log_mass for node in self._nodes])
-        self._shares = candidates.normalised(mass)
+        self._shares = candidates.shares(mass)
         self._log_mass = float(mass.max() + np.log(np.exp(mass - mass.max()).sum()))
         self._proposed = self._accepted = 0
 
@@ -166,7 +166,9 @@ class _Near:
         return np.asarray(bent + top + np.log(np.exp(terms - top[:, None]).sum(axis=1)) - self._log_mass - rate)
 
 
-def _closed(cells: Sequence[Cell], values: Sequence[tuple[Floats, int, Floats]], rate: float, total: int) -> ClosedSum:
+def _closed(
+    cells: Sequence[ScoreCell], values: Sequence[tuple[Floats, int, Floats]], rate: float, total: int
+) -> ClosedSum:
     lines = []
     for cell, (window, low, logs) in zip(cells, values, strict=True):
         kept = np.flatnonzero(rate * window <= DEPTH)
@@ -183,7 +185,7 @@ def _divergences(release: Release, tables: Ints) -> Floats:
     """D between tables and the release."""
     total = np.zeros(len(tables))
     for alpha, count, column in zip(release.prior, release.released, tables.T, strict=True):
-        total += Cell(prior=alpha, count=int(count), total=release.total, reach=DEPTH).divergence(column)
+        total += ScoreCell(prior=alpha, count=int(count), total=release.total, reach=DEPTH).divergence(column)
     return total
 
 

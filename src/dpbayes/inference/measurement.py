@@ -9,7 +9,7 @@ import numpy as np
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.residuals import Axes
-from dpbayes.mechanisms.base import Additive, Noise
+from dpbayes.mechanisms.kinds import Additive, Noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

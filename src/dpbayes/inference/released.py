@@ -24,8 +24,8 @@ from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference import everywhere, importance
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
-from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.kinds import Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 
 _POINTS = 20_000

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import TableNoise, noises
 from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.kinds import TableNoise, noises
 from dpbayes.mechanisms.tuning import (
     REFERENCE_RECORDS,
     Accounting,
@@ -89,7 +89,7 @@ def calibrated(need: Need, parts: Sequence[float] | None = None) -> tuple[tuple[
     tables = list(zip(need.cells, [many == 1 for many in need.rows] or [False] * len(need.cells), strict=True))
     kinds = noise_kinds(need.wish, need.target, need.unit)
     made = {
-        kind.name: calibrated_noise(kind, need, tables, ((shares / shares.max()) ** -POWER[kind.split]).tolist())
+        kind.name: calibrate_noise(kind, need, tables, ((shares / shares.max()) ** -POWER[kind.split]).tolist())
         for kind in (kinds if need.target.pure else kinds[:1])
     }
     name = min(made, key=lambda each: sum(spread(mechanism) for mechanism in made[each]))
@@ -102,7 +102,7 @@ def noise_kinds(wish: Wish, target: Guarantee, unit: PrivacyUnit) -> tuple[type[
     return tuple(kind for kind in noises() if (kind.suits(target, unit) if wish == "auto" else kind.name == wish))
 
 
-def calibrated_noise(
+def calibrate_noise(
     kind: type[TableNoise], need: Need, tables: Sequence[tuple[int, bool]], sizes: Sequence[float]
 ) -> tuple[TableNoise, ...]:
     """Noise in these proportions that just meets the target together; of each table its cells, and if it is joint."""

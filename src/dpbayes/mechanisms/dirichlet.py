@@ -19,7 +19,7 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Mechanism, Record
+from dpbayes.mechanisms.kinds import Mechanism, Record
 from dpbayes.privacy.bounds import RenyiBound, trigamma_bound
 from dpbayes.privacy.pair import GammaPair
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
@@ -53,10 +53,10 @@ def grid_for(concentration: float) -> float:
     return FINEST if concentration < 1.0 else _power(concentration, STEPS)
 
 
-def rounded(values: Floats, grid: float) -> Floats:
+def on_grid(values: Floats, grid: float) -> Floats:
     """To the nearest multiple of the step at each value, and at least one step of the grid.
 
-    >>> rounded(np.array([0.0, 0.6, 1000.3]), 0.25).tolist()
+    >>> on_grid(np.array([0.0, 0.6, 1000.3]), 0.25).tolist()
     [0.25, 0.5, 1000.25]
     """
     step = _steps(grid)[np.frexp(values)[1] - _LOWEST]
@@ -258,7 +258,7 @@ class Dirichlet(Mechanism):
 
         Source: docs/explanation/proofs/dominating-pair.md.
         """
-        return rounded(self._raw(counts, rng), self.grid)
+        return on_grid(self._raw(counts, rng), self.grid)
 
     def values(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """The gammas, which say as much as the draw and cost the same."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
-from dpbayes.mechanisms.base import Additive, TableNoise
+from dpbayes.mechanisms.kinds import Additive, TableNoise
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound
 from dpbayes.privacy.gdp import Corners, gaussian_delta, gaussian_epsilon

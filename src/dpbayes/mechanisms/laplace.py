@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
-from dpbayes.mechanisms.base import Additive, TableNoise
+from dpbayes.mechanisms.kinds import Additive, TableNoise
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.solve import rounded_towards_infinity
 from dpbayes.schema.unit import PrivacyUnit

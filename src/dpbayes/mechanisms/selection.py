@@ -12,7 +12,7 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import Mechanism
+from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.atoms import randomised_response_renyi
 from dpbayes.privacy.pld import Pld, from_profile
 from dpbayes.schema.unit import PrivacyUnit

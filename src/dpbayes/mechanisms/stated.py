@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dpbayes.base import checks
 from dpbayes.base.codec import canonical
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import Mechanism, Record
+from dpbayes.mechanisms.kinds import Mechanism, Record
 from dpbayes.privacy import events
 from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
 from dpbayes.privacy.bounds import RenyiBound
@@ -152,11 +152,11 @@ FINENESS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event(Mechanism):
+class ForeignEvent(Mechanism):
     """One DpEvent, priced by dp-accounting's own accountants. It has no ``draw``: the release happened elsewhere.
 
     ``event`` is its JSON text, with the name of its class; noise is relative to the sensitivity for one unit.
-    ``Event.cost`` takes a DpEvent object, with compositions and repetitions.
+    ``ForeignEvent.cost`` takes a DpEvent object, with compositions and repetitions.
 
     Source: [Dots] for loss distributions, [Mironov17] for divergences, both as implemented by dp-accounting.
     """
@@ -185,7 +185,7 @@ class Event(Mechanism):
 
         >>> from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
         >>> unit = PrivacyUnit(adjacency="add-remove")
-        >>> cost = Event.cost(SelfComposedDpEvent(GaussianDpEvent(5.0), 100), unit, what="training")
+        >>> cost = ForeignEvent.cost(SelfComposedDpEvent(GaussianDpEvent(5.0), 100), unit, what="training")
         >>> cost.releases, round(cost.renyi(2), 6)
         (100, 4.0)
         """
@@ -238,13 +238,13 @@ class Event(Mechanism):
         return {**Mechanism.record(self), "event": json.loads(self.event)}
 
     @classmethod
-    def from_record(cls, record: Record) -> Event:
+    def from_record(cls, record: Record) -> ForeignEvent:
         """Read the JSON form back."""
         return _made(canonical(record["event"]), PrivacyUnit.from_record(record["unit"]), str(record["what"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianEvent(Event):
+class GaussianEvent(ForeignEvent):
     """Gaussian noise of real numbers: what every rule knows exactly.
 
     Source: [DRS22] theorem 2.7, [Mironov17] proposition 7.
@@ -282,6 +282,10 @@ class GaussianEvent(Event):
         return 0.5 / self.multiplier**2 * (1.0 + 1e-12)
 
 
-def _made(text: str, unit: PrivacyUnit, what: str) -> Event:
-    kind = GaussianEvent if '"GaussianDpEvent"' in text and "Sampled" not in text and "Select" not in text else Event
+def _made(text: str, unit: PrivacyUnit, what: str) -> ForeignEvent:
+    kind = (
+        GaussianEvent
+        if '"GaussianDpEvent"' in text and "Sampled" not in text and "Select" not in text
+        else ForeignEvent
+    )
     return kind(event=text, unit=unit, what=what)

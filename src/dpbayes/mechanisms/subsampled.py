@@ -16,8 +16,8 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Mechanism, Record, confirm
-from dpbayes.mechanisms.base import from_record as mechanism_from_record
+from dpbayes.mechanisms.kinds import Mechanism, Record, confirm
+from dpbayes.mechanisms.kinds import from_record as mechanism_from_record
 from dpbayes.privacy import sampling as amplified
 from dpbayes.privacy.atoms import AtomicLoss
 from dpbayes.privacy.bounds import RenyiBound

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import TableNoise
 from dpbayes.mechanisms.exact import Law, below_exp
+from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response
 from dpbayes.privacy.guarantee import Guarantee

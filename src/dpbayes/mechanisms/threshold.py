@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Mechanism
+from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
+from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
 from dpbayes.privacy.bounds import largest_over_chord

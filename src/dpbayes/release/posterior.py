@@ -21,8 +21,8 @@ from dpbayes.inference.posterior import Posterior as Joint
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.repeats import Repeats
 from dpbayes.inference.weighted import Weighted
-from dpbayes.mechanisms.base import Mechanism, Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.kinds import Mechanism, Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release.format import Release, Table
 from dpbayes.schema.marginal import Marginal

@@ -13,8 +13,8 @@ import numpy as np
 from dpbayes.base.codec import canonical, digest
 from dpbayes.base.display import plural
 from dpbayes.base.errors import DpbayesError
-from dpbayes.mechanisms.base import confirm
-from dpbayes.mechanisms.dirichlet import Dirichlet, rounded
+from dpbayes.mechanisms.dirichlet import Dirichlet, on_grid
+from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table
@@ -175,7 +175,7 @@ def _check_vector(release: Release) -> None:
         if isinstance(mechanism.concentration, tuple) and len(mechanism.concentration) != len(answer.values):
             raise _Failed(f"{answer.name}: there are not as many concentrations as entries")
         values = np.asarray(answer.values, dtype=np.float64)
-        if len(values) != len(scores[0]) or (rounded(values, mechanism.grid) != values).any():
+        if len(values) != len(scores[0]) or (on_grid(values, mechanism.grid) != values).any():
             raise _Failed(f"{answer.name}: expected a value for each entry, rounded as the mechanism rounds them")
 
 
@@ -220,7 +220,7 @@ def _values(release: Release) -> str:
 
 def _check_gammas(name: str, table: Table, mechanism: Priced) -> None:
     grid = getattr(mechanism, "grid", 0.0)
-    if not grid or (rounded(table.values, grid) != table.values).any():
+    if not grid or (on_grid(table.values, grid) != table.values).any():
         raise _Failed(f"{name}: expected values that are rounded as the mechanism rounds them")
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 
 from dpbayes.base.display import listed_and
-from dpbayes.mechanisms.base import class_of
+from dpbayes.mechanisms.kinds import class_of
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
 from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Paid, Release, Table

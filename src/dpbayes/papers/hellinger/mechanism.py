@@ -14,11 +14,10 @@ from dpbayes.base.checks import Floats, non_negative, positive
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger import distance as distances
-from dpbayes.hellinger.accuracy import expected, step_probabilities
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
 from dpbayes.hellinger.distance import Laws
-from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.hellinger.mechanism import Hellinger, expected, step_probabilities
 from dpbayes.papers.checked import equal, found, states
 from dpbayes.papers.hellinger.reading import Coverage, Naive, Posterior, covered, read
 from dpbayes.papers.hellinger.scores import UNIT, Prior, floats, laplace_scale, total

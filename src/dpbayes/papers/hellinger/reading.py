@@ -74,7 +74,7 @@ def read(made: Hellinger | PosteriorLaplace | PosteriorExponential, released: tu
     joint = _joint(made)
     k = candidates.check_counts("posterior", np.subtract(released, made.prior), len(made.prior), made.total)
     tables = joint.laws.rows.all_tables()
-    weights = candidates.normalised(joint.logs(tuple(k.tolist())))
+    weights = candidates.shares(joint.logs(tuple(k.tolist())))
     exact = Reading(prior=np.asarray(made.prior), total=made.total, counts=tables, weights=weights)
     return Posterior(reading=exact, naive=naive)
 
@@ -89,7 +89,7 @@ class Joint:
         tables = self.laws.rows.all_tables()
         logs = (gammaln(np.add(made.prior, tables)) - gammaln(tables + 1.0)).sum(axis=1)
         exponents, normalisers = np.array([self.laws.exponent(tuple(table)) for table in tables.tolist()]).T
-        self._exponents, self._logs = exponents, np.log(candidates.normalised(logs)) - normalisers
+        self._exponents, self._logs = exponents, np.log(candidates.shares(logs)) - normalisers
 
     def logs(self, k: tuple[int, ...]) -> Floats:
         """Ln P(c, k) for every table c."""

@@ -65,7 +65,7 @@ def theorem_4_4(x: ArrayLike, *, prior: Sequence[float]) -> Result[int]:
     """
     alpha, n = floats(prior), total(x)
     table, m = candidates.check_counts("theorem_4_4", x, len(alpha), n), len(alpha)
-    distances = candidates.divergences(alpha, table, candidates.listed(n, m))
+    distances = candidates.divergences(alpha, table, candidates.all_tables(n, m))
     most = int(np.unique(np.round(distances, 12), return_counts=True)[1].max())
     return found(2, most, valid=most <= 2, bound=2 * math.comb(n + m - 2, m - 2))
 
@@ -130,7 +130,7 @@ def _equally_far(alpha: Sequence[float], beta: Sequence[float]) -> int | None:
     whole = all(float(value).is_integer() for value in (*alpha, *beta)) and sum(alpha) == sum(beta) and cells > 1
     if not whole or n < 1 or candidates.number(int(n), cells) > MOST_LISTED:
         return None
-    table, others = np.asarray(alpha, np.int64) - 1, candidates.listed(int(n), cells)
+    table, others = np.asarray(alpha, np.int64) - 1, candidates.all_tables(int(n), cells)
     distances = candidates.divergences((1.0,) * cells, table, others)
     mine = candidates.divergences((1.0,) * cells, table, np.asarray([beta], np.int64) - 1)
     near = others[np.abs(distances - mine) <= 1e-9] + 1

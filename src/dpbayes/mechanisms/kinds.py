@@ -194,7 +194,7 @@ class Mechanism:
         raise ReleaseError(f"Posterior: tables drawn by {type(self).__name__} have no estimate.")
 
     def record(self) -> Record:
-        """JSON form, from which ``mechanisms.base.from_record`` makes an equal mechanism."""
+        """JSON form, from which ``mechanisms.kinds.from_record`` makes an equal mechanism."""
         listed = [field.name for field in fields(cast(Any, self))]
         held = {NAMES.get(name, name): codec.to_record(getattr(self, name)) for name in listed}
         return {"mechanism": self.kind, **held}
@@ -256,7 +256,7 @@ NOISES = {
 KINDS = NOISES | {
     "dirichlet-1": "dpbayes.mechanisms.dirichlet:UnroundedDirichlet",
     "dirichlet-2": "dpbayes.mechanisms.dirichlet:Dirichlet",
-    "dp-event-1": "dpbayes.mechanisms.stated:Event",
+    "dp-event-1": "dpbayes.mechanisms.stated:ForeignEvent",
     "hellinger-1": "dpbayes.hellinger.mechanism:Hellinger",
     "laplace-threshold-1": "dpbayes.mechanisms.threshold:Threshold",
     "posterior-exponential-1": "dpbayes.hellinger.baselines:PosteriorExponential",
