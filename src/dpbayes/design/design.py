@@ -25,12 +25,6 @@ from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 
-LARGEST = 300_000
-"""Pairs of a table's margins up to which splits are searched and compared: 3^k for a table of k attributes."""
-
-SLACK = 1e-3
-"""Errors this little above what is wanted are as wanted."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
@@ -184,7 +178,7 @@ def known(schema: Schema) -> tuple[Axes, ...]:
 
 def searchable(wanted: Sequence[Sequence[str]]) -> bool:
     """Whether there are few enough margins to search for the best split over them."""
-    return sum(3.0 ** len(axes) for axes in wanted) <= LARGEST
+    return sum(3.0 ** len(axes) for axes in wanted) <= 300_000
 
 
 def _source(
@@ -241,7 +235,8 @@ class Candidate:
 
     def meets(self, wanted: Sequence[Wanted]) -> bool:
         """Whether it is as exact as wanted."""
-        return all(each.of(self.design) <= each.error * (1 + SLACK) for each in wanted)
+        # errors this little above what is wanted are as wanted
+        return all(each.of(self.design) <= each.error * (1 + 1e-3) for each in wanted)
 
 
 def plan_tables(

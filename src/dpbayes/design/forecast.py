@@ -24,15 +24,6 @@ from dpbayes.schema.marginal import Marginal
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
 
-READABLE = 0.5
-"""A number whose 95 % interval reaches more than half of it to either side is called unreadable."""
-
-TELLING = 0.02
-"""A gain in exactness below this share is not mentioned."""
-
-MANY = 30
-"""Beyond this many tables, nothing is said about what leaving out one of them gains: each takes a search."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableForecast:
@@ -96,7 +87,8 @@ def _forecast(marginal: Marginal, plan: Plan, design: Design) -> TableForecast:
         points=None if known is None else min(100 * z * error / known, 100.0),
         group_records=typical,
         group_points=None if typical is None else min(100 * z * doubt / typical, 100.0),
-        readable_from=math.ceil(z * doubt / (READABLE * (0.5 if marginal.given else 1.0))),
+        # the 95 % interval reaches half of the number to either side
+        readable_from=math.ceil(z * doubt / (0.5 * (0.5 if marginal.given else 1.0))),
         derived_from=design.derived.get(marginal),
         measured=marginal not in design.derived,
     )
@@ -198,7 +190,8 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
     """
     wanted = list(dict.fromkeys(design.ordered(each.names) for each in plan.wanted))
     inner = [each for each in plan.wanted if any(set(each.names) < set(other) for other in wanted)]
-    if not inner or len(wanted) > MANY or not searchable(wanted):
+    # beyond 30 tables nothing is said: each takes a search
+    if not inner or len(wanted) > 30 or not searchable(wanted):
         return []
     kind: Kind = "laplace" if design.laplace else "gaussian"
     measured, said = {each.marginal: each.share for each in design.measured}, []
@@ -208,14 +201,14 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
         after = best_split(design.sizes, rest, kind=kind, exact=design.exact).variance
         ratios = [math.sqrt(after[axes] / before[axes]) for axes in rest if before[axes] > 0]
         gain = 1.0 - sum(ratios) / len(ratios) if ratios else 0.0
-        if each in measured and gain >= TELLING:
+        if each in measured and gain >= 0.02:  # smaller ones are not worth a sentence
             larger = min(
                 (other for other in plan.wanted if set(own) < set(other.names)), key=lambda one: len(one.names)
             )
             said.append(
                 f"{name_of(each)} takes {measured[each]:.0%} of the budget, though {name_of(larger)} contains it. "
-                f"Without it the other tables would be {gain:.0%} more exact on average, and it would still follow from "
-                "them, less exactly."
+                f"Without it the other tables would be {gain:.0%} more exact on average, and it would still follow "
+                "from them, less exactly."
             )
     return said
 

@@ -27,8 +27,6 @@ from dpbayes.schema.unit import PrivacyUnit
 Prior = tuple[float, ...]
 
 _SMOOTHINGS = np.geomspace(2e-3, 2.0, 13)
-_ACTIVE_NUMBERS = 4_000_000
-_REFERENCES = 16
 
 
 def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: PrivacyUnit) -> Hellinger:
@@ -260,7 +258,7 @@ def references(prior: Prior, total: int, around: Sequence[Sequence[int]] | None)
         return [tuple(int(k) for k in table) for table in checked]
     # not a secret: the same tables every time, so that a calibration can be reproduced
     rng = np.random.default_rng(0)
-    drawn = rng.multinomial(total, rng.dirichlet(np.maximum(prior, 1e-3), size=_REFERENCES))
+    drawn = rng.multinomial(total, rng.dirichlet(np.maximum(prior, 1e-3), size=16))
     return [tuple(int(k) for k in table) for table in drawn]
 
 
@@ -286,7 +284,7 @@ def expected_distance(prior: Prior, table: Table, exponent: float) -> float:
 
 def _active_pairs(rows: Rows) -> list[tuple[Table, Table]]:
     """A spread of neighbouring pairs, dense near the border of the simplex: enough to search with."""
-    room = max(min(_ACTIVE_NUMBERS // rows.size, 400), 24) // 2
+    room = max(min(4_000_000 // rows.size, 400), 24) // 2
     tables = list(rows.tables())
     size = len(tables)
     if len(rows.prior) == 2:

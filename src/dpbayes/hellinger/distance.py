@@ -231,8 +231,6 @@ def _parameters(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
 
 Table = tuple[int, ...]
 
-_CACHED_NUMBERS = 30_000_000
-
 
 class Rows:
     """H(c, ·) over all candidates, for any table c; nothing of it depends on ε or γ."""
@@ -243,9 +241,10 @@ class Rows:
         self._list = candidates.all_tables(total, len(prior)) if len(prior) > 2 else None
         if self._list is None:
             self._own, self._shared = _two_cell_increments(prior, total)
-        rows = max(_CACHED_NUMBERS // self.size, 4)
+        numbers = 30_000_000  # that are kept: a quarter of a gigabyte
+        rows = max(numbers // self.size, 4)
         self.distances = lru_cache(maxsize=min(rows, 4096))(self._distances)
-        self._cell = lru_cache(maxsize=_CACHED_NUMBERS // (total + 1) + 1)(
+        self._cell = lru_cache(maxsize=numbers // (total + 1) + 1)(
             lambda prior, count: candidates.cell_divergences(prior, count, 0, total)
         )
 

@@ -26,9 +26,6 @@ from dpbayes.hellinger.distance import bregman
 ROUNDING = 1e-9
 """Added to the height of every envelope, to cover the rounding of its certificate."""
 
-_BEND = 0.01
-"""How far a chord of the log-weight may lie above it between two points of the certificate."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
@@ -107,7 +104,8 @@ def certificate_grid(curve: Curve, sharpness: float) -> Floats:
     """Points of D between which a chord of a·s(D) bends away by about the same small amount."""
     a = sharpness
     fine = np.geomspace(min(1e-4 / a**2, 1e-3 / a, 1e-4), np.log(200.0 * a + 200.0), 4000)
-    density = np.sqrt(a * curve.bend(fine) / (8.0 * _BEND))
+    # a chord of the log-weight may lie a hundredth above it
+    density = np.sqrt(a * curve.bend(fine) / 0.08)
     passed = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(fine))])
     points = int(passed[-1]) + 64
     return np.asarray(np.unique(np.interp(np.linspace(0.0, passed[-1], points), passed, fine)))
@@ -152,8 +150,6 @@ UNDERFLOW = 745.0
 """exp(−745) is the smallest positive double: beyond it a weight is zero in any table of doubles."""
 
 Flags = NDArray[np.bool_]
-
-_LARGEST_BATCH = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +239,7 @@ class Sampler:
         missing = size
         while missing > 0:
             rate = (self.accepted + 1.0) / (self.proposed + 4.0)
-            batch = int(min(1.2 * missing / rate + 16, _LARGEST_BATCH / len(self._cells) + 16))
+            batch = int(min(1.2 * missing / rate + 16, 2**17 / len(self._cells) + 16))
             tables = self._accepted(batch, rng)
             self.proposed += batch
             self.accepted += len(tables)

@@ -135,7 +135,7 @@ def _dirichlet(need: Need, parts: Sequence[float] | None) -> tuple[tuple[Dirichl
 
 def alone(need: Need) -> float:
     """The standard deviation that one table would have with the whole budget: public numbers decide how to split it."""
-    kind = noise_kinds(need.wish, need.target, need.unit)[0]
+    kind = noise_kinds("auto" if need.wish == "dirichlet" else need.wish, need.target, need.unit)[0]
     family = Family(name=kind.name, make=lambda size: kind.of_size(size, need.unit))
     return spread(calibrate(family, need.target, tolerance=1e-3))
 

@@ -211,20 +211,12 @@ def invert(law: Law, known: int, bits: int, words: Words) -> int:
     return k
 
 
-CHUNK = 2**14
-"""Words that are looked up at a time; they stay in the processor's cache."""
-
-MOST_ENTRIES = 2**15
-"""The longest table: 12 ms to compute, a quarter of a megabyte."""
-
 TABLES_KEPT = 16
 
 _BITS = 63  # of a word; the first of the 64 is the sign
 _MAGNITUDE = np.uint64(2**_BITS - 1)
 _CELL_BITS = 15  # of the guide
 _IN_CELL = np.uint64(_BITS - _CELL_BITS)
-_WIDEST_SHIFT = 40  # so that a block and a place in it fit into 64 bits
-_GUIDE_PAYS = 2**12
 _INT64 = np.iinfo(np.int64)
 
 
@@ -268,9 +260,9 @@ class InversionTable:
 
     def fill(self, drawn: Ints, words: Words) -> None:
         """Independent draws into every place of a flat array; beyond 64 bits, the nearest number that fits."""
-        fill = self._fill_in_blocks if self.shift else self._fill
-        for start in range(0, drawn.size, CHUNK):
-            fill(drawn[start : start + CHUNK], words)
+        fill, chunk = self._fill_in_blocks if self.shift else self._fill, 2**14  # words that stay in the cache
+        for start in range(0, drawn.size, chunk):
+            fill(drawn[start : start + chunk], words)
 
     def _fill(self, drawn: Ints, words: Words) -> None:
         bits = words(drawn.size)
@@ -284,7 +276,7 @@ class InversionTable:
     def _places(self, bits: NDArray[np.uint64]) -> tuple[Ints, Ints]:
         """The J of each word, and the numbers of those words that the bounds cannot place for certain."""
         known = bits & _MAGNITUDE
-        if bits.size < _GUIDE_PAYS:
+        if bits.size < 2**12:
             return self._search(known)
         places = self.guide.take((known >> _IN_CELL).view(np.int64), mode="clip")
         rest = np.flatnonzero(places < 0)
@@ -305,7 +297,8 @@ class InversionTable:
             negative = bits > _MAGNITUDE
             doubtful = set(unsure.tolist())
             sure, kept = np.zeros((2, still.size), dtype=bool)
-            if self.shift <= _WIDEST_SHIFT:
+            # a block and a place in it then fit into 64 bits
+            if self.shift <= 40:
                 inside = (places >> np.uint64(64 - self.shift)).view(np.int64)
                 k = (blocks << self.shift) + inside
                 sure = self.surely_kept(blocks, inside, lots)
@@ -339,13 +332,13 @@ def table_for(law: Law, cells: int, *, repeatable: bool) -> InversionTable:
     Measured: an entry costs 0.35 µs, a cell 0.02 µs from a full table and 0.1 µs in blocks, and a block of a table with
     e entries sends one cell in e/30 through slower arithmetic of 5 µs.
     """
-    entries = law.entries
+    entries, most = law.entries, 2**15  # the longest table takes 12 ms, and a quarter of a megabyte
     worthwhile = 256 + 12 * isqrt(cells) + cells // 4
-    if entries <= min(MOST_ENTRIES, max(worthwhile, 2**12) if repeatable else worthwhile):
+    if entries <= min(most, max(worthwhile, 2**12) if repeatable else worthwhile):
         return _kept(law, 0)
     if not repeatable and (law, 0) in _tables:
         return _kept(law, 0)
-    wanted = min(max(20 * isqrt(cells), 128), MOST_ENTRIES)
+    wanted = min(max(20 * isqrt(cells), 128), most)
     return _kept(law, (entries // wanted).bit_length())
 
 

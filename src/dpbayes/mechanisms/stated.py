@@ -147,10 +147,6 @@ class StatedRDP(Mechanism):
         return self._bound().pld(interval)
 
 
-FINENESS = 300.0
-"""A loss distribution of its own has this many steps up to the ε at δ = 10⁻⁶."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignEvent(Mechanism):
     """One DpEvent, priced by dp-accounting's own accountants. It has no ``draw``: the release happened elsewhere.
@@ -215,7 +211,8 @@ class ForeignEvent(Mechanism):
         coarse = events.pld(self.event, 1e-2)
         if coarse is None:
             return None
-        interval = min(max(epsilon_of(coarse, 1e-6), 1e-3) / FINENESS, 1e-2)
+        # so many steps up to the ε at δ = 10⁻⁶
+        interval = min(max(epsilon_of(coarse, 1e-6), 1e-3) / 300.0, 1e-2)
         return events.pld(self.event, interval)
 
     def delta(self, epsilon: float) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.exact import Law, below_exp
+from dpbayes.mechanisms.exact import Law, bernoulli_exp
 from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.privacy.atoms import AtomicLoss, randomised_response
@@ -160,7 +160,7 @@ class SumZeroLaplace(TableNoise):
         while True:
             for free in noise.draw(law, tries * (self.cells - 1), rng).reshape(tries, -1):
                 last = -int(free.sum())
-                if below_exp(int(words(1)[0]), abs(last) * denominator, numerator, words):
+                if bernoulli_exp(abs(last) * denominator, numerator, words):
                     return noise.plus(table, np.append(free, last).reshape(table.shape))
 
     def noise(self, shape: tuple[int, ...] = (-1,)) -> SumZeroNoise:  # noqa: ARG002 - the same in every cell

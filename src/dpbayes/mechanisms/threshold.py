@@ -16,13 +16,11 @@ from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.pld import Pld
+from dpbayes.privacy.solve import ROUND_UP
 from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST = 2**50
 """The largest threshold that is tried: no table has that many rows."""
-
-ROUND_UP = 1.0 + 1e-12
-"""Covers the rounding of an exponential whose argument is at most 745, the last before underflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

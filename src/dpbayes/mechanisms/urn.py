@@ -23,9 +23,6 @@ from dpbayes.privacy.bounds import largest_over_chord
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit
 
-_FEW = 2**12
-"""Up to this many records the concentrated cost looks at many orders."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PseudoRecords(Mechanism):
@@ -117,7 +114,7 @@ class PseudoRecords(Mechanism):
         """
         pure = self.pure
         found = min(0.5 * pure**2, self._draw().concentrated(omega))
-        if not self.exact or self.records > _FEW:
+        if not self.exact or self.records > 2**12:
             return found
         pair, low, before = self.dominating_pair(), 1.0, 0.0
         high, most = min(1.002, omega), 0.0
