@@ -222,3 +222,14 @@ def test_the_linear_law_has_the_variance_of_the_noise() -> None:
     own = float(made.noise().variance(np.zeros(1))[0])
     _, variance = joint.linear(("sex", "town"))
     assert np.asarray(variance)[0, 0] == pytest.approx(own * 11 / 12)  # with what is dropped, there are twelve cells
+
+
+def test_wanted_errors_take_a_smaller_guarantee_with_it() -> None:
+    wants = {"sex": "± 5 records", "town": "± 10 records"}
+    schema = replace(SCHEMA, records=10_000)
+    least = {
+        kind: Tables(want=wants, mechanism=kind).least(schema, PureDP(epsilon=5.0)) for kind in ("auto", "laplace")
+    }
+    assert least["auto"].epsilon < 0.9 * least["laplace"].epsilon
+    plan = Tables(want=wants).plan(schema, least["auto"])
+    assert {type(paid.mechanism) for paid in plan.paid} == {SumZeroLaplace}
