@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.laplace import LaplaceNoise
-from dpbayes.mechanisms.sum_zero import LARGEST_SCALE, MOST_CELLS, SumZeroLaplace, SumZeroNoise, _growth
+from dpbayes.mechanisms.sum_zero import LARGEST_SCALE, MOST_CELLS, SumZeroLaplace, SumZeroNoise, _growth, chance_of_loss
 from dpbayes.release.verify import verify
 from dpbayes.words.promise import law
 
@@ -67,6 +67,7 @@ def test_three_cells_cost_exactly_what_the_theory_says() -> None:
     assert made.delta(0.5) == pytest.approx(0.206, abs=5e-4)
     x = 1 / math.tanh(0.5)
     p = x / -math.expm1(-1) / eval_legendre(2, x)
+    assert chance_of_loss(2.0, 3) == pytest.approx(p, rel=1e-12)
     assert made._loss().probabilities.tolist() == pytest.approx([p, 1 - p - p / math.e, p / math.e])
 
 

@@ -40,6 +40,17 @@ def _growth(scale: float, cells: int) -> float:
     return found
 
 
+def chance_of_loss(scale: float, cells: int) -> float:
+    """P[loss = ε] = 1/((1 − e^−ε)·P_{d−1}(x)/P_{d−2}(x)), ε = 2/scale, rounded up, which only adds to δ
+
+    Symbols: d cells, P_n Legendre polynomials, x = coth(1/scale).
+    Source: docs/explanation/proofs/sum-zero.md, theorem 1.
+    Adjacency: a replaced record moves one cell up and another one down; all such neighbours are alike.
+    """
+    ratio = (1.0 + _growth(scale, cells - 1)) * math.tanh(1.0 / scale)
+    return -(1.0 + 1e-14 * cells) / (math.expm1(-2.0 / scale) * ratio)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumZeroNoise(LaplaceNoise):
     """Released x = c + k with P(k) ∝ exp(−Σ|k|/scale) on the integers that add up to zero.
@@ -125,20 +136,12 @@ class SumZeroLaplace(TableNoise):
         return rounded_towards_infinity(Fraction(self.unit.sensitivity.l1) / Fraction(self.scale))
 
     def _loss(self) -> AtomicLoss:
-        """Loss ε with probability p = 1/((1 − e^−ε)·P_{d−1}(x)/P_{d−2}(x)), −ε with e^−ε·p, else 0
-
-        For several rows per person, that of any mechanism with this ε.
-        Symbols: d cells, P_n Legendre polynomials, x = coth(1/scale). p is rounded up, which only adds to δ.
-        Source: docs/explanation/proofs/sum-zero.md, theorem 1.
-        Adjacency: a replaced record moves one cell up and another one down; all such neighbours are alike.
-        """
+        """Loss ε, 0 or −ε; for several rows per person, that of any mechanism with this ε."""
         epsilon = self._pure
         largest = randomised_response(epsilon)
         if not self.exact:
             return largest
-        x = 1.0 / math.tanh(1.0 / self.scale)
-        ratio = (1.0 + _growth(self.scale, self.cells - 1)) / x
-        p = min(-(1.0 + 1e-14 * self.cells) / (math.expm1(-epsilon) * ratio), float(largest.probabilities[0]))
+        p = min(chance_of_loss(self.scale, self.cells), float(largest.probabilities[0]))
         q = p * math.exp(-epsilon)
         return AtomicLoss(np.array([epsilon, 0.0, -epsilon]), np.array([p, max(1.0 - p - q, 0.0), q]))
 
