@@ -20,7 +20,7 @@ from dpbayes.base.codec import digest
 from dpbayes.ledger import store as ledger_tables
 from dpbayes.ledger.account import Entry
 from dpbayes.ledger.ledger import _written
-from dpbayes.tables.packing import pack
+from dpbayes.tables.engine import pack
 from dpbayes.tables.sources import open_table
 
 ROWS = 20_000

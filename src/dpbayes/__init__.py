@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dpbayes.base import doors
+from dpbayes.base.display import DOORS
 
 if TYPE_CHECKING:
     from dpbayes.curator import Curator
@@ -148,10 +148,10 @@ __all__ = [
 ]
 
 
-doors.MODULES.update(
+DOORS.update(
     TableView="release.table",
     Posterior="release.posterior",
-    built="models.base",
+    built="models.model",
     densities="plot.pictures",
     fragment="report.page",
     network_picture="plot.pictures",

@@ -12,8 +12,8 @@ from dpbayes import ZCDP, Attribute, Curator, Fit, NaiveBayes, PrivacyUnit, Pure
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
 from dpbayes.mechanisms.gaussian import GaussianNoise
-from dpbayes.models.base import Published
-from dpbayes.models.evidence import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
+from dpbayes.models.model import Published
+from dpbayes.models.naive_bayes import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
 
 from .examples import fitted as weather_fitted
 

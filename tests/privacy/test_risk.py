@@ -14,7 +14,7 @@ from scipy.stats import norm
 from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import statement_to_delta
-from dpbayes.privacy.risk import GDP, Risk, membership, odds, percent, profile_of, success
+from dpbayes.privacy.risk import GDP, Risk, chords, membership, odds, percent, profile_of, success
 
 UNIT = PrivacyUnit(adjacency="add-remove")
 blind = st.floats(1e-4, 0.999)
@@ -146,3 +146,11 @@ def test_sentences_say_the_numbers_and_round_them_up() -> None:
 def test_a_blind_success_is_a_probability(p: float) -> None:
     with pytest.raises(InvalidArgument, match="risk: expected blind"):
         success(lambda _: 0.0, p)
+
+
+def test_a_sampled_profile_is_never_below_the_exact_one() -> None:
+    for cost in (Cost.of(Gaussian(sigma=2, unit=UNIT), 2), Cost.of(Laplace(scale=1.5, unit=UNIT), 3)):
+        quick = chords(np.linspace(0.0, 12.0, 48), cost.delta)
+        for epsilon in np.linspace(0.0, 14.0, 57):
+            assert cost.delta(float(epsilon)) - 1e-15 <= quick(float(epsilon)) <= 1.0
+        assert quick(0.0) == cost.delta(0.0)

@@ -293,7 +293,7 @@ def test_the_gauge_shows_what_is_spent(tmp_path: Path) -> None:
     (spent,) = page.named("rect", "spent")
     assert float(str(spent["width"]).rstrip("%")) == pytest.approx(100 * release.spending.spent / 5, abs=1e-3)
     assert release.spending.hash in page.texts
-    assert "So nobody counts" in report_html(a_release("joint"))
+    assert "So nobody adds up" in report_html(a_release("joint"))
 
 
 # -- colours ----------------------------------------------------------------------------------------------------------

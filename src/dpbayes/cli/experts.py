@@ -40,7 +40,7 @@ from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
-from dpbayes.words.promise import caution
+from dpbayes.words.promise import warning
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 PARAMETERS = {
@@ -389,4 +389,4 @@ def _print(
         "data; what holds for everybody can be learnt without them."
     )
     for each in spoken:
-        tell_people(caution(each), "bold")
+        tell_people(warning(each), "bold")

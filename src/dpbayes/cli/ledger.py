@@ -87,9 +87,9 @@ def init(
         name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
     opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about, witness=witness)
     for said in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
-        tell(promise.caution(said), err=True)
+        tell(promise.warning(said), err=True)
     if opened.lacks_roles:
-        tell(promise.caution(NO_ROLES), err=True)
+        tell(promise.warning(NO_ROLES), err=True)
     _print_balances([opened.account(name)], as_json)
 
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
+from dpbayes.design.noise import Need, TableMechanism, Wish, calibrate_noise, least, noise_kinds
 from dpbayes.inference.residuals import Axes, even_covariance, even_noise
 from dpbayes.inference.split import best_split, optimum
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrate_noise, noise_kinds
-from dpbayes.jobs.wanted import least
 from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_mu

@@ -261,7 +261,7 @@ def name_of(marginal: Marginal) -> str:
 
 
 def whole(number: float) -> str:
-    """Records for people, rounded up to what they are worth.
+    """A number of records with its unit, rounded up to three digits.
 
     >>> whole(11.2), whole(1234.5), whole(0.3)
     ('12 records', '1,240 records', '1 record')

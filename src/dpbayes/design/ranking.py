@@ -15,9 +15,9 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import TargetUnreachable
+from dpbayes.design.noise import WISHES, Need, TableMechanism, mechanisms_for
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.posterior import Posterior
-from dpbayes.jobs.mechanisms import WISHES, Need, TableMechanism, calibrated
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import Purpose
 from dpbayes.privacy.guarantee import Guarantee
@@ -121,7 +121,7 @@ def ranking(
     predictions, impossible = [], []
     for name, each in candidates:
         try:
-            mechanism = calibrated(each)[0][0]
+            mechanism = mechanisms_for(each)[0][0]
         except TargetUnreachable as problem:
             beyond = "doubles" in str(problem)
             reason = "needs larger gammas than doubles carry" if beyond else f"cannot meet {target}"
@@ -192,7 +192,7 @@ def _records_needed(need: Need, made_up: _MadeUp, error: float, failure: float) 
     def gap(log_records: float) -> float:
         asked = replace(need, records=round(math.exp(log_records)))
         try:
-            errors = made_up.errors(calibrated(asked)[0][0], asked, 24)
+            errors = made_up.errors(mechanisms_for(asked)[0][0], asked, 24)
         except TargetUnreachable:  # more records than doubles carry
             return math.inf
         return math.log(max(float(np.quantile(errors, 1.0 - failure)), 1e-300) / error)

@@ -10,18 +10,17 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpbayes.base import checks, codec
+from dpbayes.base import checks
 from dpbayes.base.checks import Ints
-from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
+from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import check_columns, check_tables, count_and_draw
-from dpbayes.jobs.edges import Quantiles, check_edges, releveled, selection_for
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, alone, calibrated, merged, spread
+from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
+from dpbayes.jobs.edges import Quantiles, check_edges, relevel, selection_for
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.models.base import Model, ModelSpec
 from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.model import Model, ModelSpec
 from dpbayes.models.naive_bayes import TEMPERATURE, NaiveBayes, NaiveBayesModel
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Release
@@ -29,12 +28,9 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import CodingEngine, Engine, needed
 
-PART = 10
-"""One part in ten of the budget goes to all bought edges together, and one to the temperature."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(BaseJob):
     """Fit a model: ``Fit(model=NaiveBayes(target="income"), tempered=True)``.
 
     Args:
@@ -89,9 +85,9 @@ class Fit:
         parts = None
         if self.split == "optimal" and self.accounting == "exact":
             parts = self.model.shares(planned, alone(need), need.known)
-        mechanisms, choice = calibrated(need, parts)
+        mechanisms, choice = mechanisms_for(need, parts)
         self._warn(need, mechanisms)
-        paid, places = merged((*mechanisms, *alongside))
+        paid, places = payments((*mechanisms, *alongside))
         return Plan(
             job=self,
             schema=schema,
@@ -132,10 +128,10 @@ class Fit:
 
     def _alongside(self, schema: Schema, target: Guarantee) -> tuple[Selection, ...]:
         bought = sum(wish.selections for wish in self.edges.values())
-        edges = (selection_for(target.share(PART), schema.unit, times=bought),) * bought if bought else ()
+        edges = (selection_for(target.share(10), schema.unit, times=bought),) * bought if bought else ()
         if self.tempered is False or not isinstance(self.model, NaiveBayes) or self._wish() == "dirichlet":
             return edges
-        choice = selection_for(target.share(PART), schema.unit)
+        choice = selection_for(target.share(10), schema.unit)
         records, classes = schema.records or self.expected_records, len(schema[self.model.target].levels)
         wanted = self.tempered or worth_it(choice, records=records, classes=classes)
         return (*edges, choice) if wanted else edges
@@ -146,15 +142,11 @@ class Fit:
         return len(plan.places) > len(plan.tables) + bought
 
     def _warn(self, need: Need, mechanisms: Sequence[TableMechanism]) -> None:
-        """Say so where the noise of a typical table is larger than the table.
-
-        The mean total variation error of noisy tables as they are is σ·D/(N·√(2π)), as a Gaussian error has the mean
-        size σ·√(2/π).
-        """
+        """Say so where the noise of a typical table is larger than the table."""
         if need.records is None:
             return
         errors = [
-            spread(mechanism, need.records / cells) * cells / (need.records * math.sqrt(2.0 * math.pi))
+            noise(cells, spread(mechanism, need.records / cells), need.records)
             for mechanism, cells in zip(mechanisms, need.cells, strict=True)
         ]
         if (error := float(np.mean(errors))) > 1.0:
@@ -168,7 +160,7 @@ class Fit:
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column, or cannot be read record by record where that is needed."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         for name in self.edges:
             check_edges(table, name)
         if self.tempered and not isinstance(table, CodingEngine):
@@ -199,19 +191,10 @@ class Fit:
         for name, wish in self.edges.items():
             made: Selection = plan.paid[by].mechanism  # type: ignore[assignment]
             edges = wish.edges(table, name, plan.schema, made, rng)
-            attributes[name] = releveled(plan.schema[name], edges=edges)
+            attributes[name] = relevel(plan.schema[name], edges=edges)
             answers.append(Answer(name=f"edges of {name}", by=by, values=edges))
         kept = tuple(attributes.get(each.name, each) for each in plan.schema.attributes)
         return plan.schema.with_attributes(kept), tuple(answers)
-
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Fit:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
 
 
 JOB = Fit

@@ -12,10 +12,9 @@ from dpbayes.base import checks, codec
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.design.design import Wanted, describe, least_target, plan_tables
+from dpbayes.design.noise import Need, TableMechanism, Wish, loosest, mechanisms_for, out_of_reach, payments, wants
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
-from dpbayes.jobs.wanted import loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -117,7 +116,7 @@ class Tables(BaseJob):
                 if prior.serves(marginal):
                     prior.shape(marginal, schema)
         tables, mechanisms, choice = self._mechanisms(schema, target)
-        paid, places = merged(mechanisms)
+        paid, places = payments(mechanisms)
         return Plan(
             job=self,
             schema=schema,
@@ -152,7 +151,7 @@ class Tables(BaseJob):
             accounting=self.accounting,
         )
         if need.wish == "dirichlet":
-            return self.marginals, *calibrated(need)
+            return self.marginals, *mechanisms_for(need)
         return plan_tables(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:

@@ -200,7 +200,7 @@ class Kept:
                 with _told(folder):
                     files.sweep(folder)
                     for path in sorted(each for end in (DRAFT, READING, ASIDE) for each in folder.glob(f"*{end}")):
-                        handle = files.locked(path)
+                        handle = files.lock(path)
                         if handle is not None:
                             until.callback(os.close, handle)
                         if path.exists():  # else it was finished meanwhile

@@ -58,7 +58,7 @@ class Threshold(Mechanism):
 
     @property
     def least_delta(self) -> float:
-        """The δ that no ε avoids: the chance that a person is betrayed by a category that nobody else has."""
+        """The δ that no ε avoids: the probability that a category of one person only is published."""
         return betrayal(scale=self.scale, threshold=self.threshold, rows=self.unit.max_rows)
 
     @property

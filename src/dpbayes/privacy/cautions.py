@@ -33,8 +33,8 @@ def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = Non
     epsilon, delta = promise.epsilon_delta or (0.0, 0.0)
     if records and delta * records >= 1.0:
         said.append(
-            f"δ={rounded_up(delta)} is not below one in the number of records ({records:,}): publishing a few whole "
-            f"records would keep this promise. Choose δ below {0.1 / records:.1g}, a tenth of it."
+            f"δ={rounded_up(delta)} is not below one in the number of records ({records:,}): such a guarantee would "
+            f"even allow publishing a few records in full. Choose δ below {0.1 / records:.1g}, a tenth of it."
         )
     if epsilon > LARGE_EPSILON:
         right = percent(membership(promise.profile))

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from dpbayes.base import checks, display, doors
-from dpbayes.base.doors import Chart
+from dpbayes.base import checks, display
+from dpbayes.base.display import Chart
 from dpbayes.base.errors import InvalidArgument, UnitMismatch
 from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
 from dpbayes.privacy.convolution import compose
@@ -124,7 +124,7 @@ class Cost:
     def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Chart:
         """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""
         checks.one_of("Cost", ("profile", "tradeoff"), what=what)
-        return doors.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
+        return display.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
 
     @property
     def releases(self) -> int:

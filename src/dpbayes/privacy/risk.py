@@ -10,7 +10,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpbayes.base import checks
+from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.gdp import gaussian_delta
@@ -47,6 +50,15 @@ def profile_of(promise: Guarantee | Cost | GDP) -> Profile:
     if isinstance(promise, Guarantee):
         return promise.profile
     raise InvalidArgument(f"risk: expected a guarantee or a cost, got {type(promise).__name__}.")
+
+
+def chords(epsilons: Floats, profile: Profile) -> Profile:
+    """A profile that is quick to ask, from its values at these ε from 0 on, and nowhere below the given one.
+
+    δ is convex as a function of e^ε, a supremum of lines in it, so chords lie above it; beyond the last ε it falls.
+    """
+    factors, deltas = np.exp(epsilons), np.array([float(profile(float(epsilon))) for epsilon in epsilons])
+    return lambda epsilon: float(np.interp(math.exp(min(epsilon, float(epsilons[-1]))), factors, deltas))
 
 
 def success(profile: Profile, blind: float) -> float:

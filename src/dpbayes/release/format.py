@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dpbayes.base import checks, codec, doors
+from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record, canonical, digest
+from dpbayes.base.display import door
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
 from dpbayes.ledger.history import ID_LENGTH
@@ -275,7 +276,7 @@ class Release:
         asked = Marginal.of_text(marginal)
         for table in self.tables:
             if table.marginal == asked:
-                return doors.call("TableView", self, table)
+                return door("TableView", self, table)
         known = ", ".join(str(table.marginal) for table in self.tables) or "none"
         raise ReleaseError(f"Release: it has no table {asked}. It has {known}.")
 
@@ -298,7 +299,7 @@ class Release:
 
     def verify(self, *, ledger: Ledger | str | Path | None = None) -> Verification:
         """Check what it promises; with its ledger, also that it was charged."""
-        return doors.call("verify", self, ledger=ledger)
+        return door("verify", self, ledger=ledger)
 
     def save(
         self,
@@ -311,18 +312,18 @@ class Release:
 
         ``also`` adds a workbook (``xlsx``) and a privacy ``sheet``.
         """
-        return doors.call("save", self, folder, numbers=numbers, also=also)
+        return door("save", self, folder, numbers=numbers, also=also)
 
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""
-        return doors.call("Posterior", self)
+        return door("Posterior", self)
 
     def build(self, model: Any = None) -> Any:
         """The model that was fitted, or any model whose tables the release holds. Free."""
-        return doors.call("built", (self,), model)
+        return door("built", (self,), model)
 
     def _repr_html_(self) -> str:
-        return doors.call("fragment", self)
+        return door("fragment", self)
 
     # -- its file ---------------------------------------------------------------------------------------------
 
@@ -368,7 +369,7 @@ class Release:
 
         The numbers of large tables may lie in Parquet files in its ``folder``.
         """
-        return doors.call("release_of", text, folder)
+        return door("release_of", text, folder)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbayes.base import doors
-from dpbayes.base.display import embedded
-from dpbayes.base.doors import Chart
+from dpbayes.base.display import Chart, door, embed, picture
 from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.inference.released import Reading
 from dpbayes.release import numbers
@@ -98,7 +96,7 @@ class TableView:
 
         It is written to ``path`` if there is one.
         """
-        return doors.picture("densities" if self.table.kind == "parameters" else "shares", self, path=path)
+        return picture("densities" if self.table.kind == "parameters" else "shares", self, path=path)
 
     def __repr__(self) -> str:
         name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
@@ -116,4 +114,4 @@ class TableView:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return embedded(doors.call("section", 1, self.release, self.table))
+        return embed(door("section", 1, self.release, self.table))

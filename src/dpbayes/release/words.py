@@ -49,11 +49,17 @@ def rows(unit: PrivacyUnit) -> str:
 
 def _meaning(promise: Guarantee) -> str:
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
-    if epsilon > _LARGEST:
-        return ""
-    factor = rounded_up(math.exp(epsilon), digits=3)
-    unless = f", except with probability {chance(delta)}" if delta else ""
-    return f": no outcome becomes more than {factor} times as likely{unless}"
+    return "" if epsilon > _LARGEST else f": {likely(epsilon, delta)}"
+
+
+def likely(epsilon: float, delta: float) -> str:
+    """How much more likely an outcome can become."""
+    return f"no outcome becomes more than {rounded_up(math.exp(epsilon), 3)} times as likely{unless(delta)}"
+
+
+def unless(delta: float) -> str:
+    """The exception that a δ makes."""
+    return f", except with probability {chance(delta)}" if delta else ""
 
 
 def chance(probability: float) -> str:

@@ -35,6 +35,9 @@ def room(left: float, budget: Guarantee) -> str:
     return f"One more release of up to {most} fits{'; (ε, δ) costs do not simply add' if budget.exception else ''}."
 
 
+REMEDY = "Lower the budget of this release, or ask the data owner to raise the limit."
+
+
 def standing(spending: Spending) -> str:
     """Where a release stands in its ledger."""
     budget = guarantee_from_record(spending.budget)
@@ -45,7 +48,7 @@ def rule(budget: Limit) -> str:
     """How a limit is kept."""
     if budget.rule is None:
         return "kept by adding up"
-    return f"kept by the rule {budget.rule!r}, whatever later releases are adapted to"
+    return f"kept by the rule {budget.rule!r}, which holds for adaptive releases too"
 
 
 def balance(account: Account) -> list[str]:

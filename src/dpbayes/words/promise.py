@@ -13,12 +13,9 @@ from dpbayes.mechanisms.kinds import class_of
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
 from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Paid, Release, Table
-from dpbayes.release.words import chance, rows, times
+from dpbayes.release.words import likely, rows, times, unless
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.words import budget
-
-CAUTION = "Caution"
-"""How every caution begins, on the terminal, in the studio and in the report."""
 
 NOT_PRIVATE = (
     "Not private. This release was drawn with a seed. Whoever knows or guesses the seed can remove the noise. "
@@ -46,7 +43,7 @@ VARIANTS: dict[type, str] = {
 """The names that the registry of deployments has for notions of privacy; it calls all others custom."""
 
 FLOATING = (
-    "Noise is drawn from exact integer distributions, or rounded to a grid so coarse that the doubles behind it do not "
+    "Noise is drawn from exact integer distributions, or rounded to a grid so coarse that floating-point errors do not "
     "show."
 )
 SAMPLING = "Randomness comes from ChaCha20 streams, each keyed with 256 bits of the operating system's entropy."
@@ -76,9 +73,9 @@ def parameters(promise: Guarantee) -> dict[str, float]:
     return {key: float(record[key]) for key in ("epsilon", "delta", "rho") if key in record}
 
 
-def caution(said: str) -> str:
-    """What a careful colleague says before it is too late, marked as such on every face."""
-    return f"{CAUTION}: {said}"
+def warning(said: str) -> str:
+    """A warning, marked as such on the terminal, in the studio and in the report."""
+    return f"Warning: {said}"
 
 
 def whom(unit: PrivacyUnit) -> str:
@@ -108,7 +105,7 @@ def unit_details(release: Release) -> str:
     held = (
         f"The column {unit.person} identifies people, and no more rows of each are read."
         if unit.person is not None
-        else "That nobody has more is the owner's word; the software does not check it."
+        else "The data owner vouches that nobody has more; the software does not check it."
     )
     return (
         f"Data sets are neighbours ({unit.adjacency}) if they differ by {change}. "
@@ -172,7 +169,7 @@ def composition(release: Release) -> str:
 def preparation(release: Release) -> str:
     """What happened to the rows before noise was added, and how parameters were set."""
     bought = [answer.name for answer in release.answers]
-    learned = f" Learned from the rows, and paid for in this release: {listed_and(bought)}." if bought else ""
+    learned = f" Discovered in the rows, and charged in this release: {listed_and(bought)}." if bought else ""
     return (
         "Values were mapped to the declared categories and bins, and counted. Categories, bins and parameters were "
         f"chosen from public knowledge, without looking at the rows.{learned} How the mechanism was chosen: "
@@ -186,8 +183,8 @@ def accuracy(release: Release) -> str:
         return "The release carries no estimates with intervals."
     return (
         f"Every cell has a {100 * release.level:g} % interval for the noise that was added. Small groups have wide "
-        "intervals, and groups that noise swallows are marked. Wrong answers and people who are not in the data are "
-        "not accounted for."
+        "intervals, and groups that are lost in the noise are marked. Wrong answers and people who are not in the data "
+        "are not accounted for."
     )
 
 
@@ -196,10 +193,8 @@ def short_promise(release: Release) -> str:
     promise = release.promise
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
-        unless = f", except with probability {chance(delta)}" if delta else ""
-        factor = rounded_up(math.exp(epsilon), 3)
         whether = "whatever a person answered" if release.unit.replaces else "whether or not a person took part"
-        return f"It is private: {whether}, no outcome becomes more than {factor} times as likely{unless}."
+        return f"It is private: {whether}, {likely(epsilon, delta)}."
     return f"It is private, within {promise}."
 
 
@@ -227,12 +222,11 @@ def meaning(release: Release) -> list[str]:
 def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
-        but = f", except with probability {chance(delta)}" if delta else ""
         # Under add-remove, two answers are two steps apart: removing one, adding the other.
         bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
         return (
             f"In practice: reading this release improves the odds of someone who bets {bet} at most "
-            f"{rounded_up(math.exp(epsilon), 3)}-fold{but}."
+            f"{rounded_up(math.exp(epsilon), 3)}-fold{unless(delta)}."
         )
     return promise.in_practice or "In practice, this is so weak that a reader may learn a person's answer."
 

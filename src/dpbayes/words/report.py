@@ -18,6 +18,9 @@ from dpbayes.words.view import View, step_of, text_of
 SWALLOWED = "†"
 IMPOSSIBLE = "–"
 
+VERDICTS = {"good": "readable", "fair": "rough", "poor": "mostly noise", "": "size unknown"}
+"""What is expected of a table, from the best to what cannot be said."""
+
 VALUES = {
     "gammas": "released gamma",
     "noisy-counts": "released noisy count",

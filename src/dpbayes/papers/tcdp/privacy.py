@@ -37,9 +37,6 @@ __all__ = [
     "theorem_1", "theorem_2",
 ]  # fmt: skip
 
-ORDERS = 400
-"""Orders between which the largest D_λ/λ is bracketed before it is refined."""
-
 
 @states("T14")
 def definition_2_3(P: ArrayLike, Q: ArrayLike, *, omega: float) -> Result[float]:
@@ -51,9 +48,9 @@ def definition_2_3(P: ArrayLike, Q: ArrayLike, *, omega: float) -> Result[float]
         order = 1.0 + math.exp(depth)
         return -float(rdp_definition_2_3(P, Q, order=order)) / order
 
-    grid = np.linspace(math.log(1e-5), math.log(max(min(omega, 1e8) - 1.0, 1e-4)), ORDERS)
+    grid = np.linspace(math.log(1e-5), math.log(max(min(omega, 1e8) - 1.0, 1e-4)), 400)  # the largest is between two
     at = int(np.argmin([missed(x) for x in grid]))
-    highest = -least(missed, grid[max(at - 1, 0)], grid[min(at + 1, ORDERS - 1)])[0]
+    highest = -least(missed, grid[max(at - 1, 0)], grid[min(at + 1, 399)])[0]
     return equal(max(highest, float(kl(P, Q)), float(kl(Q, P))))  # KL is the limit at order 1
 
 

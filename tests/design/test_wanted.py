@@ -11,8 +11,8 @@ import pytest
 from dpbayes import ZCDP, ApproxDP, Attribute, Curator, PrivacyUnit, PureDP, Request, Schema, Tables
 from dpbayes.base.errors import DpbayesError, InvalidArgument, TargetUnreachable
 from dpbayes.design.forecast import forecast
+from dpbayes.design.noise import least, wants
 from dpbayes.jobs.base import job_from_record
-from dpbayes.jobs.wanted import least, wants
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.privacy.cost import Cost

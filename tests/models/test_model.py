@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from dpbayes.models.base import by_cells
+from dpbayes.models.model import by_cells
 
 
 def test_parts_are_the_cells_to_the_nearest_power_of_two_and_so_near_the_best_ones() -> None:

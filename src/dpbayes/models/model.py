@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from dpbayes.base import display, doors
+from dpbayes.base import display
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import READERS, Record, WithKind
-from dpbayes.base.doors import Chart
+from dpbayes.base.display import Chart
 from dpbayes.base.errors import ReleaseError
 from dpbayes.models.network import Network
 from dpbayes.release.format import Release, Table
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 LEAST_SHARE = 1e-9
 """No value is impossible to a model, only rare: a logarithm stays finite."""
-
-IMPOSSIBLE = 1e-300
-"""The share of what the schema declares impossible: none that is ever drawn, and still a finite logarithm."""
 
 KINDS = {
     "bayes-net": "dpbayes.models.bayes_net:BayesNet",
@@ -57,6 +54,11 @@ class NoisyTable:
     variance: Floats
     slope: float
     """How much a count moves with a value: 1/r for gammas of weight r."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether it holds several attributes together."""
+        return len(self.marginal.names) > 1
 
     @property
     def rows(self) -> Floats:
@@ -104,7 +106,8 @@ class Published:
         found = self.posterior.joint.estimate(of, given).population.values
         floor = np.full(found.shape, LEAST_SHARE)
         if (zeros := self.schema.zeros((*given, *of))) is not None:
-            found, floor = np.where(zeros, 0.0, found), np.where(zeros, IMPOSSIBLE, floor)
+            # what is impossible is never drawn, and its logarithm is still finite
+            found, floor = np.where(zeros, 0.0, found), np.where(zeros, 1e-300, floor)
         rows = np.maximum(found, floor).reshape(int(np.prod(found.shape[: len(given)])), -1)
         return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
@@ -114,14 +117,9 @@ class Published:
         return next((release.records for release in self.releases if release.records is not None), None)
 
     @property
-    def seeded(self) -> bool:
-        """Whether the draws could be repeated: then nothing is promised."""
-        return self.releases[0].seeded
-
-    @property
     def tables(self) -> tuple[NoisyTable, ...]:
         """Every table with noise that can be described."""
-        return tuple(_noisy(release, table) for release, table in self._described())
+        return tuple(_noisy(release, table) for release, table in measuring(self.releases))
 
     def statement(self) -> str:
         """What the releases promise, a sentence each."""
@@ -136,7 +134,7 @@ class Published:
 
     def holds(self, marginal: Marginal) -> bool:
         """Whether a table of just these attributes is published."""
-        return any(set(table.marginal.names) == set(marginal.names) for _, table in self._described())
+        return any(set(table.marginal.names) == set(marginal.names) for _, table in measuring(self.releases))
 
     def __getitem__(self, marginal: Marginal) -> NoisyTable:
         """The table of these attributes: asked for as such, in another order, or summed out of a larger one.
@@ -147,9 +145,6 @@ class Published:
         size = min(len(table.values) for _, table in fitting)
         views = [_noisy(release, table) for release, table in fitting if len(table.values) == size]
         return min(views, key=lambda view: float(view.variance.mean())).seen_as(marginal)
-
-    def _described(self) -> list[tuple[Release, Table]]:
-        return measuring(self.releases)
 
     def _contained(self, marginal: Marginal) -> list[tuple[Release, Table]]:
         """Tables with all these attributes; refused where there are none."""
@@ -164,22 +159,19 @@ class Published:
         raise ReleaseError(f"Model: no release has the table {marginal}, nor one that contains it. Release it first.")
 
     def _fitting(self, marginal: Marginal) -> list[tuple[Release, Table]]:
-        return [
-            (release, table) for release, table in self._described() if set(table.marginal.names) >= set(marginal.names)
-        ]
+        names = set(marginal.names)
+        return [each for each in measuring(self.releases) if set(each[1].marginal.names) >= names]
 
 
 def _noisy(release: Release, table: Table) -> NoisyTable:
     measured = measurement(release, table)
-    values, noise = measured.values, measured.noise
-    counts = noise.center(values)
-    variance = noise.variance(np.maximum(counts, 0.0))
+    noise, counts = measured.noise, measured.noise.center(measured.values)
     return NoisyTable(
         marginal=table.marginal,
         drawn=table.kind == "gammas",
-        values=values,
+        values=measured.values,
         counts=counts,
-        variance=variance,
+        variance=noise.variance(np.maximum(counts, 0.0)),
         slope=noise.slope(),
     )
 
@@ -196,9 +188,6 @@ class Model(Protocol):
     @property
     def network(self) -> Network:
         """Its graph and tables; refused where it has none."""
-
-    def synthesise(self, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
-        """Synthetic records as an Arrow table, any number of them, at no cost."""
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, np.ndarray]:
         """Records drawn from the model: for each attribute the positions among its levels.
@@ -217,14 +206,14 @@ class Built:
 
     def synthesise(self, rows: int, *, rng: np.random.Generator | None = None, even: bool = True) -> pa.Table:
         """Synthetic records with the schema's types, as many as you like, at no cost: see ``synthetic_table``."""
-        return doors.call("synthetic_table", self, rows, rng=rng, even=even)
+        return display.door("synthetic_table", self, rows, rng=rng, even=even)
 
     def plot(self, node: str | None = None, path: str | Path | None = None) -> Chart:
         """The network, or the table of a node as a heat map; written to ``path`` if there is one."""
         network, schema = cast(Model, self).network, self.published.schema
         if node is None:
-            return doors.picture("network_picture", network, f"{self.kind} of {schema.id}", path=path)
-        return doors.picture("table_picture", network, node, schema, path=path)
+            return display.picture("network_picture", network, f"{self.kind} of {schema.id}", path=path)
+        return display.picture("table_picture", network, node, schema, path=path)
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         asked = [(key, str(value)) for key, value in self.spec.record().items() if key != "kind" and value]
@@ -266,10 +255,15 @@ class ModelSpec(Protocol[M_co]):
 
 
 class BaseSpec(WithKind):
-    """What specifications share: their JSON form by fields."""
+    """What specifications share: their JSON form by fields, and an estimate unless they ask for a single draw."""
 
     __slots__ = ()
     place: ClassVar[str] = "model"
+
+    @property
+    def draws(self) -> bool:
+        """Whether it is the papers' single draw."""
+        return getattr(self, "estimate", "posterior") == "draw"
 
 
 def spec_from_record(record: object) -> ModelSpec[Model]:
@@ -304,6 +298,11 @@ def by_cells(cells: Iterable[int]) -> tuple[float, ...]:
     Source: docs/explanation/models.md, splitting the budget.
     """
     return tuple(2.0 ** round(math.log2(max(size, 1))) for size in cells)
+
+
+def noise_distance(variance: Floats, total: float) -> float:
+    """Mean total variation that noise of these variances alone makes: Σ sd/(N·√(2π)), as for a Gaussian error."""
+    return float(np.sqrt(np.maximum(variance, 0.0)).sum() / (total * math.sqrt(2.0 * math.pi)))
 
 
 def draw_of(table: NoisyTable) -> Floats:
