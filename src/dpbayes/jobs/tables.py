@@ -30,7 +30,8 @@ class Tables(BaseJob):
 
     Args:
         marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
-        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget.
+        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget; for a
+            pure guarantee Laplace noise that keeps the public number of records, where it can.
         product: what the release is tuned for: an ``estimate``, one posterior ``draw``, or pseudo-``records``.
         accounting: ``exact``, or ``published`` for the papers' parameters.
         expected_records: a public guess at the number of records, where the schema declares none.
