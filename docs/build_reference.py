@@ -91,7 +91,7 @@ def theorems_page() -> str:
         "# Theorems",
         "",
         "Each formula in the code names where it comes from. This page is written from those lines, and from what the",
-        "tests import and call, by `docs/build_reference.py`; keys are explained in [References](../references.md).",
+        "tests import and call, by `docs/build_reference.py`; keys are explained in [References](references.md).",
         "A formula that no test calls, or a mechanism without a formula, fails a test.",
         "",
     ]

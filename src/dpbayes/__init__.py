@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from dpbayes.privacy.cost import Cost
     from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, PureDP
     from dpbayes.recovery import finish
+    from dpbayes.release.estimates import Posterior
     from dpbayes.release.format import Release
-    from dpbayes.release.posterior import Posterior
     from dpbayes.release.verify import verify
     from dpbayes.schema.attribute import Attribute
     from dpbayes.schema.marginal import Marginal
@@ -71,7 +71,7 @@ _HOME = {
     "Marginal": "schema.marginal",
     "NaiveBayes": "models.naive_bayes",
     "Plan": "design.plan",
-    "Posterior": "release.posterior",
+    "Posterior": "release.estimates",
     "Prior": "schema.prior",
     "PrivacyUnit": "schema.unit",
     "PseudoRecords": "mechanisms.urn",
@@ -149,8 +149,8 @@ __all__ = [
 
 
 DOORS.update(
-    TableView="release.table",
-    Posterior="release.posterior",
+    TableView="release.estimates",
+    Posterior="release.estimates",
     built="models.model",
     densities="plot.pictures",
     fragment="report.page",

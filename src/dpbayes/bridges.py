@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.privacy.cost import Priced
-from dpbayes.release.posterior import Posterior
+from dpbayes.release.estimates import Posterior
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.unit import Adjacency
 

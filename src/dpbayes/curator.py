@@ -31,7 +31,7 @@ from dpbayes.ledger.history import already, check_superseded, line
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.release.words import checked
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -277,7 +277,7 @@ class Curator:
         finished = drawn
         if estimates or goes is not None:
             self._at("estimating")
-            finished = completed(drawn)
+            finished = complete(drawn)
         if goes is None:
             return finished
         folder = Path(goes["folder"])

@@ -14,7 +14,7 @@ from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUn
 from dpbayes.design.design import Wanted, _used, half_error, least_target
 from dpbayes.design.forecast import design_of, forecast, preview
 from dpbayes.inference import GaussianNoise, Measurement
-from dpbayes.inference.posterior import Posterior as Joint
+from dpbayes.inference.joint import Joint
 from dpbayes.jobs.base import _as_asked
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.gaussian import Gaussian

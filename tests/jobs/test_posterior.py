@@ -13,7 +13,7 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.design.plan import Plan
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger.baselines import PosteriorLaplace
-from dpbayes.inference.expected import chance_of_noise, error
+from dpbayes.inference.importance import chance_of_noise, error
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 

@@ -19,7 +19,7 @@ from dpbayes.ledger.pricing import coefficients
 from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
 from dpbayes.privacy.calibrate import calibrate
-from dpbayes.privacy.gdp import pure_mu
+from dpbayes.privacy.convert import pure_mu
 from dpbayes.privacy.guarantee import Limit
 
 NAMES = count()

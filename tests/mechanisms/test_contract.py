@@ -24,8 +24,8 @@ from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.adaptive import AdaptiveDP
+from dpbayes.privacy.convert import gaussian_delta
 from dpbayes.privacy.cost import Priced
-from dpbayes.privacy.gdp import gaussian_delta
 from dpbayes.privacy.pld import epsilon_of
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)

@@ -15,7 +15,7 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.stated import ForeignEvent, GaussianEvent
 from dpbayes.privacy import events
-from dpbayes.privacy.gdp import gaussian_epsilon
+from dpbayes.privacy.convert import gaussian_epsilon
 from dpbayes.privacy.pld import epsilon_of
 from dpbayes.privacy.pld import read as pld_read
 

@@ -31,12 +31,10 @@ from dpbayes.mechanisms.tuning import (
     published_dirichlet,
 )
 from dpbayes.mechanisms.urn import PseudoRecords
-from dpbayes.privacy.calibrate import calibrate
-from dpbayes.privacy.cautions import cautions
+from dpbayes.privacy.calibrate import calibrate, guarantee_of
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, percent, profile_of
-from dpbayes.privacy.target import guarantee_of
+from dpbayes.privacy.risk import BLIND, GDP, Risk, cautions, odds, percent, profile_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity

@@ -14,8 +14,8 @@ from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell
 from dpbayes.ledger.history import timeline
-from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, Rule, rounded_up
+from dpbayes.privacy.risk import cautions
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.words import budget as budgets

@@ -22,8 +22,8 @@ from dpbayes.design.forecast import warnings as cautions
 from dpbayes.design.noise import Wish, loosest
 from dpbayes.jobs.request import Request
 from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.privacy.calibrate import adaptive_limit, guarantee_of
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
-from dpbayes.privacy.target import adaptive_limit, guarantee_of
 from dpbayes.release.format import Release
 from dpbayes.schema.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.words import promise

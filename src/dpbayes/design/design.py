@@ -14,13 +14,13 @@ import numpy as np
 
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.design.noise import Need, TableMechanism, Wish, calibrate_noise, least, noise_kinds
-from dpbayes.inference.residuals import Axes, even_covariance, even_noise
+from dpbayes.inference.measurement import Axes, even_covariance, even_noise
 from dpbayes.inference.split import best_split, optimum
 from dpbayes.mechanisms.kinds import TableNoise
+from dpbayes.privacy.convert import gaussian_mu
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_mu
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
-from dpbayes.release.posterior import measured_noise
+from dpbayes.release.estimates import measured_noise
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 

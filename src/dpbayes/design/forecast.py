@@ -17,8 +17,8 @@ from dpbayes.inference.split import Kind, best_split
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
-from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, rounded_up
+from dpbayes.privacy.risk import cautions
 from dpbayes.schema.marginal import Marginal
 
 if TYPE_CHECKING:

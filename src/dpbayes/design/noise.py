@@ -30,8 +30,8 @@ from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.calibrate import Family, calibrate, calibrate_all
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.release.estimates import measured_noise
 from dpbayes.release.format import Paid, Table, TableKind
-from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema

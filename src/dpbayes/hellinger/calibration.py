@@ -21,7 +21,7 @@ from dpbayes.hellinger.promise import SmoothTail
 from dpbayes.hellinger.sensitivity import largest_useful_smoothing, range_excess, smooth_sensitivity
 from dpbayes.mechanisms import noise
 from dpbayes.privacy.calibrate import Family
-from dpbayes.privacy.solve import GOLDEN
+from dpbayes.privacy.convert import GOLDEN
 from dpbayes.schema.unit import PrivacyUnit
 
 Prior = tuple[float, ...]

@@ -14,7 +14,7 @@ from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.kinds import Mechanism
-from dpbayes.privacy.loggamma import log1p_deficit
+from dpbayes.privacy.beta_binomial import log1p_deficit
 from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST_TOTAL = 10**9

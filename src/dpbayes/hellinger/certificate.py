@@ -16,7 +16,7 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.distance import Laws, Table
-from dpbayes.privacy.atoms import renyi_weights
+from dpbayes.privacy.bounds import renyi_weights
 from dpbayes.privacy.pld import split
 from dpbayes.schema.unit import PrivacyUnit
 

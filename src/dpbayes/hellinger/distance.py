@@ -25,7 +25,7 @@ from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.sensitivity import smooth_sensitivity, two_cell_sensitivities
-from dpbayes.privacy.loggamma import log1p_deficit
+from dpbayes.privacy.beta_binomial import log1p_deficit
 
 STIRLING_FROM = 64.0
 """From here on the third term of Stirling's remainder is below 1e-12 of every divergence."""

@@ -14,8 +14,7 @@ from dpbayes.base.checks import Floats
 from dpbayes.hellinger.certificate import ORDERS, Certificate
 from dpbayes.mechanisms.kinds import Loss
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.privacy.atoms import AtomicLoss
-from dpbayes.privacy.bounds import largest_over_chord
+from dpbayes.privacy.bounds import AtomicLoss, largest_over_chord
 from dpbayes.privacy.pld import TAIL, Pld, from_profile, from_statement
 
 

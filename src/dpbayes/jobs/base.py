@@ -22,8 +22,8 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import check_memory
 from dpbayes.design.noise import draw_table
 from dpbayes.design.plan import Drawn, Job, Plan
+from dpbayes.privacy.calibrate import both
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.target import both
 from dpbayes.release.format import Release, Table
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema

@@ -16,7 +16,7 @@ from dpbayes.hellinger import candidates
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.inference.expected import chance_of_noise, error
+from dpbayes.inference.importance import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace

@@ -14,8 +14,8 @@ from dpbayes.base.toml import Faults, unknown_key
 from dpbayes.design.noise import WISHES, Wish, wants
 from dpbayes.jobs.tables import Tables
 from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.privacy.calibrate import guarantee_of
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.words import ABOUT, checked
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.prior import Prior

@@ -2,7 +2,7 @@
 
 All mechanisms are calibrated and charged before a row is read. Only *which* table each of them measures depends on what
 the earlier ones drew. Every table has the same sensitivity, so each mechanism has the same dominating pair whatever it
-measures, and the price of the list holds (docs/explanation/proofs/rounds.md).
+measures, and the price of the list holds (docs/explanation/proofs/composition.md).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.design.noise import Need, draw_table, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
+from dpbayes.inference.joint import Joint
 from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.posterior import Posterior
 from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
 from dpbayes.models.mixture import LEAST_VARIANCE, Statistics
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.estimates import measured_noise
 from dpbayes.release.format import Table
-from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -321,8 +321,8 @@ class _Rounds:
         place = {name: at for at, name in enumerate(joined)}
         return np.array([max(found[place[one], place[other]], 0.002) for one, other in (p.names for p in pairs)])
 
-    def _posterior(self) -> Posterior:
-        return Posterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
+    def _posterior(self) -> Joint:
+        return Joint(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
 
     def _measured(self) -> list[Measurement]:
         found = []

@@ -38,7 +38,7 @@ EARLIER = "dpbayes-wide-2"
 """Of 0.2.0, which did not note the key: its answers cannot be tied to their charge."""
 
 LEAST_CONCENTRATION = 2.0**-6
-"""Below it, too few values of the sampler share a published share (docs/explanation/lazy.md)."""
+"""Below it, too few values of the sampler share a published share (docs/explanation/wide.md)."""
 
 
 UNREADABLE = (

@@ -22,8 +22,6 @@ from dpbayes.mechanisms.sum_zero import MOST_CELLS
 LEAST_SIGMA = 2
 """Below it the series of the shift is not exact, and Gaussian noise under an (ε, δ) limit is the owner's."""
 
-TERMS = 40
-
 
 def coefficients() -> list[Fraction]:
     """a_k of Φ⁻¹(½ + z/√2π) = Σ a_k·z^(2k+1), all positive, with a_(k+1)/a_k < 2/π
@@ -35,7 +33,7 @@ def coefficients() -> list[Fraction]:
     Adjacency: none.
     """
     c = [Fraction(1)]
-    for k in range(1, TERMS):
+    for k in range(1, 40):
         c.append(sum((c[m] * c[k - 1 - m] / ((m + 1) * (2 * m + 1)) for m in range(k)), Fraction(0)))
     return [value / ((2 * k + 1) * 2**k) for k, value in enumerate(c)]
 

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.mechanisms.kinds import Additive, TableNoise
-from dpbayes.privacy.atoms import AtomicLoss
-from dpbayes.privacy.bounds import RenyiBound
-from dpbayes.privacy.gdp import Corners, gaussian_delta, gaussian_epsilon
+from dpbayes.privacy.bounds import AtomicLoss, RenyiBound
+from dpbayes.privacy.convert import Corners, gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.pld import Pld, raised
+from dpbayes.privacy.pld import Pld, raise_losses
 from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST_EXACT_SIGMA = 2e4
@@ -95,13 +94,13 @@ class Gaussian(TableNoise):
             reach = math.ceil(TAIL_DEVIATIONS * self.sigma) + 2
             k = np.arange(-reach, reach + 1, dtype=np.float64)
             weights = np.exp(-k * k / (2.0 * variance))
-            return AtomicLoss(raised((2.0 * k + 1.0) / (2.0 * variance)), weights / weights.sum())
+            return AtomicLoss(raise_losses((2.0 * k + 1.0) / (2.0 * variance)), weights / weights.sum())
         reach = math.ceil(TAIL_DEVIATIONS * math.sqrt(2.0) * self.sigma) + 2
         s = np.arange(-reach, reach + 1, dtype=np.float64)
         x = np.arange(-math.ceil(reach / 2) - 2, math.ceil(reach / 2) + 3, dtype=np.float64)
         even, odd = (np.exp(-((x - half) ** 2) / variance).sum() for half in (0.0, 0.5))
         weights = np.exp(-s * s / (4.0 * variance)) * np.where(s % 2 == 0, even, odd)
-        return AtomicLoss(raised((s + 1.0) / variance), weights / weights.sum())
+        return AtomicLoss(raise_losses((s + 1.0) / variance), weights / weights.sum())
 
     def _bound(self) -> RenyiBound:
         rho = self.concentrated(math.inf)

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.mechanisms.kinds import Additive, TableNoise
-from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
-from dpbayes.privacy.solve import rounded_towards_infinity
+from dpbayes.privacy.bounds import AtomicLoss, randomised_response, randomised_response_renyi
+from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.schema.unit import PrivacyUnit
 
 

@@ -54,7 +54,7 @@ class LazyDirichlet:
     each axis, given those before it, drawn row by row when asked: as many releases as axes, and on a wide domain far
     more accurate, because α is not multiplied by the number of cells.
 
-    Source: aggregation of the Dirichlet distribution; docs/explanation/lazy.md.
+    Source: aggregation of the Dirichlet distribution; docs/explanation/wide.md.
 
     >>> from dpbayes import PrivacyUnit
     >>> unit = PrivacyUnit(adjacency="replace-one")

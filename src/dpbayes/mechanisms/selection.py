@@ -13,9 +13,9 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.kinds import Mechanism
-from dpbayes.privacy.atoms import randomised_response_renyi
+from dpbayes.privacy.bounds import randomised_response_renyi
+from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Pld, from_profile
-from dpbayes.privacy.solve import ROUND_UP
 from dpbayes.schema.unit import PrivacyUnit
 
 Below = Callable[[int], int]

@@ -11,11 +11,9 @@ from dpbayes.base.codec import canonical
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.kinds import Mechanism, Record
 from dpbayes.privacy import events
-from dpbayes.privacy.atoms import randomised_response, randomised_response_renyi
-from dpbayes.privacy.bounds import RenyiBound
-from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
+from dpbayes.privacy.bounds import RenyiBound, randomised_response, randomised_response_renyi
+from dpbayes.privacy.convert import gaussian_delta, gaussian_epsilon, renyi_to_delta, renyi_to_epsilon
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.pld import Pld, delta_of, epsilon_of, from_statement
 from dpbayes.schema.unit import PrivacyUnit
 

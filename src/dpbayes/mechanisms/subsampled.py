@@ -19,11 +19,10 @@ from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.kinds import Mechanism, Record, confirm
 from dpbayes.mechanisms.kinds import from_record as mechanism_from_record
 from dpbayes.privacy import sampling as amplified
-from dpbayes.privacy.atoms import AtomicLoss
-from dpbayes.privacy.bounds import RenyiBound
+from dpbayes.privacy.bounds import AtomicLoss, RenyiBound
+from dpbayes.privacy.convert import least_epsilon
 from dpbayes.privacy.cost import Priced, but_for
 from dpbayes.privacy.pld import Pld
-from dpbayes.privacy.solve import least_epsilon
 from dpbayes.schema.unit import PrivacyUnit
 
 Sampling = Literal["poisson", "fixed"]

@@ -15,9 +15,9 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.exact import Law, bernoulli_exp
 from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
-from dpbayes.privacy.atoms import AtomicLoss, randomised_response
+from dpbayes.privacy.bounds import AtomicLoss, randomised_response
+from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.solve import rounded_towards_infinity
 from dpbayes.schema.unit import PrivacyUnit
 
 MOST_CELLS = 256

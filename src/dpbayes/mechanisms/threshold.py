@@ -15,8 +15,8 @@ from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Pld
-from dpbayes.privacy.solve import ROUND_UP
 from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST = 2**50

@@ -19,10 +19,9 @@ from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
 from dpbayes.privacy.bounds import algorithm_1
 from dpbayes.privacy.calibrate import Family, calibrate, calibrate_all
-from dpbayes.privacy.convert import best_order
+from dpbayes.privacy.convert import TOLERANCE, best_order
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee
-from dpbayes.privacy.solve import TOLERANCE
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 
 Purpose = Literal["draw", "estimate"]

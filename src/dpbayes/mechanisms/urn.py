@@ -17,9 +17,8 @@ from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
 from dpbayes.mechanisms.kinds import Mechanism
-from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
-from dpbayes.privacy.bounds import largest_over_chord
+from dpbayes.privacy.bounds import AtomicLoss, largest_over_chord, randomised_response, randomised_response_renyi
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.convert import safe_root
 
 
 def distribution(owner: str, p: ArrayLike) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
-from dpbayes.inference.raking import fitted
+from dpbayes.inference.measurement import fit_margins
 from dpbayes.models.fission import Fits, best_fits
 from dpbayes.models.mixture import SMALL, Statistics, can_tie
 from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published, noise_distance
@@ -257,7 +257,7 @@ def _with_target(published: Published, weights: Floats, laws: Mapping[str, Float
         if published.posterior.joint.estimable((name, target)):
             rows, columns = table.sum(axis=1), table.sum(axis=0)
             mean = 0.5 * (table + rows[:, None] * published.shares((target,), (name,)))
-            found[name], _ = fitted(mean, (name, target), [((name,), rows), ((target,), columns)])
+            found[name], _ = fit_margins(mean, (name, target), [((name,), rows), ((target,), columns)])
     return found
 
 
@@ -348,7 +348,7 @@ class LatentModel(Built):
         if len(others) > 1:
             margins = [(others, whole), *(((name, target), last.pairs[name]) for name in others)]
             found = whole[..., None] * last.given(others, table / whole[..., None])
-            found, _ = fitted(found, (*others, target), margins)
+            found, _ = fit_margins(found, (*others, target), margins)
         rest = turned.sum(axis=(*range(len(others)), -1))
         found = found.reshape(*whole.shape, *(1,) * len(alone), -1) * rest[..., None]
         return np.moveaxis(found, range(len(names)), [list(names).index(name) for name in order])

@@ -22,8 +22,8 @@ from dpbayes.base.codec import READERS, Record, WithKind
 from dpbayes.base.display import Chart
 from dpbayes.base.errors import ReleaseError
 from dpbayes.models.network import Network
+from dpbayes.release.estimates import Posterior, measurement, measuring, weighted
 from dpbayes.release.format import Release, Table
-from dpbayes.release.posterior import Posterior, measurement, measuring, weighted
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.public import summed
 from dpbayes.schema.schema import Schema

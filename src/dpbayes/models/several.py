@@ -4,7 +4,7 @@ An interval joins three errors. One is the spread of fits to the tables with the
 what the fits of the folds missed in the copies they had not seen, beyond the noise of these copies, for cells of about
 that size. The third is chance: a table that no measured one determines holds dependences that these very records have
 by accident, about √count in a cell, or √(m·count) where a person may have m rows. None is a theorem. On four public
-data sets they covered the truth more often than stated (docs/explanation/synthetic.md has the figures).
+data sets they covered the truth more often than stated (docs/reproduction/synthetic.md has the figures).
 
 Several sets differ as much as a number computed from them is unsure, and ``combine`` joins what each of them gave.
 Each set comes from a model of its own: refitted after the noise of the tables was drawn once more. Noise of the size

@@ -30,8 +30,8 @@ from dpbayes.plot.canvas import (
 )
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.risk import Profile, chords, percent, success
+from dpbayes.release.estimates import TableView
 from dpbayes.release.format import Product
-from dpbayes.release.table import TableView
 from dpbayes.schema.labels import labels
 from dpbayes.schema.schema import Schema
 from dpbayes.words.report import caption, title

@@ -35,8 +35,7 @@ from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
-    from dpbayes.release.posterior import Posterior
-    from dpbayes.release.table import TableView
+    from dpbayes.release.estimates import Posterior, TableView
     from dpbayes.release.verify import Verification
 
 FORMAT = "dpbayes-release"
@@ -112,7 +111,7 @@ class Table:
 
     def record(self) -> Record:
         """JSON form; whole numbers are written as such."""
-        return numbers.written(self.held())
+        return numbers.write_out(self.held())
 
     def held(self) -> Record:
         """The same with arrays in place of lists of numbers."""
@@ -336,7 +335,7 @@ class Release:
         """SHA-256 of the draw: the ledger's note of the charge names it, and so fixes all of it."""
         return digest(canonical(self.drawn()._content()))
 
-    def _content(self, form: Callable[[Mapping[str, Any]], Record] = numbers.condensed) -> Record:
+    def _content(self, form: Callable[[Mapping[str, Any]], Record] = numbers.condense) -> Record:
         """Everything but the seal, which is taken of it, as is the digest: long lists are named by their hash."""
         tables = {"tables": [form(table.held()) for table in self.tables]} if self.tables else {}
         rest = codec.fields_record(self, without=("seal", "tables"))
@@ -348,7 +347,7 @@ class Release:
 
     def record(self) -> Record:
         """JSON form, with its seal."""
-        return {**self._content(numbers.written), "seal": self.sealed()}
+        return {**self._content(numbers.write_out), "seal": self.sealed()}
 
     def to_json(self, *, beside: bool = False) -> str:
         """The JSON file; with ``beside``, the numbers of large tables are in Parquet files beside it."""

@@ -17,19 +17,14 @@ from dpbayes.mechanisms.dirichlet import Dirichlet, on_grid
 from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
+from dpbayes.release.estimates import prior_of
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table
-from dpbayes.release.posterior import prior_of
-from dpbayes.release.products import completed
-from dpbayes.release.signature import SUFFIX, signed
+from dpbayes.release.products import complete
+from dpbayes.release.signature import SUFFIX, check_signature
 from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
-
-TOLERANCE = 1e-6
-"""Recomputed numbers may differ by this share of themselves: other processors round otherwise."""
-SMALL = 1e-3
-"""Numbers below this share of the largest one may differ as much as one of that size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +246,7 @@ def _products(release: Release) -> str:
     if not any(table.products or table.groups or table.notes for table in release.tables):
         return "no estimates are stated"
     worst = 0.0
-    for table, again in zip(release.tables, completed(release.drawn()).tables, strict=True):
+    for table, again in zip(release.tables, complete(release.drawn()).tables, strict=True):
         name = str(table.marginal)
         if again.products.keys() != table.products.keys():
             raise _Failed(f"{name}: expected the products {', '.join(again.products) or 'none'}")
@@ -265,7 +260,7 @@ def _products(release: Release) -> str:
         for written, recomputed in zip(table.groups, again.groups, strict=True):
             pairs = ((written.records, recomputed.records), (written.prior_share, recomputed.prior_share))
             worst = max(worst, *(abs(one - other) / max(abs(other), 1.0) for one, other in pairs))
-        if not worst <= TOLERANCE:
+        if not worst <= 1e-6:  # other processors round otherwise
             raise _Failed(
                 f"{name}: estimates differ by {worst:.2g} from those of the released values (it was made by dpbayes "
                 f"{made_by}; estimates may have changed since)"
@@ -282,7 +277,7 @@ def _distance(name: str, written: Product, recomputed: Product) -> float:
             raise _Failed(f"{name}: an end of the intervals is missing, or should not be there")
         if one is not None:
             sizes = np.abs(other)
-            least = max(SMALL * float(sizes.max()), 1e-300)
+            least = max(1e-3 * float(sizes.max()), 1e-300)
             worst = max(worst, float((np.abs(np.subtract(one, other)) / np.maximum(sizes, least)).max()))
     return worst
 
@@ -309,7 +304,7 @@ def _files(release: Release, folder: Path) -> str:
 def _signature(release: Release, folder: str | Path | None, key: str | Path) -> str:
     if folder is None:
         raise _Failed("a signature is beside the release: verify its folder")
-    found = signed(folder, key)
+    found = check_signature(folder, key)
     if Release.load(folder).record() != release.record():
         raise _Failed("the signature is for another release")
     return f"signed with the key {found.key}: {found.comment}"

@@ -14,7 +14,7 @@ from itertools import accumulate, groupby
 from dpbayes.base.display import Html, embed, joined, listed_and, page, plural, table, tag
 from dpbayes.base.errors import DpbayesError
 from dpbayes.plot.canvas import gauge
-from dpbayes.privacy.target import guarantee_from_record
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.release.format import Answer, Release, Table
 from dpbayes.report import tables
 from dpbayes.schema.marginal import Marginal

@@ -18,8 +18,8 @@ from dpbayes.base.display import Html, plural, tag
 from dpbayes.plot.canvas import Bar, Scale, bar_chart, shade
 from dpbayes.plot.pictures import bar_of, densities
 from dpbayes.release import numbers
+from dpbayes.release.estimates import TableView
 from dpbayes.release.format import WHOLE, Product, Release, Table
-from dpbayes.release.table import TableView
 from dpbayes.schema.labels import labels
 from dpbayes.words import report as words
 from dpbayes.words.promise import warning

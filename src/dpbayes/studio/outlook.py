@@ -21,7 +21,7 @@ from dpbayes.ledger.history import already
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.privacy.risk import BLIND, Risk, chords, membership, success
 from dpbayes.release.format import Release
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.schema.attribute import DROPPED, MISSING, OTHER, Attribute
 from dpbayes.schema.schema import Schema
 from dpbayes.words.report import VERDICTS
@@ -208,7 +208,7 @@ def rehearsal(schema: Schema, request: Request, account: Account | None) -> Rele
     curator = Curator(rows, public, seed=SEED)
     rule = target if account is None else account.priced(target)
     made = curator.release(job, rule, about=request.about, estimates=False)
-    return completed(replace(made, promise=target, tables=made.tables[:20]))
+    return complete(replace(made, promise=target, tables=made.tables[:20]))
 
 
 def _column(attribute: Attribute, many: int, rng: np.random.Generator) -> pa.Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpbayes.ledger.account import Account, Spending
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
-from dpbayes.privacy.target import guarantee_from_record
 
 
 def costs(amount: float, budget: Guarantee) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from dpbayes.base.display import listed_and
 from dpbayes.mechanisms.kinds import class_of
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
-from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Paid, Release, Table
 from dpbayes.release.words import likely, rows, times, unless
 from dpbayes.schema.unit import PrivacyUnit

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpbayes.base.display import listed_and, plural
+from dpbayes.release.estimates import TableView, repeats
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import repeats
-from dpbayes.release.table import TableView
 from dpbayes.schema.attribute import OTHER
 from dpbayes.schema.marginal import Marginal
 from dpbayes.words.promise import short_promise

@@ -28,8 +28,7 @@ from dpbayes.papers.rdp.theorems import equation_11 as equation_3
 from dpbayes.papers.rdp.theorems import pair, records
 from dpbayes.papers.result import Result
 from dpbayes.privacy.bounds import trigamma
-from dpbayes.privacy.convert import tcdp_to_epsilon
-from dpbayes.privacy.solve import least, safe_root
+from dpbayes.privacy.convert import least, safe_root, tcdp_to_epsilon
 
 __all__ = [
     "G", "H", "alpha_for", "compose", "definition_2_1", "definition_2_2", "definition_2_3", "density",

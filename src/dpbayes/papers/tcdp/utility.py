@@ -20,7 +20,7 @@ from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import counted, equal, found, same_size, states, vector
 from dpbayes.papers.rdp.definitions import dirichlet_mechanism, mean_error, parameters
 from dpbayes.papers.result import Result
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.convert import safe_root
 
 __all__ = [
     "beta_tail", "bias", "binomial_reciprocal", "equation_11", "equation_12", "equation_14", "equation_15",

@@ -13,10 +13,10 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.inference.ask import Answer
+from dpbayes.inference.ask import Reply
 from dpbayes.plot.pictures import interval_picture
+from dpbayes.release.estimates import NOISY, Posterior
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import NOISY, Posterior
 from dpbayes.release.verify import Verification, verify
 from dpbayes.report.page import report_html
 from dpbayes.studio.desk import Desk, command, desk_of, page
@@ -232,7 +232,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: Reply) -> dict[str, Any]:
     """An answer with as many digits as its interval supports: shares in percent, their differences in points."""
     bare = re.sub(r"'(?:[^']|'')*'", "", answer.question)
     share = "share(" in bare and "count(" not in bare and "/" not in bare

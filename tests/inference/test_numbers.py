@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from dpbayes.inference import Exact, GaussianNoise, Measurement, Posterior
 from dpbayes.inference.intervals import half_step
-from dpbayes.inference.repeats import Repeats
+from dpbayes.inference.numbers import Repeats
 
 Z = norm.ppf(0.975)
 SIZES = {"a": 2, "b": 3, "c": 2}

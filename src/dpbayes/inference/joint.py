@@ -11,16 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.ask import Answer, answer
-from dpbayes.inference.cut import Settled, settled
+from dpbayes.inference.ask import Reply, answer
+from dpbayes.inference.cut import Settled, settle
 from dpbayes.inference.law import OWNER, Functional, LinearLaw, NotEstimable
-from dpbayes.inference.measurement import Exact, Measurement
-from dpbayes.inference.numbers import Estimate, Numbers, TableEstimate
-from dpbayes.inference.repeats import Repeats
-from dpbayes.inference.residuals import Axes, Sizes, subsets
+from dpbayes.inference.measurement import Axes, Exact, Measurement, Sizes, subsets
+from dpbayes.inference.numbers import Estimate, Numbers, Repeats, TableEstimate
 
 
-class Posterior:
+class Joint:
     """Means, intervals and draws of every table that the measurements determine.
 
     Args:
@@ -36,7 +34,7 @@ class Posterior:
     >>> from dpbayes.mechanisms.gaussian import GaussianNoise
     >>> noise = GaussianNoise(sigma=3.0)
     >>> table = Measurement(axes=("sex", "income"), values=np.array([[41.0, 3.0], [58.0, -2.0]]), noise=noise)
-    >>> posterior = Posterior([table], {"sex": 2, "income": 2}, records=100)
+    >>> posterior = Joint([table], {"sex": 2, "income": 2}, records=100)
     >>> posterior.estimate(("income",)).counts.values.round(0).tolist()
     [99.0, 1.0]
     """
@@ -73,7 +71,7 @@ class Posterior:
     def settled(self) -> Settled:
         """The agreeing tables; computed once, when first asked for."""
         if self._settled is None:
-            self._settled = settled(self.law, self._guesses)
+            self._settled = settle(self.law, self._guesses)
         return self._settled
 
     def _settled_for(self, axes: Axes) -> Settled:
@@ -85,7 +83,7 @@ class Posterior:
         if len(axes) > 1 or self._settled is not None or self.law.zeros or firm:
             return self.settled
         if self._single is None:
-            self._single = settled(self.law, self._guesses, most=1)
+            self._single = settle(self.law, self._guesses, most=1)
         return self._single
 
     def estimable(self, axes: Sequence[str]) -> bool:
@@ -122,11 +120,6 @@ class Posterior:
     def functional(self, *weights: Mapping[Axes, ArrayLike]) -> tuple[Floats, Floats]:
         """Unbiased estimates of sums of cells, possibly of several tables, and their covariance matrix."""
         return self.law.moments([self._functional(each) for each in weights])
-
-    def covariance(self, axes: Sequence[str], cell: Sequence[int], other: Sequence[str], at: Sequence[int]) -> float:
-        """Covariance of a cell of one table with a cell of another."""
-        chosen = [self._cell(tuple(axes), cell), self._cell(tuple(other), at)]
-        return float(self.functional(*chosen)[1][0, 1])
 
     def draws(self, tables: Sequence[Sequence[str]], number: int, rng: np.random.Generator) -> list[Floats]:
         """Draws of whole tables for multiple imputation, with batch axis first; shared margins agree in each draw.
@@ -170,11 +163,10 @@ class Posterior:
             records, population = found.conditional(rows, sampled=False), found.conditional(rows, sampled=True)
         else:
             records, population = found.records(counts), found.population()
-        swallowed = found.swallowed_rows(rows) if rows else found.swallowed()
 
         def turned(each: Estimate) -> Estimate:
-            parts = (self._turned(part, names) for part in (each.values, each.lower, each.upper))
-            return Estimate(**dict(zip(("values", "lower", "upper"), parts, strict=True)), note=each.note)
+            values, lower, upper = (self._turned(part, names) for part in (each.values, each.lower, each.upper))
+            return Estimate(values=values, lower=lower, upper=upper, note=each.note)
 
         return TableEstimate(
             axes=names,
@@ -183,7 +175,7 @@ class Posterior:
             counts=turned(counts),
             records=turned(records),
             population=turned(population),
-            swallowed=self._turned(swallowed, names),
+            swallowed=self._turned(found.swallowed(rows), names),
         )
 
     def ask(
@@ -193,7 +185,7 @@ class Posterior:
         *,
         level: float = 0.95,
         target: Literal["records", "population"] = "records",
-    ) -> Answer:
+    ) -> Reply:
         """Estimate and interval of any sum, difference, product or ratio of counts and shares.
 
         ``levels`` names the levels of each attribute; without names they are numbered from 0.
@@ -201,7 +193,7 @@ class Posterior:
         >>> from dpbayes.mechanisms.gaussian import GaussianNoise
         >>> values = np.array([[410.0, 30.0], [300.0, 260.0]])
         >>> table = Measurement(axes=("sex", "rich"), values=values, noise=GaussianNoise(sigma=3.0))
-        >>> posterior = Posterior([table], {"sex": 2, "rich": 2}, records=1000)
+        >>> posterior = Joint([table], {"sex": 2, "rich": 2}, records=1000)
         >>> found = posterior.ask("share(rich=1 | sex=1) - share(rich=1 | sex=0)")
         >>> round(found.estimate, 2), round(found.lower, 2), round(found.upper, 2)
         (0.4, 0.38, 0.41)
@@ -224,15 +216,6 @@ class Posterior:
             turned = np.transpose(array, [tuple(axes).index(name) for name in ordered])
             found[ordered] = found[ordered] + turned if ordered in found else turned
         return found
-
-    def _cell(self, axes: Axes, cell: Sequence[int]) -> dict[Axes, Floats]:
-        self.law.ordered(axes)
-        weights = np.zeros([self.sizes[name] for name in axes])
-        try:
-            weights[tuple(cell)] = 1.0
-        except IndexError:
-            raise InvalidArgument(f"{OWNER}: there is no such cell in {', '.join(axes)}.") from None
-        return {axes: weights}
 
     def _guessed(self, priors: Mapping[Axes, ArrayLike]) -> dict[Axes, Floats]:
         found: dict[Axes, Floats] = {}

@@ -10,7 +10,7 @@ from tests.releases import ADD, REPLACE, a_release, release_of, schema_of
 
 from dpbayes import ApproxDP, Gaussian, Posterior, Release
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 
 USUAL = ApproxDP(epsilon=1, delta=1e-6)
 NOISE = Gaussian(sigma=8, unit=REPLACE)
@@ -27,7 +27,7 @@ def release(*asked: str, sigma: float = 8.0, shift: float = 0.0, **others: objec
         replace(table, values=table.values + np.rint(shift * np.sin(np.arange(len(table.values)))))
         for table in made.tables
     )
-    return completed(replace(made, tables=moved))
+    return complete(replace(made, tables=moved))
 
 
 def test_tables_of_a_release_agree_and_show_the_joint_estimate() -> None:
