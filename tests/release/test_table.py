@@ -9,7 +9,7 @@ from dpbayes import Attribute, Curator, DirichletPosterior, Histogram, Posterior
 from dpbayes import Tables as Asked
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.cli.output import show_release
-from dpbayes.hellinger.posterior_laplace import ClosingNoise
+from dpbayes.hellinger.baselines import ClosingNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.report.page import report_html
 

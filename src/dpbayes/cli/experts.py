@@ -17,8 +17,8 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell_people
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.tuning import (
     REFERENCE_CELLS,
     REFERENCE_RECORDS,

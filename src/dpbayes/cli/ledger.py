@@ -218,7 +218,7 @@ def verify(
 
     Example: dpbayes ledger verify survey.ledger
     """
-    from dpbayes.mechanisms.base import confirm
+    from dpbayes.mechanisms.kinds import confirm
 
     accounts = _exported(ledger, dataset) if exported else _accounts(ledger, dataset)
     for account in accounts:

@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import everywhere, importance
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
-from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.kinds import Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 
 

@@ -13,10 +13,9 @@ from dpbayes.design.noise import Need, Wish, mechanisms_for
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.hellinger import calibration as calibrations
 from dpbayes.hellinger import candidates
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.importance import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.mechanisms.gaussian import Gaussian

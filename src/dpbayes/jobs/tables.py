@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes.base import checks, codec
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.design.design import Wanted, described, designed, least_target
+from dpbayes.design.design import Wanted, describe, least_target, plan_tables
 from dpbayes.design.noise import Need, TableMechanism, Wish, loosest, mechanisms_for, out_of_reach, payments, wants
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
@@ -30,7 +30,8 @@ class Tables(BaseJob):
 
     Args:
         marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
-        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget.
+        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget; for a
+            pure guarantee Laplace noise that keeps the public number of records, where it can.
         product: what the release is tuned for: an ``estimate``, one posterior ``draw``, or pseudo-``records``.
         accounting: ``exact``, or ``published`` for the papers' parameters.
         expected_records: a public guess at the number of records, where the schema declares none.
@@ -152,7 +153,7 @@ class Tables(BaseJob):
         )
         if need.wish == "dirichlet":
             return self.marginals, *mechanisms_for(need)
-        return designed(schema, self.marginals, need, self._wanted(schema))
+        return plan_tables(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:
         guess = self.expected_records
@@ -173,7 +174,7 @@ class Tables(BaseJob):
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
         made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
-        design = described(schema, self.marginals, made, self.expected_records)
+        design = describe(schema, self.marginals, made, self.expected_records)
         reached = [
             f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
             for want, each in zip(wants(self.want), wanted, strict=True)

@@ -16,7 +16,7 @@ from dpbayes.ledger.connection import Connection, Witness
 from dpbayes.ledger.history import Series
 from dpbayes.ledger.kept import Kept
 from dpbayes.ledger.store import Store
-from dpbayes.mechanisms.base import confirm
+from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.calibrate import adaptive_limit
 from dpbayes.privacy.cost import Cost

@@ -18,7 +18,7 @@ from dpbayes.base import codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.display import Chart, door, embed, picture
 from dpbayes.base.errors import MissingExtra, ReleaseError
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Reply, names_in
 from dpbayes.inference.joint import JointPosterior
@@ -26,8 +26,8 @@ from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Repeats, TableEstimate
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.weighted import Weighted
-from dpbayes.mechanisms.base import Mechanism, Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.kinds import Mechanism, Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release import numbers
 from dpbayes.release.format import WHOLE, Release, Table

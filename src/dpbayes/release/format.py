@@ -23,7 +23,6 @@ from dpbayes.base.display import door
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
 from dpbayes.ledger.history import ID_LENGTH
-from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release import numbers

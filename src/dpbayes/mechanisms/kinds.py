@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
+from importlib import import_module
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats, Ints
-from dpbayes.base.errors import ReleaseError
+from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
+from dpbayes.privacy.cost import Priced
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 
@@ -157,9 +161,15 @@ class Mechanism:
         """Rényi divergence of this order between any two neighbours; at infinity, the pure ε."""
         return self._loss().renyi(order)
 
-    def concentrated(self, omega: float) -> float:
-        """Smallest ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω; ω = inf asks for zCDP."""
-        raise NotImplementedError
+    @curve
+    def concentrated(self, omega: float) -> float:  # noqa: ARG002 - the same at every ω
+        """A ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω, the smaller the better; ω = inf asks for zCDP. Here ρ = ½ε²
+
+        Symbols: ε the pure cost.
+        Source: [BS16] proposition 1.4.
+        Adjacency: any that the ε holds for.
+        """
+        return 0.5 * self.renyi(math.inf) ** 2
 
     @curve
     def delta(self, epsilon: float) -> float:
@@ -184,7 +194,7 @@ class Mechanism:
         raise ReleaseError(f"Posterior: tables drawn by {type(self).__name__} have no estimate.")
 
     def record(self) -> Record:
-        """JSON form, from which ``mechanisms.records.from_record`` makes an equal mechanism."""
+        """JSON form, from which ``mechanisms.kinds.from_record`` makes an equal mechanism."""
         listed = [field.name for field in fields(cast(Any, self))]
         held = {NAMES.get(name, name): codec.to_record(getattr(self, name)) for name in listed}
         return {"mechanism": self.kind, **held}
@@ -195,6 +205,31 @@ class Mechanism:
         listed = [field.name for field in fields(cast(Any, cls))]
         held = {name: record[NAMES.get(name, name)] for name in listed}
         return cls(**{name: READERS[name](value) if name in READERS else value for name, value in held.items()})
+
+
+class TableNoise(Mechanism):
+    """Integer noise of mean zero on the counts of a table, of any size: jobs calibrate it, ``auto`` chooses."""
+
+    __slots__ = ()
+    tables: ClassVar[tuple[str, ...]] = ("noisy-counts", "parameters")
+    name: ClassVar[str]
+    """What it is called when asked for, and in the reasons of a choice."""
+    split: ClassVar[Literal["gaussian", "laplace"]]
+    """How tables share a budget: 1/σ² of Gaussian noise add up, and 1/scale of Laplace noise."""
+
+    @classmethod
+    def suits(cls, target: Guarantee, unit: PrivacyUnit) -> bool:  # noqa: ARG003 - for those that do not
+        """Whether ``auto`` considers it."""
+        return True
+
+    @classmethod
+    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> TableNoise:
+        """The noise of this σ or scale, or one as large, for a table of so many cells, if they are known."""
+        raise NotImplementedError
+
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:
+        """Noisy counts, possibly negative: exact integer noise, secure unless a generator is handed in."""
+        raise NotImplementedError
 
 
 @runtime_checkable
@@ -209,3 +244,63 @@ def confirm(mechanism: object) -> None:
     """Check what a mechanism claims beyond theorems, before it is charged and when a ledger is verified."""
     if isinstance(mechanism, Confirmable):
         mechanism.confirm()
+
+
+NOISES = {
+    "gaussian-1": "dpbayes.mechanisms.gaussian:Gaussian",
+    "laplace-1": "dpbayes.mechanisms.laplace:Laplace",
+    "sum-zero-laplace-1": "dpbayes.mechanisms.sum_zero:SumZeroLaplace",
+}
+"""Noise for tables. Jobs choose among all of these, the first of equals."""
+
+KINDS = NOISES | {
+    "dirichlet-1": "dpbayes.mechanisms.dirichlet:UnroundedDirichlet",
+    "dirichlet-2": "dpbayes.mechanisms.dirichlet:Dirichlet",
+    "dp-event-1": "dpbayes.mechanisms.stated:ForeignEvent",
+    "hellinger-1": "dpbayes.hellinger.mechanism:Hellinger",
+    "laplace-threshold-1": "dpbayes.mechanisms.threshold:Threshold",
+    "posterior-exponential-1": "dpbayes.hellinger.baselines:PosteriorExponential",
+    "posterior-laplace-1": "dpbayes.hellinger.baselines:PosteriorLaplace",
+    "pseudo-records-1": "dpbayes.mechanisms.urn:PseudoRecords",
+    "selection-1": "dpbayes.mechanisms.selection:Selection",
+    "stated-1": "dpbayes.mechanisms.stated:Stated",
+    "stated-rdp-1": "dpbayes.mechanisms.stated:StatedRDP",
+    "subsampled-1": "dpbayes.mechanisms.subsampled:Subsampled",
+}
+
+
+def class_of(kind: str) -> type[Mechanism]:
+    """The mechanism whose records have this name."""
+    module, name = KINDS[kind].split(":")
+    return cast(type[Mechanism], getattr(import_module(module), name))
+
+
+def noises() -> tuple[type[TableNoise], ...]:
+    """Every kind of noise for tables."""
+    return tuple(cast(type[TableNoise], class_of(kind)) for kind in NOISES)
+
+
+def from_record(record: object) -> Priced:
+    """The mechanism that wrote this record.
+
+    >>> from dpbayes import Adjacency, Gaussian, PrivacyUnit
+    >>> mechanism = Gaussian(sigma=3, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE))
+    >>> from_record(mechanism.record()) == mechanism
+    True
+    """
+    if not isinstance(record, dict) or record.get("mechanism") not in tuple(KINDS):
+        raise InvalidArgument(
+            f"Record: expected a mechanism that is one of {', '.join(KINDS)}. "
+            "A newer dpbayes may have written it: upgrade to read it."
+        )
+    read = cast(Callable[[Record], Priced], class_of(record["mechanism"]).from_record)
+    try:
+        mechanism = read(record)
+    except DpbayesError:
+        raise
+    except (KeyError, TypeError, ValueError) as problem:
+        raise InvalidArgument(f"Record: a {record['mechanism']} record has wrong or missing fields.") from problem
+    return mechanism
+
+
+codec.READERS[Priced] = from_record
