@@ -16,7 +16,7 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import TargetUnreachable
 from dpbayes.design.noise import WISHES, Need, TableMechanism, mechanisms_for
-from dpbayes.inference.joint import Joint
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import Purpose
@@ -172,7 +172,7 @@ def _published(mechanism: TableMechanism, counts: Ints, need: Need, rng: np.rand
     values = mechanism.gammas(counts, rng) if isinstance(mechanism, Dirichlet) else mechanism.draw(counts, rng)
     known = need.known if need.unit.fixed_size else None
     measured = Measurement(axes=("cell",), values=np.asarray(values, dtype=np.float64), noise=measured_noise(mechanism))
-    found = Joint([measured], {"cell": counts.size}, records=known).settled.counts[("cell",)]
+    found = JointPosterior([measured], {"cell": counts.size}, records=known).settled.counts[("cell",)]
     whole = float(found.sum())
     return found / whole if whole > 0 else np.full(counts.size, 1.0 / counts.size)
 

@@ -1,7 +1,7 @@
 """One posterior for everything published about a private table: pure functions of noisy tables."""
 
 from dpbayes.inference.ask import Reply as Answer
-from dpbayes.inference.joint import Joint as Posterior
+from dpbayes.inference.joint import JointPosterior as Posterior
 from dpbayes.inference.law import LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Estimate, TableEstimate

@@ -24,7 +24,7 @@ from dpbayes.inference.measurement import Axes, widen
 from dpbayes.inference.question import OWNER, Atom, Condition, Node, read
 
 if TYPE_CHECKING:
-    from dpbayes.inference.joint import Joint
+    from dpbayes.inference.joint import JointPosterior
     from dpbayes.inference.weighted import Weighted
 
 DRAWS = 20_000
@@ -67,7 +67,7 @@ class _Value:
     """Coefficients of the sums; −1 is the constant. None if it is not linear in them."""
 
 
-def answer(posterior: Joint, question: str, levels: Levels, *, level: float, target: Target) -> Reply:
+def answer(posterior: JointPosterior, question: str, levels: Levels, *, level: float, target: Target) -> Reply:
     """Estimate and interval of a question, as ``Posterior.ask`` promises."""
     checks.probability(OWNER, level=level)
     checks.one_of(OWNER, ("records", "population"), target=target)
@@ -157,7 +157,7 @@ def _overlap_note(names: tuple[Axes, Axes]) -> str:
 class Asked:
     """The sums of cells that a question is made of."""
 
-    def __init__(self, posterior: Joint | Weighted, levels: Levels) -> None:
+    def __init__(self, posterior: JointPosterior | Weighted, levels: Levels) -> None:
         self.posterior: Any = posterior
         self.levels = levels
         self.sums: list[tuple[Axes, Floats]] = []

@@ -18,7 +18,7 @@ from dpbayes.inference.measurement import Axes, Exact, Measurement, Sizes, subse
 from dpbayes.inference.numbers import Estimate, Numbers, Repeats, TableEstimate
 
 
-class Joint:
+class JointPosterior:
     """Means, intervals and draws of every table that the measurements determine.
 
     Args:
@@ -34,7 +34,7 @@ class Joint:
     >>> from dpbayes.mechanisms.gaussian import GaussianNoise
     >>> noise = GaussianNoise(sigma=3.0)
     >>> table = Measurement(axes=("sex", "income"), values=np.array([[41.0, 3.0], [58.0, -2.0]]), noise=noise)
-    >>> posterior = Joint([table], {"sex": 2, "income": 2}, records=100)
+    >>> posterior = JointPosterior([table], {"sex": 2, "income": 2}, records=100)
     >>> posterior.estimate(("income",)).counts.values.round(0).tolist()
     [99.0, 1.0]
     """
@@ -193,7 +193,7 @@ class Joint:
         >>> from dpbayes.mechanisms.gaussian import GaussianNoise
         >>> values = np.array([[410.0, 30.0], [300.0, 260.0]])
         >>> table = Measurement(axes=("sex", "rich"), values=values, noise=GaussianNoise(sigma=3.0))
-        >>> posterior = Joint([table], {"sex": 2, "rich": 2}, records=1000)
+        >>> posterior = JointPosterior([table], {"sex": 2, "rich": 2}, records=1000)
         >>> found = posterior.ask("share(rich=1 | sex=1) - share(rich=1 | sex=0)")
         >>> round(found.estimate, 2), round(found.lower, 2), round(found.upper, 2)
         (0.4, 0.38, 0.41)

@@ -22,7 +22,7 @@ from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
 from dpbayes.design.noise import Need, draw_table, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.inference.joint import Joint
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
 from dpbayes.jobs.base import BaseJob, check_tables
 from dpbayes.models.fission import dependence
@@ -321,8 +321,8 @@ class _Rounds:
         place = {name: at for at, name in enumerate(joined)}
         return np.array([max(found[place[one], place[other]], 0.002) for one, other in (p.names for p in pairs)])
 
-    def _posterior(self) -> Joint:
-        return Joint(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
+    def _posterior(self) -> JointPosterior:
+        return JointPosterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
 
     def _measured(self) -> list[Measurement]:
         found = []

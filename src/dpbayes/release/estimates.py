@@ -21,7 +21,7 @@ from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.hellinger.baselines import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Reply, names_in
-from dpbayes.inference.joint import Joint
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Repeats, TableEstimate
 from dpbayes.inference.released import Reading, reading
@@ -60,7 +60,7 @@ class Posterior:
         return self.releases[0].schema
 
     @cached_property
-    def joint(self) -> Joint:
+    def joint(self) -> JointPosterior:
         """The inference itself, on arrays."""
         tables = measuring(self.releases)
         if not tables:
@@ -76,7 +76,7 @@ class Posterior:
             for margin in schema.margins
             if set(margin.of) <= names
         ]
-        return Joint(
+        return JointPosterior(
             [measurement(release, table) for release, table in tables],
             sizes,
             records=records,
