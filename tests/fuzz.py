@@ -44,7 +44,7 @@ from dpbayes.ledger.kept import Kept
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.release.signature import check_signature, new_key, sign
 from dpbayes.schema.codebook import read_codebook
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Prior
 from dpbayes.tables.sources import open_table
 
 SCHEMA = """

@@ -273,7 +273,6 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(here: Path, change: dict[
         (["--no-ledger"], "--ledger"),
         (["--level", 1], "level"),
         (["--expected-records", 0], "expected_records"),
-        (["--engine", "abacus"], "abacus"),
         (["--marginal", "sex"], "asked for twice"),
         (["--rho", 1], "another combination"),
         (["--out", "people.csv"], "is a file"),

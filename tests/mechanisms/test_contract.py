@@ -280,7 +280,7 @@ def test_whole_numbers_and_numpy_numbers_are_numbers(name: str, number: object) 
     assert from_record(json.loads(json.dumps(mechanism.record()))) == mechanism
 
 
-@pytest.mark.parametrize("bad", [None, "replace-one", Adjacency.REPLACE_ONE, 1])
+@pytest.mark.parametrize("bad", [None, "replace", "add-remove:0", "replace-one:", 1])
 @pytest.mark.parametrize(
     "make",
     [

@@ -298,9 +298,6 @@ def curator_of(
     no_ledger: Annotated[
         bool, typer.Option("--no-ledger", help="Do without a ledger: nothing remembers the cost.")
     ] = False,
-    engine: Annotated[
-        str | None, typer.Option(help="duckdb, postgresql or spark; chosen from the table's address if left out.")
-    ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable draws, for tests; needs --not-private.")] = None,
     not_private: Annotated[
         bool, typer.Option("--not-private", help="Accept that a seeded release is not private.")
@@ -314,7 +311,7 @@ def curator_of(
         raise InvalidArgument("dpbayes: a seeded release is never charged. Leave --ledger out.")
     if not dry_run and seed is None and (ledger is None) != no_ledger:
         raise InvalidArgument("dpbayes: expected --ledger to remember the cost, or --no-ledger to do without.")
-    return Curator(table, schema, ledger=ledger, engine=engine, seed=seed, progress=say, dry_run=dry_run)
+    return Curator(table, schema, "none" if ledger is None else ledger, seed=seed, progress=say, dry_run=dry_run)
 
 
 def _composed(command: F, name: str, make: Callable[..., object]) -> F:

@@ -14,8 +14,8 @@ from dpbayes.base.files import write
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, printable, tell
 from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.codebook import PRESETS
 from dpbayes.schema.labels import labels
-from dpbayes.schema.presets import PRESETS
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.tables.declaring import KINDS

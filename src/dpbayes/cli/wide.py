@@ -17,8 +17,8 @@ from dpbayes.jobs.edges import Edges, Quantiles, bought_attribute
 from dpbayes.jobs.wide import Wide, WideDistribution
 from dpbayes.mechanisms.lazy import Law
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema.file import entry
 from dpbayes.schema.marginal import Marginal
-from dpbayes.tables.declaring import section
 
 
 @options.target
@@ -130,4 +130,4 @@ def _buy(curator: Curator, job: Job, target: Guarantee, out: options.NewFolder, 
     if made.answers[0].values:
         kept = f"dpbayes schema adopt {out} --schema SCHEMA" if out is not None else "dpbayes schema adopt"
         tell_people(f"Lines for the schema ({kept} writes them):")
-        tell(section(bought_attribute(made, curator.schema)), nl=False)
+        tell(entry(bought_attribute(made, curator.schema)))

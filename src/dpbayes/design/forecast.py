@@ -60,6 +60,16 @@ def forecast(plan: Plan) -> tuple[TableForecast, ...]:
     return () if design is None else tuple(_forecast(each, plan, design) for each in plan.wanted)
 
 
+def widths(plan: Plan) -> list[str]:
+    """How exact each table will be, in short: half the width of an interval, in points where that can be said."""
+    said = []
+    for each in forecast(plan):
+        points = each.group_points if each.marginal.given else each.points
+        said.append(f"{each.marginal} ± {each.records:.2g} records" if points is None else
+                    f"{each.marginal} ± {points:.2g} points")  # fmt: skip
+    return said
+
+
 def design_of(plan: Plan) -> Design | None:
     """What a plan measures, what each table costs and gains, and how near that is to the best split there is.
 

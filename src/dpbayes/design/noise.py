@@ -240,6 +240,11 @@ def wants(given: Mapping[str, str] | Sequence[str]) -> tuple[Want, ...]:
     return found
 
 
+def is_want(text: str) -> bool:
+    """Whether a table is named with the accuracy wanted."""
+    return re.search(r"±|\+/?-", text) is not None
+
+
 def _want(text: str) -> Want:
     form = _FORM.fullmatch(re.sub(r"±\s*(±|\+/?-)", "±", text))
     if form is None or form["table"] is None:

@@ -76,7 +76,7 @@ class Fit(BaseJob):
             unit=schema.unit,
             cells=tuple(marginal.size(planned) for marginal in marginals),
             rows=tuple(marginal.rows(planned) for marginal in marginals),
-            records=schema.records or self.expected_records,
+            records=schema.expected(self.expected_records),
             wish=self._wish(),
             purpose="draw" if self.model.draws else "estimate",
             accounting=self.accounting,
@@ -132,7 +132,7 @@ class Fit(BaseJob):
         if self.tempered is False or not isinstance(self.model, NaiveBayes) or self._wish() == "dirichlet":
             return edges
         choice = selection_for(target.share(10), schema.unit)
-        records, classes = schema.records or self.expected_records, len(schema[self.model.target].levels)
+        records, classes = schema.expected(self.expected_records), len(schema[self.model.target].levels)
         wanted = self.tempered or worth_it(choice, records=records, classes=classes)
         return (*edges, choice) if wanted else edges
 

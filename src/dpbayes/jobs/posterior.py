@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -34,7 +34,7 @@ PosteriorMechanism = Hellinger | PosteriorExponential | PosteriorLaplace
 Chosen = PosteriorMechanism | Laplace | Gaussian
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DirichletPosterior(BaseJob):
     """The posterior Dir(prior + counts) of a joint table whose size the schema declares.
 
@@ -47,6 +47,7 @@ class DirichletPosterior(BaseJob):
     kind: ClassVar[str] = "posterior"
     marginal: Marginal
     prior: tuple[float, ...] = (1.0,)
+    _: KW_ONLY
     mechanism: How = "auto"
     calibration: Backing = "best"
     score: Score = "hellinger"
@@ -164,6 +165,8 @@ class DirichletPosterior(BaseJob):
         drawn = Table(marginal=self.marginal, by=0, kind="parameters", values=np.asarray(parameters, dtype=np.float64))
         return Drawn(tables=(drawn,), records=plan.schema.records)
 
+
+PosteriorTable = DirichletPosterior
 
 JOB = DirichletPosterior
 

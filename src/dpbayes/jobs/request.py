@@ -17,8 +17,7 @@ from dpbayes.mechanisms.tuning import Accounting
 from dpbayes.privacy.calibrate import guarantee_of
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.words import ABOUT, checked
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 
 if TYPE_CHECKING:

@@ -12,21 +12,30 @@ from dpbayes.base import checks, codec
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.design.design import Wanted, describe, least_target, plan_tables
-from dpbayes.design.noise import Need, TableMechanism, Wish, loosest, mechanisms_for, out_of_reach, payments, wants
+from dpbayes.design.noise import (
+    Need,
+    TableMechanism,
+    Wish,
+    is_want,
+    loosest,
+    mechanisms_for,
+    out_of_reach,
+    payments,
+    wants,
+)
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine, needed
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Tables(BaseJob):
-    """The tables asked for: ``Tables("region", "income|sex")``.
+    """The tables asked for: ``Tables("region", "income|sex")``, or ``Tables("region ± 50 records")``.
 
     Args:
         marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
@@ -38,8 +47,8 @@ class Tables(BaseJob):
         pseudo_records: how many pseudo-records to draw; the declared number of records by default.
         priors: public guesses at distributions, each for the tables of its attributes.
         level: of the intervals.
-        want: how exact tables have to be, ``{"income|sex": "± 1 point", "region": "± 50 records"}``. The target is
-            then the most that is allowed, and the release takes the least that is needed.
+        want: how exact tables have to be, as in ``"income|sex ± 1 point"``, which may stand for the table too. The
+            target is then the most that is allowed, and the release takes the least that is needed.
     """
 
     kind: ClassVar[str] = "tables"
@@ -54,7 +63,9 @@ class Tables(BaseJob):
     want: tuple[str, ...] = field(default=())
 
     def __init__(self, *marginals: str | Marginal, **options: object) -> None:
-        wanted = wants(options.pop("want", ()))  # type: ignore[arg-type]  # checked there
+        exact = [each for each in marginals if isinstance(each, str) and is_want(each)]
+        marginals = tuple(each for each in marginals if each not in exact)
+        wanted = wants(exact or options.pop("want", ()))  # type: ignore[arg-type]  # checked there
         options["want"] = tuple(map(str, wanted))
         asked = tuple(dict.fromkeys((*map(Marginal.of_text, marginals), *(each.marginal for each in wanted))))
         asked = asked if wanted else tuple(map(Marginal.of_text, marginals))
@@ -136,7 +147,7 @@ class Tables(BaseJob):
     ) -> tuple[tuple[Marginal, ...], tuple[TableMechanism, ...], str]:
         """What to measure, with which mechanisms, and why."""
         cells = tuple(marginal.size(schema) for marginal in self.marginals)
-        records = schema.records or self.expected_records
+        records = schema.expected(self.expected_records)
         if self.product == "records":
             many = self.pseudo_records or schema.records or REFERENCE_RECORDS
             known = records or REFERENCE_RECORDS
@@ -156,7 +167,7 @@ class Tables(BaseJob):
         return plan_tables(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:
-        guess = self.expected_records
+        guess = schema.expected(self.expected_records)
         return tuple(
             Wanted(names=each.marginal.names, group=each.group, error=each.error(schema, guess, self.level))
             for each in wants(self.want)
@@ -174,7 +185,7 @@ class Tables(BaseJob):
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
         made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
-        design = describe(schema, self.marginals, made, self.expected_records)
+        design = describe(schema, self.marginals, made, schema.expected(self.expected_records))
         reached = [
             f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
             for want, each in zip(wants(self.want), wanted, strict=True)

@@ -8,7 +8,7 @@ values are derived in docs/explanation/proofs/floating-point.md and checked in t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
 from typing import Self
 
@@ -120,7 +120,7 @@ class GammaNoise:
         return np.asarray((shape - 1.0) * math.log(max(value, 1e-300)) - gammaln(shape))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Dirichlet(Mechanism):
     """y ~ Dirichlet(r·c + α), or equally the independent gammas z ~ Gamma(r·c + α) that it normalises.
 
@@ -150,6 +150,7 @@ class Dirichlet(Mechanism):
     weight: float
     concentration: float | tuple[float, ...]
     unit: PrivacyUnit
+    _: KW_ONLY
     least_count: int = 0
     sensitivity: Sensitivity | None = None
     grid: float = 0.0
@@ -168,7 +169,7 @@ class Dirichlet(Mechanism):
             checks.positive("Dirichlet", concentration=self.concentration)
             object.__setattr__(self, "concentration", float(self.concentration))
         checks.non_negative("Dirichlet", least_count=self.least_count)
-        checks.unit("Dirichlet", self.unit)
+        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
         self._settle()
 
     def _settle(self) -> None:
@@ -315,7 +316,7 @@ class Dirichlet(Mechanism):
         return super(Dirichlet, cls).from_record(record)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class UnroundedDirichlet(Dirichlet):
     """The Dirichlet mechanism of real numbers: it has a price for any parameters, and cannot draw.
 

@@ -45,7 +45,7 @@ class GaussianNoise(Additive):
         return np.asarray(-0.5 * np.square((value - counts) / self.sigma))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Gaussian(TableNoise):
     """Each count plus independent discrete Gaussian noise, P[k] ∝ exp(−k²/2σ²).
 

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
-from dpbayes.privacy.cost import Priced
+from dpbayes.privacy.calibrate import Family
+from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
@@ -145,7 +146,28 @@ class Mechanism:
                 checks.positive_integer(owner, **{field.name: value})
                 object.__setattr__(self, field.name, int(value))
             elif field.type == "PrivacyUnit":
-                checks.unit(owner, value)
+                object.__setattr__(self, field.name, PrivacyUnit.of(value))
+
+    def __add__(self, other: Cost | Priced) -> Cost:
+        """The cost of both."""
+        return Cost.of(self) + other
+
+    def __mul__(self, times: int) -> Cost:
+        """The cost of drawing that often."""
+        return Cost.of(self, times)
+
+    __rmul__ = __mul__
+
+    @classmethod
+    def family(cls, unit: PrivacyUnit) -> Family[Self]:
+        """The mechanisms that differ in their one number."""
+        numbers = [field.name for field in fields(cast(Any, cls)) if field.name != "unit"]
+        if len(numbers) != 1:
+            raise InvalidArgument(
+                f"calibrate: {cls.__name__} has the parameters {', '.join(numbers)}. Fix all but one in a Family; a "
+                "dpbayes.mechanisms.ConcentrationCurve chooses the weight of a Dirichlet mechanism."
+            )
+        return Family(name=cls.kind.rpartition("-")[0], make=lambda number: cls(**{numbers[0]: number, "unit": unit}))
 
     @property
     def exact(self) -> bool:

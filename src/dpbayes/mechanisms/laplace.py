@@ -35,7 +35,7 @@ class LaplaceNoise(Additive):
         return np.asarray(-np.abs(value - counts) / self.scale)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Laplace(TableNoise):
     """Each count plus independent discrete Laplace noise, P[k] ∝ exp(−|k|/scale).
 

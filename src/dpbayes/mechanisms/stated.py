@@ -18,7 +18,7 @@ from dpbayes.privacy.pld import Pld, delta_of, epsilon_of, from_statement
 from dpbayes.schema.unit import PrivacyUnit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Stated(Mechanism):
     """Priced as the worst mechanism that satisfies (ε, δ): randomised response, betrayed with probability δ.
 
@@ -38,7 +38,7 @@ class Stated(Mechanism):
         checks.non_negative("Stated", delta=self.delta_stated)
         if self.delta_stated > 0:
             checks.probability("Stated", delta=self.delta_stated)
-        checks.unit("Stated", self.unit)
+        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
         object.__setattr__(self, "epsilon_stated", float(self.epsilon_stated))
         object.__setattr__(self, "delta_stated", float(self.delta_stated))
 
@@ -161,7 +161,7 @@ class ForeignEvent(Mechanism):
     what: str
 
     def __post_init__(self) -> None:
-        checks.unit("Event", self.unit)
+        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
         if not isinstance(self.event, str):
             raise InvalidArgument("Event: expected the JSON text of a DpEvent.")
         if self.unit.replaces:

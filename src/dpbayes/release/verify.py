@@ -58,23 +58,29 @@ class Verification:
     def __str__(self) -> str:
         return "\n".join(map(str, self.checks))
 
+    __repr__ = __str__
+
 
 class _Failed(DpbayesError):  # noqa: N818 - never leaves this module
     """The reason why a check did not pass."""
 
 
 def verify(
-    release: Release,
-    *,
+    release: Release | str | Path,
     ledger: Ledger | str | Path | None = None,
-    folder: str | Path | None = None,
     key: str | Path | None = None,
+    *,
+    folder: str | Path | None = None,
 ) -> Verification:
     """Check what a release of any kind promises; with its ledger, also that it was charged; with its folder, its files.
 
-    With the public ``key`` of its publisher, also that it was signed: without, the checks show that the file keeps its
-    promise and agrees with itself, not who wrote it. A check that cannot be carried out has failed: nothing is raised.
+    A release that is named by its folder is checked with its files. With the public ``key`` of its publisher, also that
+    it was signed: without, the checks show that the file keeps its promise and agrees with itself, not who wrote it. A
+    check that cannot be carried out has failed: nothing is raised.
     """
+    if not isinstance(release, Release):
+        folder = folder or (release if Path(release).is_dir() else Path(release).parent)
+        release = Release.load(release)
     checks: dict[str, Callable[[], str]] = {
         "randomness": lambda: _randomness(release),
         "seal": lambda: _seal(release),

@@ -49,7 +49,7 @@ PATIENCE = 10
 """Seconds to wait for a server that does not answer."""
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-_FORMATS = {
+FORMATS = {
     "csv": "csv",
     "tsv": "csv",
     "parquet": "parquet",
@@ -58,7 +58,7 @@ _FORMATS = {
     "db": "database",
 }
 _OPTIONS = {"csv": {"delimiter"}, "parquet": set(), "database": {"table"}}
-_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
+REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
 def open_table(source: object, *, engine: str | None = None) -> Engine:
@@ -89,7 +89,7 @@ def _engine_of(source: object) -> str:
     if isinstance(source, PurePath):
         return "duckdb"
     if isinstance(source, str):
-        scheme = source.split("://", 1)[0] if _REMOTE.match(source) else ""
+        scheme = source.split("://", 1)[0] if REMOTE.match(source) else ""
         return _ENGINE_OF_SCHEME.get(scheme, "duckdb")
     opened = source[0] if isinstance(source, tuple) and source else source
     libraries = (kind.__module__.split(".")[0] for kind in type(opened).__mro__)
@@ -108,11 +108,18 @@ def public_address(source: str) -> str:
 
 def dataset_name(source: str) -> str:
     """A name for the data at an address: that of its table, or of its file."""
-    path, _, options = source.partition("?")
-    named = dict(parse_qsl(options))
-    if _ENGINE_OF_SCHEME.get(path.partition("://")[0]):
-        return named.get("table") or Path(named.get("path", "")).stem
-    return Path(path).stem
+    path, options = address_parts(source)
+    if "table" in options or path.partition("://")[0] in _ENGINE_OF_SCHEME:
+        return options.get("table") or Path(options.get("path", "")).stem
+    return Path(path.removesuffix(".gz")).stem
+
+
+def address_parts(source: str) -> tuple[str, dict[str, str]]:
+    """A path or address, and its options: a question mark that no option follows belongs to a pattern."""
+    form = re.fullmatch(r"(?P<path>.+?)(\?(?P<options>[\w.]+=[^?]*))?", source, re.DOTALL)
+    if form is None:
+        return "", {}
+    return form["path"], dict(parse_qsl(form["options"] or "", keep_blank_values=True))
 
 
 def one_table(table: str, known: Iterable[tuple[str, str]]) -> tuple[str, str]:
@@ -136,7 +143,7 @@ class FileSource:
     @property
     def remote(self) -> bool:
         """Whether the path is an address that only the engine can reach."""
-        return _REMOTE.match(self.path) is not None
+        return REMOTE.match(self.path) is not None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -148,13 +155,11 @@ class FileSource:
 
 def file_source(text: str) -> FileSource:
     """Read a path with its options; whether it exists is checked for local files."""
-    form = re.fullmatch(r"(?P<path>.+?)(\?(?P<options>\w+=[^?]*))?", text, re.DOTALL)
-    path = form["path"] if form else ""
-    options = dict(parse_qsl(form["options"] or "", keep_blank_values=True)) if form else {}
+    path, options = address_parts(text)
     suffix = path.lower().removesuffix(".gz").rpartition(".")[2]
-    if suffix not in _FORMATS:
+    if suffix not in FORMATS:
         raise TableError(f"Table: cannot tell what {path!r} is. Its name must end in .csv, .tsv, .parquet or .duckdb.")
-    found = FileSource(path, _FORMATS[suffix], options)
+    found = FileSource(path, FORMATS[suffix], options)
     for option in options:
         if option not in _OPTIONS[found.format]:
             raise TableError(f"Table: {path!r} does not take the option {option!r}.")
