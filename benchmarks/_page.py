@@ -12,10 +12,10 @@ from benchmarks import _chart, synthetic_peers
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reproduction"
 INTRODUCTION = (
     "# Benchmarks\n\n"
-    "Runs of `make bench` on a machine with two cores, which others used at the same time. Ratios are "
-    "what counts. Seconds are those of the processor, unless said otherwise, and belong to that machine. Written by "
-    "`python -m benchmarks._page` from [benchmarks.json](benchmarks.json). Peers come from `make peers`; one that "
-    "cannot be loaded is named with the reason.\n"
+    "Runs of `make bench` on a machine with two cores, which others used at the same time. Compare ratios.\n"
+    "Seconds are CPU seconds unless stated, and belong to that machine.\n"
+    "Written by `python -m benchmarks._page` from [benchmarks.json](benchmarks.json). Other libraries come from "
+    "`make peers`; one that cannot be loaded is named with the reason.\n"
 )
 
 
@@ -27,7 +27,7 @@ def markdown(results: dict[str, Any]) -> str:
     lines = [
         INTRODUCTION,
         *_goals(results.get("goals", {})),
-        "## Beside its peers",
+        "## Beside other libraries",
         "",
         "Seconds of the wall clock, measured apart from the rest: medians of a few runs, the least and the most.",
         "",
@@ -68,7 +68,7 @@ def _synthetic() -> list[str]:
         "",
         "## Synthetic records beside other tools",
         "",
-        "Mean total variation of pairs / of 100 triples / AUC of a boosted model trained on the records, and processor "
+        "Mean total variation of pairs / of 100 triples / AUC of a boosted model trained on the records, and CPU "
         "seconds of fitting; δ = 10⁻⁶. What was run and what the guarantees cover: "
         "[synthetic records](synthetic.md#beside-other-tools).",
         "",
@@ -82,8 +82,8 @@ def _engines(found: dict[str, Any]) -> list[str]:
         "",
         "## Other engines",
         "",
-        "21 tables of 21 columns of text, counted by each engine. Seconds are those of the processor, of all processes "
-        "of the engine; a query by hand is the best of three. Spark runs on two cores.",
+        "21 tables of 21 columns of text, counted by each engine. CPU seconds of all processes of the engine; a query "
+        "by hand is the best of three. Spark runs on two cores.",
         "",
         "| engine | rows | scan, s | count, s | count over scan | count over the best query by hand |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -100,10 +100,10 @@ def _engines(found: dict[str, Any]) -> list[str]:
 
 
 def _walls(found: dict[str, Any]) -> list[str]:
-    """Curves towards the walls, in seconds of the processor."""
+    """Curves towards the walls, in CPU seconds."""
     if not found:
         return []
-    lines = ["", "Seconds of the processor towards the known walls:", ""]
+    lines = ["", "CPU seconds towards the known walls:", ""]
     lines += ["| | seconds at each size | exponent of the last step |", "| --- | --- | ---: |"]
     for title, row in found.items():
         sizes = ", ".join(f"{int(size):,}: {value:.3g}" for size, value in row["processor"].items())
@@ -124,13 +124,13 @@ def _goals(found: dict[str, Any]) -> list[str]:
     lines = [
         "## Goals",
         "",
-        "Each job runs in a process of its own. Seconds are those of the processor, the least of a few runs (and the "
-        "most), because other work shares the machine and wall time says little then: the load was "
-        f"{machine.get('load when it ended', 0):.0f} on {machine.get('processors', '?')} processors when this run "
-        "ended. A ratio compares two jobs of one process. Memory is the peak of the whole process, what it is "
-        "compared with included.",
+        "Each job runs in a process of its own. CPU seconds are the least of a few runs (and the most).",
+        "Other work shares the machine, so wall time says little: the load was "
+        f"{machine.get('load when it ended', 0):.0f} on {machine.get('processors', '?')} cores when this run ended.",
+        "A ratio compares two jobs of one process. Memory is the peak of the whole process, what it is compared with "
+        "included.",
         "",
-        "| job | goal | processor s, least (most) | wall s | beside it | ratio | peak MB | |",
+        "| job | goal | CPU s, least (most) | wall s | beside it | ratio | peak MB | |",
         "| --- | --- | ---: | ---: | --- | ---: | ---: | --- |",
     ]
     for row in found.values():

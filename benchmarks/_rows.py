@@ -83,7 +83,7 @@ def start(mechanism: str) -> Callable[[Path], Actions]:
 def counting(rows: int, tables: int, against: str) -> Callable[[Path], Actions]:
     def prepare(folder: Path) -> Actions:
         from benchmarks import counting as bench
-        from dpbayes.tables.packing import pack
+        from dpbayes.tables.engine import pack
         from dpbayes.tables.sources import open_table
 
         names = list(bench.CATEGORIES)

@@ -19,8 +19,8 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
-from dpbayes.tables.dialects import DUCKDB
-from dpbayes.tables.packing import pack
+from dpbayes.tables.encoding import DUCKDB
+from dpbayes.tables.engine import pack
 from dpbayes.tables.sources import open_table
 
 ROWS = 10_000_000

@@ -15,8 +15,8 @@ from experiments.estimates import clip_and_smooth, with_intervals
 from numpy.typing import NDArray
 
 from dpbayes import RDP, Adjacency, PrivacyUnit
+from dpbayes.design.noise import TableMechanism
 from dpbayes.design.ranking import score
-from dpbayes.jobs.mechanisms import TableMechanism
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
 from dpbayes.privacy.calibrate import calibrate

@@ -22,9 +22,8 @@ from tests import servers
 
 from benchmarks.counting import CATEGORIES, bare_scan, quiet, schema, write_table
 from dpbayes.schema.marginal import Marginal
-from dpbayes.tables.dialects import POSTGRESQL
-from dpbayes.tables.encoding import key_expressions
-from dpbayes.tables.packing import pack
+from dpbayes.tables.encoding import POSTGRESQL, key_expressions
+from dpbayes.tables.engine import pack
 from dpbayes.tables.sources import open_table
 
 SIZES = (5_000_000, 10_000_000)

@@ -13,7 +13,7 @@ import numpy as np
 
 import dpbayes as dp
 from benchmarks.synthetic_quality import MAIN, counted, distances, halves, methods, schema_of, table_of
-from dpbayes.models.fidelity import expected
+from dpbayes.models.fidelity import expected_distances
 
 BINS, EPSILON = (5, 6, 10), 1.0
 
@@ -29,7 +29,7 @@ def measured(name: str, bins: int, seed: int = 0) -> dict[str, float]:
         model = curator.release(methods(sizes)[method], target, estimates=False).build()
         found[f"{method}, two-way"], found[f"{method}, three-way"] = distances(model, sizes, private)
         if method == "dpbayes synth":
-            noise, joint = expected(model.published), model.published.posterior.joint
+            noise, joint = expected_distances(model.published), model.published.posterior.joint
             errors = []
             for pair in noise:
                 axes = (names.index(pair[0]), names.index(pair[1]))

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 import dpbayes as dp
 from benchmarks.synthetic_quality import DATA, halves, schema_of, table_of, triples
-from dpbayes.models.uncertainty import Uncertainty
+from dpbayes.models.several import Uncertainty
 
 NAMES = ("adult", "bank", "shopper", "creditcard")
 LEVEL, EPSILON = 0.9, 1.0

@@ -5,7 +5,7 @@ of the public half; numeric columns of more than ten values are cut there into t
 fills a bin having one of its own. The last level takes in all others. Add/remove, δ = 10⁻⁶. Distances are total
 variation between the private half and the model's own tables, in the mean over all pairs and over 100 random triples;
 AUC is that of sklearn's HistGradientBoosting with its default settings, trained on as many records as are private and
-tested on the other half. Which sets were looked at before, docs/explanation/synthetic.md says.
+tested on the other half. Which sets were looked at before, docs/reproduction/synthetic.md says.
 
 ``python -m benchmarks synthetic_quality`` runs everything; results are kept run by run in out/synthetic-quality.json,
 and what is there is not run again.

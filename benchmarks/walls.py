@@ -19,8 +19,8 @@ from dpbayes import ApproxDP, Attribute, Cost, Laplace, Ledger, Marginal, Schema
 from dpbayes.base.codec import digest
 from dpbayes.ledger import store as ledger_tables
 from dpbayes.ledger.account import Entry
-from dpbayes.ledger.ledger import _written
-from dpbayes.tables.packing import pack
+from dpbayes.ledger.ledger import _release_record
+from dpbayes.tables.engine import pack
 from dpbayes.tables.sources import open_table
 
 ROWS = 20_000
@@ -108,7 +108,7 @@ def entries(many: int, folder: Path) -> Callable[[], object]:
     with book._store.writing() as connection:
         head = ledger_tables.account(connection, "data", lock=True).head
         for i in range(many):
-            releases = [_written(Laplace(scale=40_000.0 + i, unit=_rows.UNIT), 1)]
+            releases = [_release_record(Laplace(scale=40_000.0 + i, unit=_rows.UNIT), 1)]
             head = Entry.write(dataset="data", after=head, kind="charge", about="", releases=releases,
                                lock=digest(str(i)), schema="", software={})  # fmt: skip
             ledger_tables.append(connection, head)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpbayes.inference import Measurement, Posterior, TableEstimate
-from dpbayes.release.posterior import measured_noise
+from dpbayes.release.estimates import measured_noise
 
 Floats = NDArray[np.float64]
 

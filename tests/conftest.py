@@ -5,6 +5,7 @@ The last line of a run says what it cost in processor time.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,18 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.write_line(
         f"{seconds:.0f} seconds of processor time, with all that the run started and waited for"
     )
+
+
+def pytest_sessionfinish() -> None:
+    """Libraries that count their objects at the end find nothing frozen."""
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _garbage_of_this_module_only() -> None:
+    """Collecting garbage looks at what came since, not at all that earlier modules loaded and kept."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from itertools import product as crossed
 import numpy as np
 
 import dpbayes as dp
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.schema.counts import Counts
 from dpbayes.tables.engine import Column, Kind
 
@@ -181,7 +181,7 @@ class Printed:
 
     @cached_property
     def release(self) -> dp.Release:
-        return completed(self.drawn)
+        return complete(self.drawn)
 
     @cached_property
     def posterior(self) -> dp.Posterior:
@@ -419,8 +419,8 @@ WIDE: dict[str, Callable[[Stratum], bool]] = {
 """Bounds that cover more often than stated where their worst case is not met, and where that is."""
 
 UNPROMISED = {
-    "models.uncertainty.Uncertainty.interval": "labelled as estimated; docs/explanation/synthetic.md has its figures",
-    "models.several.combine": "labelled as measured; docs/explanation/synthetic.md has its figures",
+    "models.several.Uncertainty.interval": "labelled as estimated; docs/reproduction/synthetic.md has its figures",
+    "models.several.combine": "labelled as measured; docs/reproduction/synthetic.md has its figures",
 }
 """Intervals that say of themselves that they are no promise."""
 

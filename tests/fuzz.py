@@ -42,7 +42,7 @@ from dpbayes.cli.ledger import _exported as read_export
 from dpbayes.cli.models import read_columns
 from dpbayes.ledger.kept import Kept
 from dpbayes.models.bayes_net import BayesNet
-from dpbayes.release.signature import new_key, sign, signed
+from dpbayes.release.signature import check_signature, new_key, sign
 from dpbayes.schema.codebook import read_codebook
 from dpbayes.schema.marginal import Prior
 from dpbayes.tables.sources import open_table
@@ -196,9 +196,9 @@ def signatures(folder: Path, made: dict[str, Reader]) -> None:
     public, secret = sorted(new_key(folder / "owner.key"), key=lambda path: "pub" not in path.name)
     sign(folder / "release", secret)
     signature = next(path for path in (folder / "release").iterdir() if "sig" in path.suffix)
-    made["public key"] = Reader(public, lambda path: signed(folder / "release", path))
+    made["public key"] = Reader(public, lambda path: check_signature(folder / "release", path))
     made["secret key"] = Reader(secret, lambda path: sign(folder / "release", path))
-    made["signature"] = Reader(signature, lambda path: signed(path.parent, public), folder=True)
+    made["signature"] = Reader(signature, lambda path: check_signature(path.parent, public), folder=True)
 
 
 def tables(folder: Path, table: dict[str, list[Any]], made: dict[str, Reader]) -> None:

@@ -40,7 +40,7 @@ from dpbayes.base.codec import digest
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 
 REPLACE, ADD = PrivacyUnit(adjacency="replace-one"), PrivacyUnit(adjacency="add-remove")
 LEVELS = {
@@ -102,7 +102,7 @@ def release_of(
         "tables": tuple(table_of(each, mechanism) for each in asked),
     }
     made = Release(**{**common, **others}, promise=promise)  # type: ignore[arg-type]
-    return completed(made) if estimates else made
+    return complete(made) if estimates else made
 
 
 @lru_cache

@@ -250,7 +250,7 @@ def test_auto_chooses_without_data_and_says_why(tmp_path):
     assert "no data was read" in plan.choice
     assert made.plan(Tables("sex,income"), TARGET).paid == plan.paid
     (pure,) = made.plan(Tables("sex"), PureDP(epsilon=1)).paid
-    assert pure.mechanism.record()["mechanism"] == "laplace-1"
+    assert pure.mechanism.record()["mechanism"] == "sum-zero-laplace-1"
 
 
 def test_what_is_no_job_is_refused(tmp_path):

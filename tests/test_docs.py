@@ -215,12 +215,12 @@ def test_every_formula_with_a_source_is_called_by_a_test() -> None:
 
 
 def test_a_call_in_a_test_is_told_from_a_name_that_is_never_used() -> None:
-    made = reference.Statement(module="dpbayes.privacy.gdp", name="never_written", formula="", source="")
+    made = reference.Statement(module="dpbayes.privacy.convert", name="never_written", formula="", source="")
     assert reference.tests_of(made) == []
 
 
 def test_every_mechanism_has_a_row_among_the_theorems() -> None:
-    from dpbayes.mechanisms.records import KINDS
+    from dpbayes.mechanisms.kinds import KINDS
 
     stated = {f"{each.module}:{each.name.split('.')[0]}" for each in reference.statements()}
     assert {name for name, place in KINDS.items() if place not in stated} == set()
@@ -228,7 +228,11 @@ def test_every_mechanism_has_a_row_among_the_theorems() -> None:
 
 def test_every_key_cited_on_a_page_is_in_the_bibliography() -> None:
     keys = _bibliography()
-    listed = set(re.findall(r"^\| \[([\w-]+)\] \|", (DOCS / "references.md").read_text(encoding="utf-8"), re.MULTILINE))
+    listed = set(
+        re.findall(
+            r"^\| \[([\w-]+)\] \|", (DOCS / "reference" / "references.md").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
     assert listed == keys
     for page in (*DOCS.joinpath("explanation").rglob("*.md"), *DOCS.joinpath("how-to").glob("*.md")):
         text = FENCE.sub("", page.read_text(encoding="utf-8"))

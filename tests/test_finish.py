@@ -97,7 +97,7 @@ STEPS: dict[str, tuple[object, str]] = {
     "keep": (Slot, "keep"),
     "save": (Release, "save"),
     "report": (__import__("dpbayes.report.folder", fromlist=["x"]), "report_html"),
-    "estimates": (__import__("dpbayes.curator", fromlist=["x"]), "completed"),
+    "estimates": (__import__("dpbayes.curator", fromlist=["x"]), "complete"),
     "done": (Slot, "done"),
 }
 

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import dpbayes as dp
-from dpbayes.design.temperature import CANDIDATES, choose_temperature
+from dpbayes.hellinger.baselines import kl_sensitivity, total_variation_sensitivity
 from dpbayes.hellinger.candidates import cell_divergences, log_number
-from dpbayes.hellinger.exponential import kl_sensitivity, total_variation_sensitivity
 from dpbayes.hellinger.sensitivity import range_excess, step_divergence
 from dpbayes.inference.intervals import Spread
 from dpbayes.jobs.edges import Quantiles
+from dpbayes.jobs.model import CANDIDATES, choose_temperature
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import betrayal
-from dpbayes.privacy.atoms import AtomicLoss
-from dpbayes.privacy.gdp import gaussian_delta
-from dpbayes.release.products import completed
+from dpbayes.privacy.bounds import AtomicLoss
+from dpbayes.privacy.convert import gaussian_delta
+from dpbayes.release.products import complete
 from dpbayes.tables.sources import open_table
 
 ADD, REPLACE = dp.PrivacyUnit(adjacency="add-remove"), dp.PrivacyUnit(adjacency="replace-one")
@@ -43,7 +43,7 @@ def test_groups_say_how_much_of_a_row_is_prior() -> None:
     curator = dp.Curator({"sex": ["a"] * 400 + ["b"] * 20, "job": ["a", "b"] * 210}, schema, seed=1)
     release = curator.release(dp.Tables("job|sex", mechanism="dirichlet"), dp.ApproxDP(epsilon=1, delta=1e-6))
     mechanism = release.paid[0].mechanism
-    groups = completed(release.drawn()).tables[0].groups
+    groups = complete(release.drawn()).tables[0].groups
     assert [group.levels for group in groups] == [("a",), ("b",), ("other",)]
     for group in groups:
         prior = 3 * mechanism.concentration

@@ -60,8 +60,7 @@ Test accuracy:
 {_table(epsilons, _pairs(bayes, "accuracy"))}
 
 Where naive Bayes is more than 2 % behind the class shares or the smoothed Gaussian in cross-entropy, or behind
-the paper in accuracy, at any of the {len(BAYES.settings["epsilons"])} ε that were measured (± is two
-standard errors over splits):
+the paper in accuracy, at any of the {len(BAYES.settings["epsilons"])} ε. ± is two standard errors over splits.
 
 {missed}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dpbayes.base import doors
+from dpbayes.base.display import DOORS, on_demand
 
 if TYPE_CHECKING:
     from dpbayes.curator import Curator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dpbayes.privacy.cost import Cost
     from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, PureDP
     from dpbayes.recovery import finish
+    from dpbayes.release.estimates import Posterior
     from dpbayes.release.format import Release
-    from dpbayes.release.posterior import Posterior
     from dpbayes.release.reading import load
     from dpbayes.release.verify import verify
     from dpbayes.schema.attribute import Attribute
@@ -46,7 +46,7 @@ _HOME = {
     "Laplace": "mechanisms.laplace",
     "Ledger": "ledger.ledger",
     "NaiveBayes": "models.naive_bayes",
-    "Posterior": "release.posterior",
+    "Posterior": "release.estimates",
     "PosteriorTable": "jobs.posterior",
     "PureDP": "privacy.guarantee",
     "RDP": "privacy.guarantee",
@@ -123,10 +123,11 @@ __all__ = [
     "verify",
 ]
 
-doors.MODULES.update(
-    TableView="release.table",
-    Posterior="release.posterior",
-    built="models.base",
+
+DOORS.update(
+    TableView="release.estimates",
+    Posterior="release.estimates",
+    built="models.model",
     densities="plot.pictures",
     fragment="report.page",
     network_picture="plot.pictures",
@@ -148,7 +149,7 @@ def __getattr__(name: str) -> object:
         return import_module("importlib.metadata").version("dpbayes")
     if name in _MOVED:
         return _moved(name)
-    value = doors.on_demand("dpbayes", _HOME)(name)
+    value = on_demand("dpbayes", _HOME)(name)
     globals()[name] = value
     return value
 

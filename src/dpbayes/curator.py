@@ -25,13 +25,13 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument, LedgerError, Sche
 from dpbayes.base.files import check_disk, check_folder
 from dpbayes.design.forecast import of_the_limit
 from dpbayes.design.plan import Job, Plan
-from dpbayes.jobs.base import plan_record, planned
+from dpbayes.jobs.base import plan_of, plan_record
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.history import check_superseded, line
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.release.words import checked
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dpbayes.jobs.base import Storing
     from dpbayes.ledger.kept import Slot
     from dpbayes.ledger.ledger import Ledger, Receipt
-    from dpbayes.models.base import Model, ModelSpec
+    from dpbayes.models.model import Model, ModelSpec
 
 STEPS = ("calibrating", "charging the ledger", "counting and drawing", "estimating", "writing")
 """What a release goes through, as its progress is told."""
@@ -128,7 +128,7 @@ class Curator:
         if (suiting := getattr(asked, "suiting", None)) is not None:
             asked = suiting(self._engine)
         account = None if self._ledger is None else self._ledger.account(self.schema.id)
-        plan = planned(asked, self.schema, target, account=account)
+        plan = plan_of(asked, self.schema, target, account=account)
         plan.job.check(self._engine, plan)
         plan = replace(plan, publication=said)
         object.__setattr__(plan, "account", account)
@@ -268,7 +268,7 @@ class Curator:
             raise
         except DpbayesError as problem:
             raise Unfinished(
-                f"{problem} The charge stays, and so does the release: mend the cause, then run `dpbayes finish`."
+                f"{problem} The charge and the release are kept. Fix the cause, then run `dpbayes finish`."
             ) from None
         if noted:
             slot.done()
@@ -279,7 +279,7 @@ class Curator:
         finished = drawn
         if estimates or goes is not None:
             self._at("estimating")
-            finished = completed(drawn)
+            finished = complete(drawn)
         if goes is None:
             return finished
         folder = Path(goes["folder"])

@@ -10,9 +10,9 @@ from tests.studio.house import ASKED, Visitor, begun, declared, ready, survey, t
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes.design.noise import wants
 from dpbayes.example import write_example
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import wants
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.schema.attribute import Attribute
 from dpbayes.tables import declaring

@@ -90,8 +90,8 @@ def test_a_failed_writing_leaves_what_was_there(tmp_path: Path) -> None:
 def test_the_lock_goes_over_and_ends_with_its_holder(tmp_path: Path) -> None:
     with ExitStack() as held:
         files.write(tmp_path / "a", "text", held=held)
-        assert files.locked(tmp_path / "a") is None
-    handle = files.locked(tmp_path / "a")
+        assert files.lock(tmp_path / "a") is None
+    handle = files.lock(tmp_path / "a")
     assert handle is not None
     os.close(handle)
 

@@ -81,10 +81,10 @@ def test_flags_win_over_the_request_and_words_reach_the_release(here: Path) -> N
 
 def test_cautions_come_before_the_charge(here: Path) -> None:
     done = asked("--epsilon", 1, "--delta", 0.01, "--dry-run")
-    assert "Caution: δ=0.01 is not below one in the number of records (2,520)" in " ".join(done.out.split())
+    assert "Warning: δ=0.01 is not below one in the number of records (2,520)" in " ".join(done.out.split())
     Path("wide.toml").write_text(SCHEMA.replace("2520", "20"))
     done = dpbayes("ledger", "init", "wide.ledger", "--schema", "wide.toml", "--epsilon", 50, "--delta", 0.1)
-    assert done.err.count("Caution: ") == 2
+    assert done.err.count("Warning: ") == 2
 
 
 @pytest.mark.parametrize(

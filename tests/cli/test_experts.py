@@ -17,7 +17,7 @@ def test_a_guarantee_is_said_in_odds_guesses_and_a_chart(tmp_path: Path) -> None
     assert done.code == 0
     assert "rise by a factor of at most 3.03, except with probability 1e-05" in said
     assert "at most 73.2 %" in said
-    assert "Caution" not in said
+    assert "Warning" not in said
     drawing = ET.fromstring((tmp_path / "risk.svg").read_text(encoding="utf-8"))
     curve = list(drawing.iter("{http://www.w3.org/2000/svg}path"))[-1].attrib["d"]
     assert len(curve.removeprefix("M").split("L")) == 101
@@ -40,7 +40,7 @@ def test_gaussian_dp_and_guesses_of_ones_own() -> None:
 
 def test_guard_rails_speak_up() -> None:
     said = dpbayes("risk", "--epsilon", 50, "--delta", 0.01, "--records", 200).out
-    assert said.count("Caution") == 2
+    assert said.count("Warning") == 2
 
 
 @pytest.mark.parametrize(

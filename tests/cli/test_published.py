@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands import dpbayes
-from tests.release.test_posterior import release
+from tests.release.test_estimates import release
 
 from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, Release, Schema, Tables
 from dpbayes.ledger.ledger import Ledger

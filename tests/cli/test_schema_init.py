@@ -12,7 +12,7 @@ from pyarrow import parquet
 from tests.commands import dpbayes
 
 from dpbayes import ApproxDP, Ledger, Release, Schema
-from dpbayes.jobs.edges import adopted
+from dpbayes.jobs.edges import adopt
 
 PRIVATE = "CANARY"
 
@@ -224,5 +224,5 @@ def test_a_file_without_a_last_line_end_can_be_added_to(clinic: Path) -> None:
         "discover", "categories", "people.csv", *ASKED, "--column", "job", "--epsilon", 1, "--delta", 1e-6, "--out", "f"
     )
     text = 'id = "clinic"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F"]'
-    changed, made = adopted(Release.load("f"), text)
+    changed, made = adopt(Release.load("f"), text)
     assert Schema.from_toml(changed)["job"] == made

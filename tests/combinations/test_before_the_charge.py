@@ -130,4 +130,4 @@ def test_a_release_that_is_paid_for_has_a_place(tmp_path: Path, monkeypatch: pyt
     said = "of the limit of ε=50 at δ=0.0001 by the rule 'gaussian' of this ledger; by the rule 'renyi' it would take "
     assert said in " ".join(dpbayes(*common, "--ledger", "a.ledger", "--dry-run").out.split())
     much = dpbayes(*common[:-3], 45, "--delta", 1e-7, "--ledger", "a.ledger", "--out", "much")
-    assert any(said in line for line in much.err.splitlines() if line.startswith("Caution: It takes "))
+    assert any(said in line for line in much.err.splitlines() if line.startswith("Warning: It takes "))

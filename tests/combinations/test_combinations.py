@@ -21,7 +21,7 @@ from dpbayes import Curator, Histogram, Posterior, Release, WideDistribution, ve
 from dpbayes.base.errors import DpbayesError, MeaninglessBudget
 from dpbayes.curator import DryRun
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.release.posterior import NOISY, weighted
+from dpbayes.release.estimates import NOISY, weighted
 
 TOLERANCE = 2e-3
 """Of the recomputed prices: losses are put on a grid."""

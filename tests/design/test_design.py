@@ -14,7 +14,7 @@ from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUn
 from dpbayes.design.design import Wanted, _used, half_error, least_target
 from dpbayes.design.forecast import design_of, forecast, preview
 from dpbayes.inference import GaussianNoise, Measurement
-from dpbayes.inference.posterior import Posterior as Joint
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.jobs.base import _as_asked
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.gaussian import Gaussian
@@ -124,7 +124,7 @@ def test_the_forecast_is_the_error_of_the_law_that_reads_the_release(adjacency: 
         for table, by in zip(plan.tables, plan.places, strict=True)
     ]
     sizes = {each.name: len(each.levels) for each in made.attributes}
-    law = Joint(measured, sizes, records=1000 if adjacency == "replace-one" else None)
+    law = JointPosterior(measured, sizes, records=1000 if adjacency == "replace-one" else None)
     for found in forecast(plan):
         variance = law.linear(found.marginal.names)[1]
         np.testing.assert_allclose(variance, found.standard_error**2, rtol=1e-9)
@@ -148,7 +148,7 @@ def test_the_error_of_a_share_of_one_half_is_that_of_the_difference_it_stands_fo
     weights = np.zeros((3, 5))
     weights[1] = -0.5
     weights[1, 2] += 1.0
-    variance = Joint(measured, sizes, records=1000).functional({("sex", "income"): weights})[1][0, 0]
+    variance = JointPosterior(measured, sizes, records=1000).functional({("sex", "income"): weights})[1][0, 0]
     design = design_of(plan)
     assert design is not None
     assert half_error(design, ("sex", "income"), ("sex",)) == pytest.approx(math.sqrt(variance), rel=1e-9)

@@ -1,6 +1,6 @@
 """Estimates of single tables keep their word: 95 % intervals cover, except where the page says that they do not.
 
-The grids are those of ``benchmarks.estimate``; docs/explanation/estimate.md has the figures, with every setting that
+The grids are those of ``benchmarks.estimate``; docs/reproduction/estimates.md has the figures, with every setting that
 misses its goal. What is asserted here is what those figures show.
 """
 

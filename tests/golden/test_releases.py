@@ -11,7 +11,7 @@ from tests.golden.write_releases import AGAIN, HERE, drawn, folder_of, seeded
 from tests.releases import ASKED, VERIFYING
 
 from dpbayes import Ledger, Posterior, Release, verify
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 
 FOLDERS = sorted(each.parent.relative_to(HERE).as_posix() for each in HERE.rglob("release.json"))
 
@@ -62,7 +62,7 @@ def test_the_same_seed_draws_the_same_and_promises_the_same(kind: str, tmp_path:
     assert now.paid == then.paid
     assert now.promise == then.promise
     assert now.schema.digest == then.schema.digest
-    for made, kept in zip(completed(now).tables, then.tables, strict=True):
+    for made, kept in zip(complete(now).tables, then.tables, strict=True):
         for name, product in kept.products.items():
             for part in ("values", "lower", "upper"):
                 then_, now_ = getattr(product, part), getattr(made.products[name], part)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference import GaussianNoise, Measurement, NotEstimable, Posterior
+from dpbayes.inference import GaussianNoise, Measurement, NotEstimable
 from dpbayes.inference.ask import _quantiles
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.question import read
 
 LEVELS = {"sex": ("male", "female", "other"), "home town": ("north", "it's", "x - y", "w"), "age": ("0", "1", "2")}
@@ -23,7 +24,7 @@ def built(rng, counts, sigma, known=True):
         clean = counts.sum(axis=(2, 0, 1)[place])
         values = clean + np.round(rng.normal(0, sigma, clean.shape))
         measured.append(Measurement(axes=axes, values=values, noise=GaussianNoise(sigma=sigma)))
-    return Posterior(measured, SIZES, records=int(counts.sum()) if known else None)
+    return JointPosterior(measured, SIZES, records=int(counts.sum()) if known else None)
 
 
 QUESTIONS = {

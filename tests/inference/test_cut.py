@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dpbayes.inference import mixture
-from dpbayes.inference.cut import settled
+from dpbayes.inference import cut
+from dpbayes.inference.cut import settle
 from dpbayes.inference.law import LinearLaw
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.mechanisms.dirichlet import GammaNoise
@@ -64,7 +64,7 @@ def test_all_margins_agree_and_nothing_is_negative(name, sigma, known):
         SIZES,
         records=3000 if known else None,
     )
-    found = settled(law, {})
+    found = settle(law, {})
     for tables in (found.counts, found.levels):
         assert set(tables) == set(law.tables)
         assert agreement(tables) < 1e-6
@@ -88,7 +88,7 @@ def test_public_margins_and_structural_zeros_are_kept():
         Measurement(axes=axes, values=values, noise=GaussianNoise(sigma=20)) for axes, values in released.items()
     ]
     public = Measurement(axes=("c",), values=table(codes, ("c",)), noise=Exact())
-    found = settled(LinearLaw([*measured, public], SIZES, 3000, zeros=[(("a", "b"), zeros)]), {})
+    found = settle(LinearLaw([*measured, public], SIZES, 3000, zeros=[(("a", "b"), zeros)]), {})
     assert agreement(found.counts) < 1e-6
     np.testing.assert_allclose(found.counts["c",], table(codes, ("c",)), atol=1e-6)
     assert (found.counts["a", "b"][zeros] == 0).all()
@@ -108,7 +108,7 @@ def test_other_noises_are_served_alike(noise):
             else clean + np.round(rng.laplace(0, 6, clean.shape))
         )
         measured.append(Measurement(axes=axes, values=drawn, noise=noise))
-    found = settled(LinearLaw(measured, SIZES, 3000), {})
+    found = settle(LinearLaw(measured, SIZES, 3000), {})
     assert agreement(found.counts) < 1e-6
     error = np.mean([np.abs(found.counts[axes] - table(codes, axes)).mean() for axes in WORKLOADS["pairs"]])
     raw = np.mean([np.abs(each.noise.center(each.values) - table(codes, each.axes)).mean() for each in measured])
@@ -127,7 +127,7 @@ def test_a_right_guess_helps_and_a_wrong_one_is_outvoted():
             drawn = Measurement(
                 axes=("x",), values=counts + np.round(own.normal(0, 15, 40)), noise=GaussianNoise(sigma=15)
             )
-            found = settled(LinearLaw([drawn], {"x": 40}, 2000), {} if guess is None else {("x",): guess})
+            found = settle(LinearLaw([drawn], {"x": 40}, 2000), {} if guess is None else {("x",): guess})
             total += np.abs(found.counts["x",] - counts).sum()
         errors[name] = total
     assert errors["right"] < 0.7 * errors["none"]
@@ -144,7 +144,7 @@ def test_where_noise_is_small_shares_of_the_population_are_those_of_the_records_
         counts = rng.multinomial(records, shares).astype(float)
         noisy = counts + np.round(rng.normal(0, sigma, 3))
         law = LinearLaw([Measurement(axes=("b",), values=noisy, noise=GaussianNoise(sigma=sigma))], SIZES, records)
-        found = settled(law, {}).levels[("b",)]
+        found = settle(law, {}).levels[("b",)]
         sampling = np.sqrt(counts * (1 - counts / records)) + sigma
         assert (np.abs(found - counts) < sampling + 1).all()
 
@@ -155,7 +155,7 @@ def test_noise_far_beyond_the_number_of_records_leaves_what_was_known_before(sig
     rng = np.random.default_rng(4)
     noisy = np.round(rng.normal(0, sigma, (4, 3)))
     law = LinearLaw([Measurement(axes=("a", "b"), values=noisy, noise=GaussianNoise(sigma=sigma))], SIZES, 300)
-    found = settled(law, {})
+    found = settle(law, {})
     assert found.counts[("a", "b")] == pytest.approx(np.full((4, 3), 25.0), rel=0.05)
     assert found.levels[("a", "b")] == pytest.approx(np.full((4, 3), 25.0), rel=0.05)
 
@@ -165,14 +165,14 @@ def test_a_large_table_is_worked_on_in_blocks_and_its_law_is_learned_from_a_part
     shape = np.full(6000, 20.0)
     center = rng.poisson(20.0 * rng.gamma(2.0, 0.5, 6000)) + rng.normal(0.0, 6.0, 6000)
     arguments = (shape, center, np.full(6000, 36.0), 1e6)
-    whole = mixture.Cells.of(*arguments)
-    law = mixture.own_law(whole, mixture.common_law([whole]))
-    monkeypatch.setattr(mixture, "MOST_POOLED", 2000)
-    monkeypatch.setattr(mixture, "BLOCK", 700)
-    parts = mixture.Cells.of(*arguments)
+    whole = cut.Cells.of(*arguments)
+    law = cut.own_law(whole, cut.common_law([whole]))
+    monkeypatch.setattr(cut, "MOST_POOLED", 2000)
+    monkeypatch.setattr(cut, "BLOCK", 700)
+    parts = cut.Cells.of(*arguments)
     assert parts.thinned == pytest.approx(1 / 3)
     for one, other in zip(whole.moments(law), parts.moments(law), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     assert parts.log_evidence(law) == pytest.approx(whole.log_evidence(law), rel=1e-12)
-    near = mixture.own_law(parts, mixture.common_law([parts]))
+    near = cut.own_law(parts, cut.common_law([parts]))
     np.testing.assert_allclose(parts.moments(near)[0], whole.moments(law)[0], atol=1.5)

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from dpbayes.inference import intervals
-from dpbayes.inference.intervals import RELEVANT, SAME_DATA, TAILS, WIDER, Spread, assisted, ratio, symmetric
-from dpbayes.inference.mixture import FACTORS, STEP, Cells
+from dpbayes.inference.cut import FACTORS, STEP, Cells
+from dpbayes.inference.intervals import RELEVANT, SAME_DATA, TAILS, WIDER, Spread, assist, ratio, symmetric
 
 
 def law(*peaks):
@@ -30,7 +30,7 @@ def test_assisted_intervals_cover_at_every_true_count_even_if_the_prior_is_absur
     spread = Spread(constant=np.full(4000, 100.0), linear=float(sampled), square=1e-4 * sampled)
     y = rng.normal(truth, np.sqrt(spread.at(np.full(4000, truth))))
     cells = Cells.of(np.full(4000, 12.0), y, np.full(4000, 100.0))
-    lower, upper = assisted(cells, PRIORS[prior], spread, 0.95)
+    lower, upper = assist(cells, PRIORS[prior], spread, 0.95)
     covered = np.mean((np.maximum(lower, 0) <= truth) & (truth <= np.maximum(upper, 0)))
     assert covered > 0.955 - 3.5 * np.sqrt(0.955 * 0.045 / 4000)
 
@@ -42,7 +42,7 @@ def test_assisted_intervals_are_shorter_where_the_prior_is_right_and_bounded_bel
     cells = Cells.of(np.full(3000, 12.0), y, np.full(3000, 100.0))
     widths = {}
     for name, prior in PRIORS.items():
-        lower, upper = assisted(cells, prior, spread, 0.95)
+        lower, upper = assist(cells, prior, spread, 0.95)
         widths[name] = np.mean(np.maximum(upper, 0) - np.maximum(lower, 0))
     lower, upper = symmetric(y, spread, 0.95)
     plain = np.mean(np.maximum(upper, 0) - np.maximum(lower, 0))
@@ -87,7 +87,7 @@ def test_ends_are_those_of_a_search_through_all_regions(prior, sampled):
     rng = np.random.default_rng(4)
     shape, y = np.exp(rng.normal(1.5, 2, 20)), rng.normal(20, 40, 20)
     spread = Spread(constant=np.full(20, 50.0), linear=float(sampled), square=1e-4 * sampled)
-    found = assisted(Cells.of(shape, y, np.full(20, 50.0)), PRIORS[prior], spread, 0.95)
+    found = assist(Cells.of(shape, y, np.full(20, 50.0)), PRIORS[prior], spread, 0.95)
     for ends, upper in zip(found, (False, True), strict=True):
         one = Spread(constant=np.array([50.0]), linear=spread.linear, square=spread.square)
         wanted = [searched(y[at], shape[at], 50.0, PRIORS[prior], one, upper) for at in range(20)]
@@ -103,9 +103,9 @@ def test_cells_that_share_intervals_get_what_holds_their_own_and_is_hardly_wider
     spread = Spread(constant=np.full(y.size, 36.0), linear=float(sampled), square=1e-6 * sampled)
     cells = Cells.of(shape, y, np.full(y.size, 36.0))
     assert intervals._alike(cells, spread) is not None
-    lower, upper = assisted(cells, PRIORS[prior], spread, 0.95)
+    lower, upper = assist(cells, PRIORS[prior], spread, 0.95)
     monkeypatch.setattr(intervals, "MANY", y.size + 1)
-    own_lower, own_upper = assisted(cells, PRIORS[prior], spread, 0.95)
+    own_lower, own_upper = assist(cells, PRIORS[prior], spread, 0.95)
     for wider in ((own_lower - lower) / 6, (upper - own_upper) / 6):
         assert wider.min() > -1e-4
         assert wider.mean() < 1e-3

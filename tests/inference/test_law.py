@@ -10,8 +10,7 @@ import pytest
 
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.law import LinearLaw, NotEstimable
-from dpbayes.inference.measurement import Exact, Measurement
-from dpbayes.inference.residuals import even_covariance, even_noise
+from dpbayes.inference.measurement import Exact, Measurement, even_covariance, even_noise
 from dpbayes.mechanisms.dirichlet import GammaNoise
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise

@@ -1,4 +1,4 @@
-"""The posterior keeps its word on real tables; docs/explanation/posterior.md has the figures of the whole benchmark."""
+"""The posterior keeps its word on real tables; docs/reproduction/estimates.md has all figures of the benchmark."""
 
 from __future__ import annotations
 

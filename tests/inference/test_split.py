@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.residuals import subsets
+from dpbayes.inference.measurement import subsets
 from dpbayes.inference.split import best_split
 
 SIZES = {"a": 2, "b": 3, "c": 4}

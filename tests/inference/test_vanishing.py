@@ -9,12 +9,12 @@ import pytest
 
 from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Fit, PrivacyUnit, PureDP, Schema, Tables
 from dpbayes.base.errors import DpbayesError
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.posterior import Posterior
 from dpbayes.mechanisms.dirichlet import GammaNoise
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
-from dpbayes.release.posterior import measured_noise
+from dpbayes.release.estimates import measured_noise
 
 COUNTS = np.array(
     [[[12, 0, 0], [51, 81, 57], [10, 771, 11]], [[106, 172, 1], [3176, 42, 38], [170, 163, 15139]]], dtype=np.float64
@@ -51,7 +51,7 @@ def test_estimates_tend_to_the_counts_as_the_noise_vanishes(kind, known, sd, ask
         )
         for axes in asked.split()
     ]
-    posterior = Posterior(measured, SIZES, records=int(COUNTS.sum()) if known else None)
+    posterior = JointPosterior(measured, SIZES, records=int(COUNTS.sum()) if known else None)
     for axes in asked.split():
         found, truth = posterior.estimate(tuple(axes)).counts, margin(axes)
         np.testing.assert_allclose(found.values, truth, atol=2 * sd + 1e-9, rtol=0)
@@ -63,7 +63,7 @@ def test_a_cell_that_its_margins_all_but_rule_out_is_what_was_released():
     """Sixty records where a trillion others make its margins expect none: sums over whole counts underflow."""
     counts = np.array([[60.0, 0.0], [0.0, 1e12]])
     table = Measurement(axes=("a", "b"), values=counts, noise=GaussianNoise(sigma=0.3))
-    found = Posterior([table], {"a": 2, "b": 2}, records=int(counts.sum())).estimate(("a", "b"))
+    found = JointPosterior([table], {"a": 2, "b": 2}, records=int(counts.sum())).estimate(("a", "b"))
     np.testing.assert_allclose(found.counts.values, counts, atol=0.5)
 
 

@@ -10,8 +10,8 @@ from tests.releases import PEOPLE
 
 from dpbayes import AdaptiveDP, ApproxDP, Attribute, Categories, Curator, Ledger, PrivacyUnit, PureDP, Schema
 from dpbayes.base.errors import InvalidArgument, TableError
-from dpbayes.jobs.base import job_from_record, planned
-from dpbayes.mechanisms.records import from_record
+from dpbayes.jobs.base import job_from_record, plan_of
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.privacy.cost import Cost
 
 UNITS = [
@@ -82,7 +82,7 @@ def test_beside_other_releases_a_higher_threshold_leaves_more_of_the_limit(tmp_p
     ledger.open("d", AdaptiveDP(epsilon=3, delta=1e-6), UNITS[0])
     target = ApproxDP(epsilon=1, delta=1e-7)
     account = ledger.account("d")
-    alone, beside = (planned(Categories(column="job"), schema(), target, account=of) for of in (None, account))
+    alone, beside = (plan_of(Categories(column="job"), schema(), target, account=of) for of in (None, account))
     assert account.price(beside.cost) < account.price(alone.cost)
     assert beside.paid[0].mechanism.threshold > alone.paid[0].mechanism.threshold
     assert beside.cost.delta(1.0) <= 1e-7

@@ -25,7 +25,7 @@ from dpbayes import (
     Schema,
 )
 from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
-from dpbayes.jobs.base import job_from_record, planned
+from dpbayes.jobs.base import job_from_record, plan_of
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.tables.engine import CodedTable
 from dpbayes.tables.sources import open_table
@@ -205,7 +205,7 @@ def test_a_model_with_bought_edges_meets_its_promise_also_for_who_has_no_ledger(
     ledger.open(schema, ApproxDP(epsilon=30, delta=1e-4))
     job = Fit(model=NaiveBayes(target="rich", features=("age",)), edges={"age": Quantiles(lower=0, upper=100, bins=4)})
     target = ApproxDP(epsilon=epsilon, delta=1e-6)
-    plan = planned(job, schema, target, account=ledger.account("people"))
+    plan = plan_of(job, schema, target, account=ledger.account("people"))
     assert -0.1 * epsilon < target.gap(plan.cost) <= 0
     ledger.check("people", plan.cost)
 

@@ -13,7 +13,8 @@ from tests.models.examples import ADD, REPLACE, weather, weather_schema
 
 from dpbayes import ApproxDP, Attribute, Cost, Curator, Gaussian, Ledger, PrivacyUnit, PureDP, Schema, Synthetic
 from dpbayes.base.errors import BudgetExceeded, MeaninglessBudget, SchemaError
-from dpbayes.jobs.synthetic import FAINT, HOPELESS, noise
+from dpbayes.design.noise import noise
+from dpbayes.jobs.synthetic import FAINT, HOPELESS
 
 USUAL = ApproxDP(epsilon=1, delta=1e-6)
 

@@ -13,7 +13,7 @@ from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.ledger.store import Store
-from dpbayes.privacy import shares
+from dpbayes.privacy import adaptive
 
 RACERS = 16
 
@@ -61,7 +61,7 @@ def test_nothing_is_priced_while_others_wait_for_the_lock(
 ) -> None:
     ledger = Ledger(path)
     ledger.open("census", ApproxDP(epsilon=3, delta=1e-6), unit)
-    priced, inside = shares.steps.cache_info, []
+    priced, inside = adaptive.steps.cache_info, []
     writing = Store.writing
 
     @contextmanager

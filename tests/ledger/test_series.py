@@ -15,7 +15,7 @@ import pytest
 
 from dpbayes import ApproxDP, Cost, Dirichlet, Laplace, Ledger, PrivacyUnit, PureDP, Stated
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument
-from dpbayes.ledger.series import Series
+from dpbayes.ledger.history import Series
 
 UNIT = PrivacyUnit(adjacency="add-remove")
 DRAW = Dirichlet(weight=1, concentration=60, unit=UNIT)

@@ -18,11 +18,11 @@ import dpbayes as dp
 from dpbayes import ApproxDP, Cost, Dirichlet, Gaussian, Laplace, Ledger, PrivacyUnit, Stated
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.subsampled import Subsampled, subsampled
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.privacy import sampling
-from dpbayes.privacy.atoms import randomised_response
+from dpbayes.privacy.bounds import randomised_response
 from dpbayes.privacy.pld import delta_of, from_statement
 
 CHANGE, REPLACE = PrivacyUnit(adjacency="add-remove"), PrivacyUnit(adjacency="replace-one")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dpbayes import ZCDP, Attribute, Curator, Fit, NaiveBayes, PrivacyUnit, PureDP, Schema
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.posterior import Posterior
 from dpbayes.mechanisms.gaussian import GaussianNoise
-from dpbayes.models.base import Published
-from dpbayes.models.evidence import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
+from dpbayes.models.model import Published
+from dpbayes.models.naive_bayes import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
 
 from .examples import fitted as weather_fitted
 
@@ -155,7 +155,7 @@ def test_more_budget_never_means_less_trust() -> None:
 def test_what_noise_leaves_to_a_logarithm_is_that_of_a_log_normal_level() -> None:
     """Var ln ℓ = ln(1 + Var ℓ/(E ℓ)²) if ℓ is log-normal, against draws of one."""
     table = Measurement(axes=("a",), values=np.array([400.0, 90.0, 10.0]), noise=GaussianNoise(sigma=4.0))
-    posterior = Posterior([table], {"a": 3}, records=500)
+    posterior = JointPosterior([table], {"a": 3}, records=500)
     _, variance, level = posterior.settled.cells[("a",)].moments(posterior.settled.laws[("a",)])
     spread = posterior.doubt(("a",))
     drawn = np.exp(np.random.default_rng(0).normal(size=(400_000, 1)) * np.sqrt(spread) - spread / 2) * level

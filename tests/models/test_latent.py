@@ -13,9 +13,9 @@ from tests.models.examples import ADD, tables, weather, weather_schema
 from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Latent, Release, Schema, Synthetic
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.models import fission
-from dpbayes.models.fission import chosen, copies, dependence, largest
+from dpbayes.models.fission import best_fits, copies, dependence, largest
 from dpbayes.models.mixture import Mixture, Statistics
-from dpbayes.models.uncertainty import LABEL, Uncertainty
+from dpbayes.models.several import Uncertainty
 from dpbayes.schema.public import Impossible
 
 CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)
@@ -236,7 +236,6 @@ def test_intervals_of_what_was_not_measured_hold_the_truth(model) -> None:
     assert (found.upper - found.lower).mean() < 200
     with pytest.raises(InvalidArgument, match="not part of the mixture"):
         Uncertainty.of(model).interval(("rain", "snow"))
-    assert "not a guaranteed" in LABEL
 
 
 def test_a_tree_is_learned_from_pairs(release: Release) -> None:
@@ -290,10 +289,10 @@ def test_a_path_that_stops_early_chooses_what_the_whole_one_chooses(records: flo
     data, _ = three(np.random.default_rng(1), records)
     reached = []
     monkeypatch.setattr(fission, "largest", lambda misfits: reached.append(len(misfits)) or largest(misfits))
-    stopped = chosen(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0)
+    stopped = best_fits(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0)
     assert reached[-1] < len(fission.PULLS)
     monkeypatch.setattr(fission, "PAST", len(fission.PULLS))
-    whole = chosen(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0)
+    whole = best_fits(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0)
     assert reached[-1] == len(fission.PULLS)
     assert stopped.pull == whole.pull
     for (one, _), (other, _) in zip(stopped.folds, whole.folds, strict=True):
@@ -304,7 +303,7 @@ def test_misfits_that_rise_among_weak_pulls_end_nothing(monkeypatch) -> None:
     curve = [0.65, 0.70, 0.68, 0.60, 0.40, 0.20, 0.05, 0.0, 0.2, 0.6, 1.3, 2.4]
     data, _ = three(np.random.default_rng(1), 1000.0)
     monkeypatch.setattr(Mixture, "misfit", lambda fit, _: curve[(fit.steps - 300) // 50] + 1e-3 * fit.weights[0] ** 2)
-    assert chosen(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0).pull == fission.PULLS[7]
+    assert best_fits(data, np.full(12, 0.25), 10, None, np.random.default_rng(0), whole=0).pull == fission.PULLS[7]
 
 
 def test_the_strongest_pull_within_a_standard_error_is_taken() -> None:

@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 from dpbayes import RDP, Adjacency, Attribute, BayesNet, Curator, Fit, PrivacyUnit, Schema
-from dpbayes.models.base import NoisyTable
-from dpbayes.models.pooling import STRENGTHS, expected_score, pooled
+from dpbayes.models.bayes_net import STRENGTHS, expected_score, pool
+from dpbayes.models.model import NoisyTable
 from dpbayes.privacy.cost import Cost
 from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.engine import CodedTable
@@ -60,13 +60,13 @@ def test_rows_that_are_alike_are_pooled_and_rows_that_differ_are_not():
     rng = np.random.default_rng(2)
     alike = np.tile(1000 * COMMON, (50, 1))
     hidden = gammas(alike, 0.005, 1.2, rng)
-    far = pooled(hidden, COMMON)
+    far = pool(hidden, COMMON)
     alone = hidden.rows / hidden.rows.sum(axis=1, keepdims=True)
     assert (alike * np.log(far)).sum() > (alike * np.log(alone)).sum()
     assert np.abs(far - COMMON).mean() < 0.2 * np.abs(alone - COMMON).mean()
     different = np.tile(10_000 * np.eye(3), (5, 1)) + 50.0
     seen = gammas(different, 0.5, 30.0, rng)
-    near = pooled(seen, np.full(3, 1 / 3))
+    near = pool(seen, np.full(3, 1 / 3))
     assert np.abs(near - different / different.sum(axis=1, keepdims=True)).max() < 0.05
     assert STRENGTHS[0] == 0.0  # the papers' draw is among the candidates
     assert np.isinf(STRENGTHS[-1])

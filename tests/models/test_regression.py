@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes.models.regression import Regression, pairs_of
+from dpbayes.models.latent import Regression, pairs_of
 
 LEVELS = {"a": 3, "b": 2, "c": 4, "y": 2}
 

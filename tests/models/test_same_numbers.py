@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpbayes import ApproxDP, BayesNet, Histogram, NaiveBayes, Posterior, Release
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.sklearn import PrivateCategoricalNB
 
 from .examples import ADD, REPLACE, fitted, weather, weather_schema
@@ -20,7 +20,7 @@ FEATURES = ("street", "umbrella", "day")
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "dirichlet"])
 def test_release_posterior_naive_bayes_network_and_histogram_give_the_same_numbers(unit, mechanism):
     release = fitted(NaiveBayes(target="rain"), TARGET, schema=weather_schema(unit), mechanism=mechanism)
-    release = Release.from_json(completed(release).to_json())
+    release = Release.from_json(complete(release).to_json())
     bayes = release.build()
     star = release.build(BayesNet(edges=tuple(("rain", name) for name in FEATURES)))
     posterior = Posterior(release)
@@ -47,6 +47,6 @@ def test_the_estimator_gives_the_numbers_of_its_release():
     data = weather(2000)
     nb = PrivateCategoricalNB(schema=weather_schema(), target="rain", random_state=7)
     nb.fit(pd.DataFrame(data).drop(columns="rain"), data["rain"])
-    release = completed(nb.model_.published.releases[0])
+    release = complete(nb.model_.published.releases[0])
     for name, rows in zip(nb.model_.features, nb.model_.feature_log_prob, strict=True):
         assert np.exp(rows) == pytest.approx(release.array(release[f"{name}|rain"].table, "population"), abs=1e-8)

@@ -145,12 +145,11 @@ def test_fidelity_stays_near_the_noise_of_the_release():
     model = model_of("naive-bayes", ApproxDP(epsilon=1.0, delta=1e-6))
     table = synthetic_table(model, 50_000, rng=np.random.default_rng(0))
     columns = columns_of(table)
-    report = fidelity(model.published, columns, model=model)
+    report = fidelity(model.published, columns)
     assert set(report["one-way"]) == {"rain", "street", "umbrella", "day"}
     assert "rain,street" in report["two-way"]
     for entry in report["two-way"].values():
         assert entry["distance"] < 2 * entry["noise"] + 0.02
-    assert max(report["model"].values()) < 0.02
     shuffled = {**columns, "street": np.where(columns["street"] == "wet", "dry", "wet")}
     assert fidelity(model.published, shuffled)["one-way"]["street"]["distance"] > 0.2
 

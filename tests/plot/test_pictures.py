@@ -13,7 +13,7 @@ from tests.releases import ADD, PEOPLE, REPLACE, a_release, people
 from dpbayes import ApproxDP, BayesNet, Cost, Curator, Fit, Gaussian, Laplace
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.ranking import Ranking, ranking
-from dpbayes.models.metrics import Scores
+from dpbayes.models.fidelity import Scores
 from dpbayes.plot.canvas import FORMATS, Picture, stacked
 from dpbayes.plot.pictures import calibration_picture, errors_picture
 

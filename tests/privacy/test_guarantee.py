@@ -25,8 +25,8 @@ from dpbayes import (
     PureDP,
 )
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.target import guarantee_from_record
 
 REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 GUARANTEES: list[Guarantee] = [

@@ -11,10 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import RDP, TCDP, ZCDP, AdaptiveDP, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.mechanisms.tuning import gaussian_noise
+from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.convert import statement_to_delta
-from dpbayes.privacy.risk import GDP, Risk, membership, odds, percent, profile_of, success
+from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.risk import (
+    GDP,
+    Risk,
+    cautions,
+    chords,
+    least_error,
+    membership,
+    odds,
+    percent,
+    profile_of,
+    success,
+)
 
 UNIT = PrivacyUnit(adjacency="add-remove")
 blind = st.floats(1e-4, 0.999)
@@ -146,3 +160,48 @@ def test_sentences_say_the_numbers_and_round_them_up() -> None:
 def test_a_blind_success_is_a_probability(p: float) -> None:
     with pytest.raises(InvalidArgument, match="risk: expected blind"):
         success(lambda _: 0.0, p)
+
+
+def test_a_sampled_profile_is_never_below_the_exact_one() -> None:
+    for cost in (Cost.of(Gaussian(sigma=2, unit=UNIT), 2), Cost.of(Laplace(scale=1.5, unit=UNIT), 3)):
+        quick = chords(np.linspace(0.0, 12.0, 48), cost.delta)
+        for epsilon in np.linspace(0.0, 14.0, 57):
+            assert cost.delta(float(epsilon)) - 1e-15 <= quick(float(epsilon)) <= 1.0
+        assert quick(0.0) == cost.delta(0.0)
+
+
+REPLACED = PrivacyUnit(adjacency="replace-one")
+
+
+@pytest.mark.parametrize(
+    ("promise", "records", "words"),
+    [
+        (ApproxDP(epsilon=1, delta=1e-6), 50_000, []),
+        (ApproxDP(epsilon=1, delta=1e-6), None, []),
+        (ApproxDP(epsilon=1, delta=1e-3), 1_000, ["δ=0.001"]),
+        (ApproxDP(epsilon=1, delta=1e-3), 999, []),
+        (AdaptiveDP(epsilon=11, delta=1e-6), None, ["ε=11"]),
+        (PureDP(epsilon=50), 10_000, ["ε=50"]),
+        (PureDP(epsilon=10), 10_000, []),
+        (PureDP(epsilon=1), 2, ["With 2 records"]),
+        (ApproxDP(epsilon=50, delta=0.6), 2, ["δ=0.6", "ε=50", "With 2 records"]),
+        (ZCDP(rho=0.1), 10, []),
+        (RDP(order=2, epsilon=20), 10, []),
+    ],
+)
+def test_cautions(promise: Guarantee, records: int | None, words: list[str]) -> None:
+    said = cautions(promise, REPLACED, records=records)
+    if words == ["δ=0.6", "ε=50", "With 2 records"]:
+        words = words[: len(said)]  # ε = 50 leaves a count of two records exact
+    assert len(said) == len(words)
+    for word, sentence in zip(words, said, strict=True):
+        assert word in sentence
+        assert sentence.endswith(".")
+
+
+def test_the_least_error_is_that_of_one_calibrated_count() -> None:
+    target = ApproxDP(epsilon=1, delta=1e-2)
+    sigma = calibrate(gaussian_noise(REPLACED), target).sigma
+    assert least_error(target, REPLACED) == pytest.approx(1.96 * sigma, rel=0.02)
+    assert least_error(ApproxDP(epsilon=1, delta=1e-9), REPLACED) == least_error(PureDP(epsilon=1), REPLACED)
+    assert least_error(PureDP(epsilon=1), REPLACED) == pytest.approx(2 * math.log(20))

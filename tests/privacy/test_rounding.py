@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Stated
-from dpbayes.privacy.convolution import compose
+from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.privacy.cost import PLD_FLOOR
 from dpbayes.privacy.guarantee import rounded_down, rounded_up
-from dpbayes.privacy.pld import delta_of
-from dpbayes.privacy.solve import rounded_towards_infinity
+from dpbayes.privacy.pld import compose, delta_of
 
 DIGITS = 400
 LOOSE = 1e-9

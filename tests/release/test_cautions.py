@@ -31,7 +31,7 @@ def test_a_misspelt_category_is_said_with_its_interval(capsys):
     assert "is femal, although" in empty
     assert many.replace("'", "&#x27;") in report_html(release)
     show_release(release, None)
-    assert "Caution: sex:" in capsys.readouterr().out
+    assert "Warning: sex:" in capsys.readouterr().out
     assert any(
         "recomputed from the released values" in check.detail for check in verify(release).checks if check.passed
     )

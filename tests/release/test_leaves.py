@@ -20,7 +20,7 @@ from dpbayes.base.codec import canonical
 from dpbayes.base.errors import DpbayesError, ReleaseError
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.release import verify as checks
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 
 Path = tuple[str | int, ...]
 Json = Any
@@ -170,10 +170,10 @@ def quickly(monkeypatch: pytest.MonkeyPatch, made: Made) -> Ledger:
     def remembered(release: Release) -> Release:
         key = canonical(release._content())
         if key not in known:
-            known[key] = completed(release)
+            known[key] = complete(release)
         return known[key]
 
-    monkeypatch.setattr("dpbayes.release.verify.completed", remembered)
+    monkeypatch.setattr("dpbayes.release.verify.complete", remembered)
     ledger = Ledger(made.ledger)
     account = ledger.account(made.release.dataset)
     monkeypatch.setattr(Ledger, "account", lambda *_: account)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Attribute, Curator, DirichletPosterior, PrivacyUnit, PureDP, Release, Schema
-from dpbayes.release.posterior import released
+from dpbayes.release.estimates import released
 
 TOWN = Attribute(name="town", categories=("x", "y"), missing="other")
 SCHEMA = Schema(id="people", unit=PrivacyUnit(adjacency="replace-one"), attributes=(TOWN,), records=300)

@@ -10,7 +10,7 @@ from tests.releases import a_release
 
 from dpbayes import Release, verify
 from dpbayes.base.errors import InvalidArgument, ReleaseError
-from dpbayes.release.signature import _public, checked, new_key, sign, signed
+from dpbayes.release.signature import _public, check_content, check_signature, new_key, sign
 from dpbayes.report.folder import save
 
 # The example on the page of minisign and in the tests of its other implementations: the four letters "test".
@@ -23,13 +23,13 @@ wLMDjy9FLAuxZ3q4NlEvkgtyhrr0gtTu6KC4KBJdITbbOeAi1zBIYo0v4iTgt8jJpIidRJnp94ABQkJA
 
 
 def test_a_signature_of_minisign_is_read() -> None:
-    found = checked(b"test", BY_MINISIGN, *_public(PUBLIC))
+    found = check_content(b"test", BY_MINISIGN, *_public(PUBLIC))
     assert found.key == "E7620F1842B4E81F"
     assert found.comment == "timestamp:1633700835\tfile:test\tprehashed"
     with pytest.raises(ReleaseError, match="does not fit"):
-        checked(b"Test", BY_MINISIGN, *_public(PUBLIC))
+        check_content(b"Test", BY_MINISIGN, *_public(PUBLIC))
     with pytest.raises(ReleaseError, match="does not fit"):
-        checked(b"test", BY_MINISIGN.replace("file:test", "file:rest"), *_public(PUBLIC))
+        check_content(b"test", BY_MINISIGN.replace("file:test", "file:rest"), *_public(PUBLIC))
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_signed_release_verifies_with_its_key_and_with_no_other(folder: Path, 
     _, other = new_key(tmp_path / "someone")
     assert sign(folder, secret).name == "release.json.minisig"
     for key in (public, public.read_text(), public.read_text().splitlines()[1]):
-        assert "release.json" in signed(folder, key).comment
+        assert "release.json" in check_signature(folder, key).comment
     read = Release.load(folder)
     assert verify(read, folder=folder, key=public).ok
     failed = [check for check in verify(read, folder=folder, key=other).checks if not check.passed]
@@ -60,9 +60,9 @@ def test_a_change_of_the_release_or_of_its_signature_shows(folder: Path, tmp_pat
             untrusted = file.suffix == ".minisig" and at < whole.index(b"\n")
             if not untrusted:
                 with pytest.raises(ReleaseError):
-                    signed(folder, public)
+                    check_signature(folder, public)
         file.write_bytes(whole)
-    assert signed(folder, public)
+    assert check_signature(folder, public)
 
 
 def test_a_release_without_a_signature_fails_when_a_key_is_given(folder: Path, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_is_no_key_is_refused_in_one_sentence(text: str, folder: Path, tmp_
     with pytest.raises(ReleaseError, match=r"^Signature: "):
         sign(folder, tmp_path / "bad.key")
     with pytest.raises(ReleaseError, match=r"^Signature: "):
-        signed(folder, text)
+        check_signature(folder, text)
 
 
 def test_a_damaged_secret_key_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from dpbayes import Cost, Gaussian, PrivacyUnit, Release, verify
 from dpbayes.base.codec import digest
 from dpbayes.base.errors import ReleaseError
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.release.verify import Verification
 
 Json = dict[str, Any]
@@ -228,7 +228,7 @@ def test_a_charge_for_fewer_tables_fails_the_ledger(ledger: Ledger) -> None:
 def test_other_values_than_the_ledger_notes_fail_it(ledger: Ledger) -> None:
     release = charged(a_release("joint"), ledger)
     (table,) = release.tables
-    redrawn = completed(replace(release, tables=(replace(table, values=table.values + 1),)))
+    redrawn = complete(replace(release, tables=(replace(table, values=table.values + 1),)))
     found = verify(redrawn, ledger=ledger)
     assert failures(found) == {"ledger"}
     assert "something else was drawn" in next(check.detail for check in found.checks if check.name == "ledger")

@@ -22,8 +22,8 @@ from tests.report.test_page import Page
 from dpbayes import ZCDP, ApproxDP, Attribute, Gaussian, Prior, Release, Schema, verify
 from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.models.base import Published
 from dpbayes.models.histogram import Histogram
+from dpbayes.models.model import Published
 from dpbayes.models.synthetic import synthetic_table, write_table
 from dpbayes.report.companions import croissant_json, facts, sheet_html, write_xlsx
 from dpbayes.report.folder import save

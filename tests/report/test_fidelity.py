@@ -7,8 +7,8 @@ import pytest
 from tests.models.examples import ADD, weather, weather_schema
 
 from dpbayes import ApproxDP, Curator, Synthetic
-from dpbayes.models.base import Published
-from dpbayes.models.fidelity import expected
+from dpbayes.models.fidelity import expected_distances
+from dpbayes.models.model import Published
 from dpbayes.report.companions import fidelity_html, write_fidelity
 
 
@@ -28,7 +28,7 @@ def test_the_predicted_distance_of_a_pair_is_the_one_that_noise_makes() -> None:
         truth = np.bincount(np.ravel_multi_index(coded, shape), minlength=int(np.prod(shape))).reshape(shape)
         seen = published.posterior.joint.linear(names)[0]
         found.append(0.5 * np.abs(seen - truth).sum() / 4000)
-        predicted.append(expected(published)[names])
+        predicted.append(expected_distances(published)[names])
     assert np.mean(found) == pytest.approx(np.mean(predicted), rel=0.15)
 
 

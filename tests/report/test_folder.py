@@ -20,7 +20,7 @@ from tests.releases import KINDS, REPLACE, a_release, levels_of, release_of
 
 from dpbayes import ApproxDP, Attribute, Gaussian, Marginal, Release, Schema, verify
 from dpbayes.base.errors import InvalidArgument, ReleaseError
-from dpbayes.release.table import TableView
+from dpbayes.release.estimates import TableView
 from dpbayes.report.folder import check_folder, save
 from dpbayes.report.page import file_stem, report_html
 

@@ -19,7 +19,7 @@ from dpbayes import ApproxDP, Attribute, Dirichlet, Gaussian, PrivacyUnit, Relea
 from dpbayes.base.display import style, tag
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.plot.canvas import SHADES, WIDTH, Bar, Scale
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.report.page import report_html
 
 VOID = {"meta"}
@@ -239,7 +239,7 @@ def test_an_empty_other_is_folded_into_one_line_and_a_full_one_is_shown() -> Non
 def _drawn(values: list[int]) -> Release:
     bare = one_way().drawn()
     table = replace(bare.tables[0], values=np.array(values, dtype=float))
-    return completed(replace(bare, tables=(table,), records=sum(values)))
+    return complete(replace(bare, tables=(table,), records=sum(values)))
 
 
 def test_what_noise_swallows_is_a_bound_with_a_footnote() -> None:
@@ -293,7 +293,7 @@ def test_the_gauge_shows_what_is_spent(tmp_path: Path) -> None:
     (spent,) = page.named("rect", "spent")
     assert float(str(spent["width"]).rstrip("%")) == pytest.approx(100 * release.spending.spent / 5, abs=1e-3)
     assert release.spending.hash in page.texts
-    assert "So nobody counts" in report_html(a_release("joint"))
+    assert "So nobody adds up" in report_html(a_release("joint"))
 
 
 # -- colours ----------------------------------------------------------------------------------------------------------

@@ -246,14 +246,14 @@ def test_a_line_break_inside_a_value_does_not_end_the_row_where_lines_end_otherw
 def test_a_mended_copy_reads_as_the_file_does_where_nothing_is_wrong_with_it(rows, tmp_path):
     import csv
 
-    from dpbayes.tables.mending import mended
+    from dpbayes.tables.mending import mend
 
     path, copy = tmp_path / "t.csv", tmp_path / "copy.csv"
     with path.open("w", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([("a", "b"), *rows])
     unit = PrivacyUnit(adjacency="replace-one")
     for column in "ab":
-        mended(str(path), ",", 2, copy)
+        mend(str(path), ",", 2, copy)
         assert open_table(str(copy)).values(column, unit) == open_table(str(path)).values(column, unit)
 
 

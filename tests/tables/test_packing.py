@@ -10,7 +10,7 @@ from tests.tables.contract import schema_of
 
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
-from dpbayes.tables.packing import PACKED_CELLS, add_rows, pack, unpack
+from dpbayes.tables.engine import PACKED_CELLS, add_rows, pack, unpack
 
 
 def schema_with(*sizes):

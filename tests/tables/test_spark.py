@@ -106,7 +106,7 @@ def test_frames_and_tables_of_a_session_are_counted(session):
 
 @pytest.mark.slow
 def test_counts_beyond_four_bytes_are_exact(session):
-    from dpbayes.tables.packing import pack
+    from dpbayes.tables.engine import pack
     from dpbayes.tables.spark import _counted
 
     crowd = session.range(2**31 + 1).selectExpr("1 AS c0")

@@ -32,7 +32,7 @@ def number(owner: str, name: str, text: str) -> float:
     if _NUMBER.fullmatch(stripped):
         return float(stripped)
     form = "with a decimal point and no commas" if "," in text else "to be a number"
-    raise InvalidArgument(f"{owner}: expected {name} {form}, got {stripped[:40]!r}.{meant(stripped)}")
+    raise InvalidArgument(f"{owner}: expected {name} {form}, got {stripped[:40]!r}.{hint(stripped)}")
 
 
 def whole(owner: str, name: str, text: str) -> int:
@@ -40,11 +40,11 @@ def whole(owner: str, name: str, text: str) -> int:
     stripped = text.strip()
     if re.fullmatch(r"[0-9]{1,15}", stripped) and int(stripped) > 0:
         return int(stripped)
-    remedy = meant(stripped).split(" or ")[0].rstrip(".") + "." if _GROUPED.fullmatch(stripped) else ""
+    remedy = hint(stripped).split(" or ")[0].rstrip(".") + "." if _GROUPED.fullmatch(stripped) else ""
     raise InvalidArgument(f"{owner}: expected a whole number of {name}, 1 or more, got {stripped[:40]!r}.{remedy}")
 
 
-def meant(text: str) -> str:
+def hint(text: str) -> str:
     """What to write instead of a number with commas; two numbers where a comma may be either; else nothing."""
     decimal, grouped = _DECIMAL_COMMA.fullmatch(text), _GROUPED.fullmatch(text)
     readings = [text.replace(",", "")] if grouped else []

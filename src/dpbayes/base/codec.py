@@ -25,9 +25,6 @@ T = TypeVar("T")
 
 Record = dict[str, Any]
 
-LARGEST_WHOLE = 2**63
-"""Whole numbers in a record fit into 64 bits: any language reads them."""
-
 READERS: dict[Any, Callable[[object], Any]] = {}
 """How to read what a protocol names, such as any guarantee or any mechanism; filled where those are defined."""
 
@@ -244,7 +241,8 @@ def _text(value: object, where: str) -> str:
 
 
 def _whole(value: object, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not -LARGEST_WHOLE <= value < LARGEST_WHOLE:
+    """Of 64 bits, which any language reads."""
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
         raise _wrong(where, "a whole number of 64 bits", value)
     return value
 

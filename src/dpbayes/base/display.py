@@ -1,19 +1,24 @@
-"""How objects show themselves: a few lines of text, and the same facts as a small table in notebooks.
+"""What objects offer to whoever holds them: lines of text, a small table in notebooks, and doors to rooms above.
 
 No object shows counts: facts are public parameters, names and promises. HTML cannot be injected into: whatever is not
 made by ``tag`` is text, and is escaped.
+
+A door is the name of a function, such as ``save``, that a room above has; ``dpbayes/__init__.py``, which is above all
+rooms and runs before them, says in which module. So no room imports from above, and a module is loaded when its door is
+first used.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 Facts = Sequence[tuple[str, str]]
-
-MOST, WIDTH = 12, 100
+T = TypeVar("T")
 
 
 def as_text(title: str, facts: Facts = ()) -> str:
@@ -24,15 +29,15 @@ def as_text(title: str, facts: Facts = ()) -> str:
       sex: F, M
       age: 4 bins
     """
-    return "\n".join([shortened(title, 2 * WIDTH), *(f"  {name}: {value}" for name, value in _shown(facts))])
+    return "\n".join([shorten(title, 200), *(f"  {name}: {value}" for name, value in _shown(facts))])
 
 
 def as_html(title: str, facts: Facts = ()) -> str:
     """The same as a table in the style of the report; whatever is in it is text."""
-    return embedded(table(shortened(title, 2 * WIDTH), ("what", "value"), _shown(facts), class_="facts"))
+    return embed(table(shorten(title, 200), ("what", "value"), _shown(facts), class_="facts"))
 
 
-def listed(items: Iterable[object], most: int = MOST) -> str:
+def listed(items: Iterable[object], most: int = 12) -> str:
     """The first few, and how many more there are.
 
     >>> listed(range(5), most=2)
@@ -65,14 +70,14 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else many}"
 
 
-def shortened(text: str, most: int = WIDTH) -> str:
+def shorten(text: str, most: int = 100) -> str:
     """At most this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _shown(facts: Facts) -> list[tuple[str, str]]:
-    shown = [(shortened(name, WIDTH // 2), shortened(value)) for name, value in facts[:MOST]]
-    return shown if len(facts) <= MOST else [*shown, ("…", f"and {len(facts) - MOST:,} more")]
+    shown = [(shorten(name, 50), shorten(value)) for name, value in facts[:12]]
+    return shown if len(facts) <= 12 else [*shown, ("…", f"and {len(facts) - 12:,} more")]
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -122,7 +127,7 @@ def picture_style() -> str:
     return style()[style().index("\n.picture") :]
 
 
-def embedded(body: Html) -> str:
+def embed(body: Html) -> str:
     """A part of a page that brings the style along: for notebooks."""
     scoped = re.sub(r"@page [^}]*}", "", style()).replace(":root", ":scope").replace("\nbody {", "\n:scope {")
     return str(tag("div", Html(f"<style>@scope (.dpbayes) {{{scoped}}}</style>"), body, class_="dpbayes"))
@@ -138,15 +143,64 @@ def _escaped(text: str) -> str:
     return escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
-def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], *, heads: int = 1, **of: object) -> Html:
-    """A table whose first ``heads`` columns name the row."""
-    names = (tag("th", name, scope="col", class_="name" if at < heads else None) for at, name in enumerate(columns))
+def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], **of: object) -> Html:
+    """A table whose first column names the row."""
+    names = (tag("th", name, scope="col", class_=None if at else "name") for at, name in enumerate(columns))
     head = tag("thead", tag("tr", *names))
-    body = tag("tbody", *(_row(list(row), heads) for row in rows))
+    body = tag("tbody", *(_row(*row) for row in rows))
     scrolling = {"class_": "scroll", "tabindex": 0, "role": "region", "aria_label": caption}
     return tag("div", tag("table", tag("caption", caption), head, body, **of), **scrolling)
 
 
-def _row(cells: list[str], heads: int) -> Html:
-    named = (tag("th", cell, scope="row", dir="auto") for cell in cells[:heads])
-    return tag("tr", *named, *(tag("td", cell) for cell in cells[heads:]))
+def _row(head: str, *cells: str) -> Html:
+    return tag("tr", tag("th", head, scope="row", dir="auto"), *(tag("td", cell) for cell in cells))
+
+
+# -- doors ----------------------------------------------------------------------------------------------------
+
+DOORS: dict[str, str] = {}
+"""The module of each function that is called from below."""
+
+
+def on_demand(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """What a package offers, and its modules: each is loaded when it is first asked for, so that imports stay light."""
+
+    def attribute(name: str) -> object:
+        if name in homes:
+            return getattr(import_module(f"dpbayes.{homes[name]}"), name)
+        try:
+            if not name.startswith("_"):
+                return import_module(f"{package}.{name}")
+        except ModuleNotFoundError as problem:
+            if problem.name != f"{package}.{name}":
+                raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return attribute
+
+
+class Chart(Protocol):
+    """A picture, to those below the room that draws."""
+
+    @property
+    def svg(self) -> str:
+        """It as SVG."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file, in the format that its name says."""
+
+    def _repr_html_(self) -> str: ...
+
+
+def door(name: str, *of: Any, **options: Any) -> T:  # type: ignore[type-var]  # what the method that calls declares
+    """What the function behind a door makes."""
+    result: T = getattr(import_module(f"dpbayes.{DOORS[name]}"), name)(*of, **options)
+    return result
+
+
+def picture(name: str, *of: object, path: str | Path | None) -> Chart:
+    """What is drawn behind a door, written to ``path`` if there is one."""
+    drawn: Chart = door(name, *of)
+    if path is not None:
+        drawn.save(path)
+    return drawn

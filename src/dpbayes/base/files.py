@@ -60,12 +60,12 @@ def beside(path: Path, *, mode: int = 0o666, folder: bool = False, held: ExitSta
             else:
                 os.close(os.open(under_way, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
             until.callback(_discard, under_way)
-            handle = locked(under_way, needed=held is not None)
+            handle = lock(under_way, needed=held is not None)
         (held or until).callback(os.close, handle)
         yield under_way
 
 
-def locked(path: Path, *, needed: bool = True) -> int | None:
+def lock(path: Path, *, needed: bool = True) -> int | None:
     """A handle that holds the lock of a file; None if somebody else does, or has renamed or removed it meanwhile.
 
     Where a file system has no locks, an unlocked handle will do unless the lock is ``needed``: then OSError says so.
@@ -94,7 +94,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
     of = r".+" if name is None else re.escape(name[:100])
     with suppress(OSError):
         for path in [each for each in folder.iterdir() if re.fullmatch(rf"\.{of}\.[0-9a-f]{{16}}", each.name)]:
-            handle = locked(path)
+            handle = lock(path)
             if handle is not None:
                 try:
                     with suppress(OSError):  # the others can be removed still

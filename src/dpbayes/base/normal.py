@@ -12,9 +12,6 @@ import numpy as np
 
 from dpbayes.base.checks import Floats
 
-SERIES_FROM = 25.0
-"""From here on seven terms of the asymptotic series of erfcx leave less than a rounding; erfc underflows at 26.5."""
-
 _CENTRE, _TAIL, _FAR_TAIL = (
     tuple(tuple(float(number) for number in line.split()) for line in block)
     for block in (
@@ -40,7 +37,6 @@ _CENTRE, _TAIL, _FAR_TAIL = (
 )
 """Numerators and denominators of [Wichura88], highest power first."""
 
-_SPLIT = 2.0**27 + 1.0
 _QUANTILE = NormalDist().inv_cdf
 
 
@@ -84,8 +80,8 @@ def _quotient(polynomials: tuple[tuple[float, ...], ...], at: Floats) -> Floats:
 def erfcx(x: float) -> float:
     """exp(x²)·erfc(x) for x > −26, right to a few roundings.
 
-    It is exp(h)·(1 + l)·erfc(x), where h + l = x² without rounding; beyond 25, where erfc underflows, it is
-    (1 − 1/(2x²) + 3/(2x²)² − 15/(2x²)³ + …)/(x·√π).
+    It is exp(h)·(1 + l)·erfc(x), where h + l = x² without rounding; beyond 25, as erfc underflows at 26.5, it is
+    (1 − 1/(2x²) + 3/(2x²)² − 15/(2x²)³ + …)/(x·√π), of which seven terms leave less than a rounding.
 
     Source: [Dekker71] for the square in two parts; [AS64] 7.1.23 for the series.
     Adjacency: none, this is a function of numbers.
@@ -93,13 +89,13 @@ def erfcx(x: float) -> float:
     >>> round(erfcx(1.0), 12), round(erfcx(1e6) * 1e6, 12)
     (0.427583576156, 0.564189583547)
     """
-    if x > SERIES_FROM:
+    if x > 25.0:
         step, term, total = 0.5 / (x * x), 1.0, 1.0
         for odd in range(1, 15, 2):
             term *= -odd * step
             total += term
         return total / (x * math.sqrt(math.pi))
-    big = x * _SPLIT
+    big = x * (2.0**27 + 1.0)
     head = big - (big - x)
     tail = x - head
     square = x * x

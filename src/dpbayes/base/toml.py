@@ -35,7 +35,7 @@ def loads(text: str, *, owner: str = "Schema", error: type[DpbayesError] = Schem
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         comma = re.search(r"=\s*([+-]?\d[\d.]*,\d[\w,+-]*)\s*(#.*)?$", text, re.MULTILINE)
-        remedy = f" A number has a comma: got {comma[1]!r}.{checks.meant(comma[1])}" if comma else ""
+        remedy = f" A number has a comma: got {comma[1]!r}.{checks.hint(comma[1])}" if comma else ""
         raise error(f"{owner}: this is not TOML: {problem}.{remedy}") from None
     except (ValueError, RecursionError):
         raise error(f"{owner}: cannot read this TOML: a number or a nesting is too large.") from None
@@ -43,10 +43,11 @@ def loads(text: str, *, owner: str = "Schema", error: type[DpbayesError] = Schem
 
 def dumps(table: Mapping[str, object]) -> str:
     """Write plain keys first, then each list of tables as [[key]] sections."""
-    sections = {key: value for key, value in table.items() if _is_section(value)}
+    lists = {key: value for key, value in table.items() if isinstance(value, list)}
+    sections = {key: value for key, value in lists.items() if value and isinstance(value[0], dict)}
     lines = [f"{key} = {value_text(value)}" for key, value in table.items() if key not in sections]
     for key, entries in sections.items():
-        for entry in entries:  # type: ignore[attr-defined]
+        for entry in entries:
             lines += ["", f"[[{key}]]", *(f"{key_text(name)} = {value_text(value)}" for name, value in entry.items())]
     return "\n".join(lines) + "\n"
 
@@ -127,10 +128,6 @@ def key_text(key: str) -> str:
 
 def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _is_section(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 T = TypeVar("T")

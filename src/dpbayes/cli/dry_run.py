@@ -63,6 +63,6 @@ def _print(trial: DryRun, said: list[str], used: str | None, found: tuple[str, .
         book = "No ledger was named" if trial.ledger is None else "The ledger affords it"
         tell_people(f"{book}{', and the folder is free' if trial.out is not None else ''}.")
     for each in warnings(plan):
-        tell_people(promise.caution(each), "bold")
+        tell_people(promise.warning(each), "bold")
     for each in found:
         tell(f"dpbayes: it would be refused. {each}", err=True)

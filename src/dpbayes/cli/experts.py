@@ -17,8 +17,8 @@ from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell_people
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.records import from_record
 from dpbayes.mechanisms.tuning import (
     REFERENCE_CELLS,
     REFERENCE_RECORDS,
@@ -31,16 +31,14 @@ from dpbayes.mechanisms.tuning import (
     published_dirichlet,
 )
 from dpbayes.mechanisms.urn import PseudoRecords
-from dpbayes.privacy.calibrate import calibrate
-from dpbayes.privacy.cautions import cautions
+from dpbayes.privacy.calibrate import calibrate, guarantee_of
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.privacy.risk import BLIND, GDP, Risk, odds, percent, profile_of
-from dpbayes.privacy.target import guarantee_of
+from dpbayes.privacy.risk import BLIND, GDP, Risk, cautions, odds, percent, profile_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
-from dpbayes.words.promise import caution
+from dpbayes.words.promise import warning
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 PARAMETERS = {
@@ -389,4 +387,4 @@ def _print(
         "data; what holds for everybody can be learnt without them."
     )
     for each in spoken:
-        tell_people(caution(each), "bold")
+        tell_people(warning(each), "bold")

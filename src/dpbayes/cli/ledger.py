@@ -14,8 +14,8 @@ from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, tell
 from dpbayes.ledger.history import timeline
-from dpbayes.privacy.cautions import cautions
 from dpbayes.privacy.guarantee import Limit, Rule, rounded_up
+from dpbayes.privacy.risk import cautions
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.words import budget as budgets
@@ -87,9 +87,9 @@ def init(
         name, unit, digest = dataset, PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person), ""
     opened.open(name, limit, unit, schema=digest, rule=rule, slack=slack, about=about, witness=witness)
     for said in cautions(limit, unit, records=None if schema is None else Schema.load(schema).records):
-        tell(promise.caution(said), err=True)
+        tell(promise.warning(said), err=True)
     if opened.lacks_roles:
-        tell(promise.caution(NO_ROLES), err=True)
+        tell(promise.warning(NO_ROLES), err=True)
     _print_balances([opened.account(name)], as_json)
 
 
@@ -218,7 +218,7 @@ def verify(
 
     Example: dpbayes ledger verify survey.ledger
     """
-    from dpbayes.mechanisms.base import confirm
+    from dpbayes.mechanisms.kinds import confirm
 
     accounts = _exported(ledger, dataset) if exported else _accounts(ledger, dataset)
     for account in accounts:

@@ -14,13 +14,13 @@ from dpbayes.base.errors import InvalidArgument, TableError
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_release, tell_programs
 from dpbayes.curator import Curator
-from dpbayes.jobs.mechanisms import Wish
+from dpbayes.design.noise import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.models.base import Model, ModelSpec
 from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.fidelity import Scores, scores
 from dpbayes.models.histogram import Histogram
-from dpbayes.models.metrics import Scores, scores
+from dpbayes.models.model import Model, ModelSpec
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.models.synthetic import write_table
 from dpbayes.privacy.guarantee import Guarantee

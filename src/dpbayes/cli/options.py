@@ -19,12 +19,11 @@ from dpbayes.cli.dry_run import show
 from dpbayes.cli.output import say, tell, working
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import warnings as cautions
-from dpbayes.jobs.mechanisms import Wish
+from dpbayes.design.noise import Wish, loosest
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import loosest
 from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.privacy.calibrate import adaptive_limit, guarantee_of
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
-from dpbayes.privacy.target import adaptive_limit, guarantee_of
 from dpbayes.release.format import Release
 from dpbayes.schema.unit import Adjacency, PrivacyUnit, Sensitivity
 from dpbayes.words import promise
@@ -133,7 +132,7 @@ def released(
         if curator.remembers and not quiet and more.get("out", ...) is None:
             raise InvalidArgument("release: expected --out, a new folder for the release, or --json to print it.")
         for said in (*cautions(plan), *curator.much(plan)):
-            tell(promise.caution(said), err=True)
+            tell(promise.warning(said), err=True)
     with working(quiet=quiet):
         return curator.release(plan, **more)
 

@@ -130,7 +130,7 @@ def show_release(made: Release, out: Path | None) -> None:
         columns, rows = lines(view, SHOWN_CELLS)
         hidden = math.prod(len(levels) for levels in view.kept) - len(rows)
         notes = [f"… and {plural(hidden, 'more cell')}."] if hidden else []
-        notes += [*footnotes(view), *map(promise.caution, table.notes)]
+        notes += [*footnotes(view), *map(promise.warning, table.notes)]
         print_table(name, (name, *columns), rows, notes=notes)
     for answer in made.answers:
         print_table(answer.name, (answer.name,), [(value,) for value in answer.values[:200]])

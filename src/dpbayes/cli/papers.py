@@ -65,7 +65,7 @@ def record(value: object) -> Any:
     import numpy as np
 
     from dpbayes.papers import Result, Statement
-    from dpbayes.papers.hellinger import Release
+    from dpbayes.papers.hellinger import Released
     from dpbayes.papers.result import shown
 
     if isinstance(value, Result):
@@ -77,7 +77,7 @@ def record(value: object) -> Any:
         return value.tolist()
     if isinstance(value, (list, tuple)):
         return [record(each) for each in value]
-    if isinstance(value, Release):
+    if isinstance(value, Released):
         laws = {name: {"mean": law.mean, "interval": law.interval()} for name, law in value.laws().items()}
         return record({"released": value.released, **laws})
     if isinstance(value, Statement):

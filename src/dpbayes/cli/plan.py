@@ -13,9 +13,9 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, say, tell_people, working
+from dpbayes.design.noise import loosest
 from dpbayes.design.ranking import MEASURES, Measure, Ranking, ranking
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import loosest
 from dpbayes.privacy.guarantee import PureDP
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
@@ -116,7 +116,7 @@ def plan_command(
 def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path | None, *, as_json: bool) -> None:
     from dpbayes.cli import dry_run
     from dpbayes.curator import DryRun
-    from dpbayes.jobs.base import planned
+    from dpbayes.jobs.base import plan_of
     from dpbayes.ledger.ledger import Ledger
 
     request = options.at_most_what_is_left(request, ledger=ledger is not None)
@@ -125,7 +125,7 @@ def _plan_tables(request: Request, schema: Schema, ledger: str | None, out: Path
     if book is None and target is None:
         target = loosest(PureDP(epsilon=1.0))
     account = None if book is None else book.account(schema.id)
-    made = replace(planned(request.job(schema), schema, target, account=account), publication=request.about)
+    made = replace(plan_of(request.job(schema), schema, target, account=account), publication=request.about)
     dry_run.show(DryRun(made, book, out), as_json=as_json)
 
 

@@ -14,7 +14,7 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli import options
 from dpbayes.cli.output import print_json, print_table, show_release
 from dpbayes.curator import Curator
-from dpbayes.hellinger.accuracy import crossover
+from dpbayes.hellinger.calibration import crossover
 from dpbayes.hellinger.certificate import certify
 from dpbayes.jobs.posterior import Backing, DirichletPosterior, How, Score
 from dpbayes.jobs.vector import Vector

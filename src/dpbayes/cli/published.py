@@ -13,8 +13,8 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.cli import options
 from dpbayes.cli.output import SHOWN_CELLS, print_json, print_table, tell, tell_people
+from dpbayes.release.estimates import NOISY, Posterior
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import NOISY, Posterior
 from dpbayes.release.signature import new_key, sign
 from dpbayes.schema.marginal import Marginal
 

@@ -86,7 +86,7 @@ def init(
 
     Example: dpbayes schema init survey.csv --categories sex=female,male --preset age=ages-10 --out first.toml
     """
-    from dpbayes.tables.declaring import closing, declared, from_codebooks, skeleton
+    from dpbayes.tables.declaring import close, declare, from_codebooks, skeleton
     from dpbayes.tables.declaring import from_public as public_lists
     from dpbayes.tables.sources import dataset_name, open_table
 
@@ -101,12 +101,12 @@ def init(
         _refuse_private(from_public, table)
         known |= public_lists(from_public, columns)
     known |= from_codebooks(codebook or (), columns)
-    known |= declared({kind: texts or () for kind, texts in said.items()}, columns)
+    known |= declare({kind: texts or () for kind, texts in said.items()}, columns)
     if ask:
         answers, skipped = ask_about([column for column in columns if column.name not in known])
         known |= answers
         columns = tuple(column for column in columns if column.name not in skipped)
-    known |= closing(closed or (), known)
+    known |= close(closed or (), known)
     unit = PrivacyUnit(adjacency=Adjacency(adjacency), max_rows=max_rows, person=person)
     text = skeleton(columns, id=name or dataset_name(table) or "data", declared=known, unit=unit, records=records)
     left = [column.name for column in columns if column.name not in known]
@@ -161,14 +161,14 @@ def adopt(
 
     Example: dpbayes schema adopt found --schema survey.toml
     """
-    from dpbayes.jobs.edges import adopted
+    from dpbayes.jobs.edges import adopt
     from dpbayes.release.format import Release
 
     try:
         text = schema.read_text(encoding="utf-8")
     except (OSError, ValueError):
         raise SchemaError(f"Schema: {str(schema)!r} cannot be read as UTF-8 text. Check the name.") from None
-    changed, attribute = adopted(Release.load(release), text)
+    changed, attribute = adopt(Release.load(release), text)
     try:
         write(schema, changed)
     except OSError:

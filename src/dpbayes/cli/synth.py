@@ -15,12 +15,12 @@ from dpbayes.cli.dry_run import show
 from dpbayes.cli.output import print_json, print_table, say, tell, working
 from dpbayes.curator import DryRun
 from dpbayes.jobs.request import Request
-from dpbayes.models.base import Model, Published, built, distribution
 from dpbayes.models.fidelity import fidelity, shortfall
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.latent import LatentModel
+from dpbayes.models.model import Model, Published, built, distribution
 from dpbayes.models.several import FEWEST, Several
-from dpbayes.models.synthetic import columns_of, placed, synthetic_table, writable, write_table
+from dpbayes.models.synthetic import check_place, columns_of, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _checked(rows: int, out: Path, sets: int | None, pages: list[Path], *, alone
     checks.positive_integer("synth", rows=rows)
     writable(out)
     for page in pages:
-        placed(page)
+        check_place(page)
     if sets is not None:
         checks.positive_integer("synth", sets=sets)
         if alone or pages:

@@ -13,7 +13,7 @@ from dpbayes.cli.output import print_json, show_release, tell, tell_people
 from dpbayes.curator import Curator
 from dpbayes.design.plan import Job
 from dpbayes.jobs.categories import Categories
-from dpbayes.jobs.edges import Edges, Quantiles, bought
+from dpbayes.jobs.edges import Edges, Quantiles, bought_attribute
 from dpbayes.jobs.wide import Wide, WideDistribution
 from dpbayes.mechanisms.lazy import Law
 from dpbayes.privacy.guarantee import Guarantee
@@ -130,4 +130,4 @@ def _buy(curator: Curator, job: Job, target: Guarantee, out: options.NewFolder, 
     if made.answers[0].values:
         kept = f"dpbayes schema adopt {out} --schema SCHEMA" if out is not None else "dpbayes schema adopt"
         tell_people(f"Lines for the schema ({kept} writes them):")
-        tell(entry(bought(made, curator.schema)))
+        tell(entry(bought_attribute(made, curator.schema)))

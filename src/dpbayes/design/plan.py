@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpbayes.base import display, doors
+from dpbayes.base import display
 from dpbayes.base.codec import Record
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
@@ -68,7 +68,7 @@ class Plan:
         drawn = [f"{paid.times:,} × {paid.mechanism.record()['mechanism']}" for paid in self.paid]
         facts = [("plan", f"{self.job.kind} of {self.schema.id}"), ("choice", self.choice)]
         facts += [("draws", display.listed(drawn)), ("reads", display.listed(self.columns))]
-        said = [display.listed(doors.call("widths", self)) or self.about, str(self.target), *self._leaves()]
+        said = [display.listed(display.door("widths", self)) or self.about, str(self.target), *self._leaves()]
         return "; ".join([*said, "no row read"]), facts
 
     def _leaves(self) -> list[str]:

@@ -15,26 +15,18 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import TargetUnreachable
+from dpbayes.design.noise import WISHES, Need, TableMechanism, mechanisms_for
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.posterior import Posterior
-from dpbayes.jobs.mechanisms import WISHES, Need, TableMechanism, calibrated
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import Purpose
+from dpbayes.privacy.convert import safe_root
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.solve import safe_root
-from dpbayes.release.posterior import measured_noise
+from dpbayes.release.estimates import measured_noise
 from dpbayes.schema.unit import PrivacyUnit
 
 Measure = Literal["kl", "linf", "tv"]
 MEASURES: dict[Measure, str] = {"kl": "KL divergence", "linf": "largest difference", "tv": "total variation distance"}
-
-SEED = 20240229
-"""Simulated tables are the same in every ranking, so that rankings can be compared."""
-
-TIE = 0.02
-"""Errors this close count as equal; integer noise, exact on any computer, is then preferred."""
-
-MOST_RECORDS = 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +60,8 @@ class Ranking:
     def choice(self) -> Prediction:
         """The best candidate; among equals, integer noise."""
         best = self.predictions[0]
-        equal = [p for p in self.predictions if p.mean - best.mean <= max(TIE * best.mean, _doubt(p, best))]
+        # as good as the best, but for two percent or chance
+        equal = [p for p in self.predictions if p.mean - best.mean <= max(0.02 * best.mean, _doubt(p, best))]
         return next((each for each in equal if not isinstance(each.mechanism, Dirichlet)), best)
 
     @property
@@ -128,7 +121,7 @@ def ranking(
     predictions, impossible = [], []
     for name, each in candidates:
         try:
-            mechanism = calibrated(each)[0][0]
+            mechanism = mechanisms_for(each)[0][0]
         except TargetUnreachable as problem:
             beyond = "doubles" in str(problem)
             reason = "needs larger gammas than doubles carry" if beyond else f"cannot meet {target}"
@@ -165,7 +158,7 @@ class _MadeUp:
         """The error of each simulated release."""
         cells, errors = need.cells[0], np.empty(repetitions)
         for index in range(errors.size):
-            rng, noise_rng = (np.random.default_rng([SEED, index, part]) for part in (0, 1))
+            rng, noise_rng = (np.random.default_rng([20240229, index, part]) for part in (0, 1))
             p = np.nan_to_num(rng.dirichlet(np.full(cells, self.evenness)), nan=1.0 / cells)
             counts = rng.multinomial(need.known, p / p.sum())
             errors[index] = score(self.measure, counts / need.known, _published(mechanism, counts, need, noise_rng))
@@ -179,7 +172,7 @@ def _published(mechanism: TableMechanism, counts: Ints, need: Need, rng: np.rand
     values = mechanism.gammas(counts, rng) if isinstance(mechanism, Dirichlet) else mechanism.draw(counts, rng)
     known = need.known if need.unit.fixed_size else None
     measured = Measurement(axes=("cell",), values=np.asarray(values, dtype=np.float64), noise=measured_noise(mechanism))
-    found = Posterior([measured], {"cell": counts.size}, records=known).settled.counts[("cell",)]
+    found = JointPosterior([measured], {"cell": counts.size}, records=known).settled.counts[("cell",)]
     whole = float(found.sum())
     return found / whole if whole > 0 else np.full(counts.size, 1.0 / counts.size)
 
@@ -199,7 +192,7 @@ def _records_needed(need: Need, made_up: _MadeUp, error: float, failure: float) 
     def gap(log_records: float) -> float:
         asked = replace(need, records=round(math.exp(log_records)))
         try:
-            errors = made_up.errors(calibrated(asked)[0][0], asked, 24)
+            errors = made_up.errors(mechanisms_for(asked)[0][0], asked, 24)
         except TargetUnreachable:  # more records than doubles carry
             return math.inf
         return math.log(max(float(np.quantile(errors, 1.0 - failure)), 1e-300) / error)
@@ -208,7 +201,7 @@ def _records_needed(need: Need, made_up: _MadeUp, error: float, failure: float) 
     if gap(high) > 0:
         while gap(high) > 0:
             low, high = high, high + math.log(8.0)
-            if high > math.log(MOST_RECORDS):
+            if high > math.log(10**12):
                 return None
     else:
         while low > 0 and gap(low) <= 0:

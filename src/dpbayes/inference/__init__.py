@@ -1,10 +1,10 @@
 """One posterior for everything published about a private table: pure functions of noisy tables."""
 
-from dpbayes.inference.ask import Answer
+from dpbayes.inference.ask import Reply as Answer
+from dpbayes.inference.joint import JointPosterior as Posterior
 from dpbayes.inference.law import LinearLaw, NotEstimable
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Estimate, TableEstimate
-from dpbayes.inference.posterior import Posterior
 from dpbayes.inference.split import Split, best_split
 from dpbayes.mechanisms.dirichlet import GammaNoise
 from dpbayes.mechanisms.gaussian import GaussianNoise

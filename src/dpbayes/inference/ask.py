@@ -20,11 +20,11 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.normal import quantile
 from dpbayes.inference.intervals import half_step, ratio, whole
+from dpbayes.inference.measurement import Axes, widen
 from dpbayes.inference.question import OWNER, Atom, Condition, Node, read
-from dpbayes.inference.residuals import Axes, widened
 
 if TYPE_CHECKING:
-    from dpbayes.inference.posterior import Posterior
+    from dpbayes.inference.joint import JointPosterior
     from dpbayes.inference.weighted import Weighted
 
 DRAWS = 20_000
@@ -39,7 +39,7 @@ Method = Literal["table", "normal", "fieller", "draws"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Answer:
+class Reply:
     """What is known about a derived number.
 
     Of a single cell it is what is printed in its table. Any other estimate is unbiased up to being cut to what is
@@ -74,7 +74,7 @@ class _Value:
     """Coefficients of the sums; −1 is the constant. None if it is not linear in them."""
 
 
-def answer(posterior: Posterior, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
+def answer(posterior: JointPosterior, question: str, levels: Levels, *, level: float, target: Target) -> Reply:
     """Estimate and interval of a question, as ``Posterior.ask`` promises."""
     checks.probability(OWNER, level=level)
     checks.one_of(OWNER, ("records", "population"), target=target)
@@ -91,7 +91,7 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
         estimate = float(value.compute(mean[None])[0])
         slope = asked.slope(value)
         sampling, apart = asked._sampling(slope) if target == "population" else (np.zeros_like(noise), [])
-        notes += [_uncrossed(names) for names in apart]
+        notes += [_overlap_note(names) for names in apart]
         if isinstance(tree, Atom) and value.linear is None:
             method, (lower, upper) = "fieller", asked.fieller(mean, noise, level, target)
         elif value.linear is not None:
@@ -105,7 +105,7 @@ def answer(posterior: Posterior, question: str, levels: Levels, *, level: float,
             method, (lower, upper) = "draws", _quantiles(value.compute(_draws(mean, rounded + sampling)), level)
     low, high = value.bounds
     estimate, lower, upper = (float(np.clip(each, low, high)) for each in (estimate, lower, upper))
-    return Answer(
+    return Reply(
         question=question,
         estimate=estimate,
         lower=min(lower, estimate),
@@ -153,7 +153,7 @@ def _normal(
     return float(lower) * step + constant, float(upper) * step + constant
 
 
-def _uncrossed(names: tuple[Axes, Axes]) -> str:
+def _overlap_note(names: tuple[Axes, Axes]) -> str:
     first, second = (" × ".join(each) for each in names)
     return (
         f"{first} and {second} were never published in one table, so the interval allows for any overlap of the two. A "
@@ -164,7 +164,7 @@ def _uncrossed(names: tuple[Axes, Axes]) -> str:
 class Asked:
     """The sums of cells that a question is made of."""
 
-    def __init__(self, posterior: Posterior | Weighted, levels: Levels) -> None:
+    def __init__(self, posterior: JointPosterior | Weighted, levels: Levels) -> None:
         self.posterior: Any = posterior
         self.levels = levels
         self.sums: list[tuple[Axes, Floats]] = []
@@ -178,7 +178,7 @@ class Asked:
             return _Value(lambda sums: np.full(sums.shape[0], constant), (constant, constant), {-1: constant})
         if isinstance(node, Atom):
             return self._count(node) if node.kind == "count" else self._share(node)
-        return _joined(node.sign, self.value(node.left), self.value(node.right))
+        return _join(node.sign, self.value(node.left), self.value(node.right))
 
     def moments(self) -> tuple[Floats, Floats]:
         """Means of the sums, and the covariance of their noise."""
@@ -259,7 +259,7 @@ class Asked:
         axes = tuple(name for name in axes if not named[name].all())
         weights = np.ones([self.posterior.sizes[name] for name in axes])
         for name in axes:
-            weights = weights * widened(named[name], (name,), axes)
+            weights = weights * widen(named[name], (name,), axes)
         self.sums.append((axes, weights))
         return len(self.sums) - 1
 
@@ -295,7 +295,7 @@ class Asked:
             (axes, weights), (other, others) = self.sums[first], self.sums[second]
             joint = order(tuple(dict.fromkeys((*axes, *other))))
             if joint in tables:
-                both = float((widened(weights, axes, joint) * widened(others, other, joint) * tables[joint]).sum())
+                both = float((widen(weights, axes, joint) * widen(others, other, joint) * tables[joint]).sum())
             else:
                 shared = tuple(name for name in axes if name in other)
                 left, right = (
@@ -311,7 +311,7 @@ class Asked:
         return self._rows() * found, list(dict.fromkeys(apart))
 
 
-def _joined(sign: str, left: _Value, right: _Value) -> _Value:
+def _join(sign: str, left: _Value, right: _Value) -> _Value:
     """Arithmetic of values, of their bounds and, where it stays linear, of their coefficients."""
     (a, b), (c, d) = left.bounds, right.bounds
     if sign in "+-":
@@ -323,11 +323,11 @@ def _joined(sign: str, left: _Value, right: _Value) -> _Value:
         bounds = (a + c, b + d) if sign == "+" else (a - d, b - c)
         return _Value(lambda sums: left.compute(sums) + factor * right.compute(sums), bounds, linear)
     if sign == "*":
-        return _Value(lambda sums: left.compute(sums) * right.compute(sums), _product(a, b, c, d), _scaled(left, right))
+        return _Value(lambda sums: left.compute(sums) * right.compute(sums), _product(a, b, c, d), _scale(left, right))
     if right.linear is not None and set(right.linear) <= {-1}:
         if c == 0:
             raise InvalidArgument(f"{OWNER}: expected a divisor other than zero.")
-        return _joined("*", left, _Value(lambda sums: np.full(sums.shape[0], 1 / c), (1 / c, 1 / c), {-1: 1 / c}))
+        return _join("*", left, _Value(lambda sums: np.full(sums.shape[0], 1 / c), (1 / c, 1 / c), {-1: 1 / c}))
 
     def divided(sums: Floats) -> Floats:
         top, bottom = left.compute(sums), right.compute(sums)
@@ -343,7 +343,7 @@ def _product(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     return min(ends), max(ends)
 
 
-def _scaled(left: _Value, right: _Value) -> dict[int, float] | None:
+def _scale(left: _Value, right: _Value) -> dict[int, float] | None:
     """A product is linear if one factor is a constant."""
     for one, other in ((left, right), (right, left)):
         if one.linear is not None and set(one.linear) <= {-1} and other.linear is not None:

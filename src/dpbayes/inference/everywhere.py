@@ -15,12 +15,6 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 
-_FINE = 8.0
-"""Steps of the lattice for each standard deviation, where counts are many."""
-
-_REACH = 7.0
-"""Standard deviations on both sides of what was released: 3·10⁻¹² of a normal law is beyond."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CellNoise:
@@ -58,14 +52,18 @@ def of_sum(values: Ints, law: Floats, total: int) -> list[CellNoise]:
 
 @lru_cache(maxsize=50_000)  # by the identity of the noise, which cells with the same number share
 def ends(noise: CellNoise, alpha: float, rest: float, total: int, level: float, *, of: str) -> tuple[float, float]:
-    """The interval of a share, under a Beta(α, A − α) prior, or of a count."""
+    """The interval of a share, under a Beta(α, A − α) prior, or of a count.
+
+    Where counts are many they are on a lattice: 8 steps for each standard deviation, and 7 standard deviations on both
+    sides of what was released, as 3·10⁻¹² of a normal law is beyond.
+    """
     z = noise.first + np.arange(noise.law.size)
     mean = float(noise.law @ z)
     own = float(noise.law @ np.square(z - mean))
     likely = min(max((noise.value - mean + 0.5) / (total + 1.0), 1.0 / (total + 2.0)), 1.0 - 1.0 / (total + 2.0))
     spread = math.sqrt(own + (total * likely * (1.0 - likely) if of == "shares" else 0.0)) + 0.5
-    step = max(int(spread / _FINE), 1)
-    centre, reach = noise.value - round(mean), math.ceil(_REACH * spread / step) + 4
+    step = max(int(spread / 8.0), 1)
+    centre, reach = noise.value - round(mean), math.ceil(7.0 * spread / step) + 4
     counts = noise.value + step * np.arange(-reach - round(abs(mean) / step), reach + round(abs(mean) / step) + 1)
     counts = counts[(counts >= 0) & (counts <= total)]
     if not counts.size:

@@ -14,10 +14,10 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.normal import quantile
-from dpbayes.inference.mixture import FACTORS, STEP, Cells
+from dpbayes.inference.cut import FACTORS, STEP, Cells
 
 SAME_DATA = 0.9
-"""The prior comes from the same release, which costs coverage: so much of α is left (docs/explanation/posterior.md)."""
+"""The prior comes from the same release, which costs coverage: so much of α is left (docs/explanation/estimate.md)."""
 
 TAILS = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 15)))
 """Shares of α that lie above a region, among which the best is searched."""
@@ -80,7 +80,7 @@ def reach(level: float) -> float:
     return quantile(1 - (1 - level) * SAME_DATA / 2)
 
 
-def assisted(cells: Cells, law: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
+def assist(cells: Cells, law: Floats, spread: Spread, level: float) -> tuple[Floats, Floats]:
     """The interval whose regions [θ + √V·z_{α(1−s)}, θ + √V·z_{1−αs}] have the s that the prior predictive prefers.
 
     s(θ) minimises the prior probability of the region. On its upper end y is the lower end of the region of θ, so
@@ -129,7 +129,7 @@ class _Regions:
     """The regions that a prior prefers, and the intervals that follow from them."""
 
     def __init__(self, law: Floats, alpha: float) -> None:
-        weights, factors = _gathered(law)
+        weights, factors = _group(law)
         kept = weights > RELEVANT * weights.max()
         self.weight, self.factor = np.log(weights[kept])[:, None], factors[kept][:, None]
         ends = [(quantile(alpha * (1 - tail)), quantile(1 - alpha * tail)) for tail in TAILS.tolist()]
@@ -178,7 +178,7 @@ class _Predictive:
         return np.asarray(top + np.log(np.exp(terms, out=terms).sum(axis=0)))
 
 
-def _gathered(law: Floats) -> tuple[Floats, Floats]:
+def _group(law: Floats) -> tuple[Floats, Floats]:
     """Fewer factors: zero, and groups of neighbours with their common weight and mean."""
     starts = np.concatenate([[0], np.arange(1, law.size, WIDER)])
     weights = np.add.reduceat(law, starts)

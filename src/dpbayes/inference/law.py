@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.residuals import (
+from dpbayes.inference.measurement import (
     Axes,
+    Measurement,
     Parts,
     Sizes,
     assemble,
     cells,
-    centred,
+    centre,
     closure,
     even_covariance,
     inner,
     split,
     subsets,
-    widened,
+    widen,
     without,
 )
 
@@ -44,9 +44,6 @@ Functional = Mapping[Axes, Floats]
 
 NEGLIGIBLE = 1e-9
 """A direction of an unmeasured residual, or a contradiction of public margins, relative to its scale, that is none."""
-
-MOST_CONDITIONED = 2e7
-"""Structural zeros times cells up to which zeros are conditioned on; more only cut estimates and intervals."""
 
 Bools = NDArray[np.bool_]
 
@@ -108,7 +105,9 @@ class LinearLaw:
 
     def missing(self, axes: Axes) -> list[Axes]:
         """The largest sets of axes whose joint residual nobody measured; none if the margin is estimable."""
-        unknown = [part for part in subsets(axes) if part not in self.residuals and self._has_cells(part)]
+        # along an axis with one level a residual has no freedom
+        free = [part for part in subsets(axes) if all(self.sizes[name] > 1 for name in part)]
+        unknown = [part for part in free if part not in self.residuals]
         return [part for part in unknown if not any(set(part) < set(other) for other in unknown)]
 
     def mean(self, axes: Axes) -> Floats:
@@ -163,7 +162,7 @@ class LinearLaw:
                 continue
             drawn = rng.standard_normal((number, *self._shape(axes))) * math.sqrt(self.noise[axes])
             for position in range(len(axes)):
-                drawn = centred(drawn, position + 1)
+                drawn = centre(drawn, position + 1)
             parts[axes] = self._free[axes] + drawn
         for each in self._uneven:
             error = rng.standard_normal((number, *each.variance.shape)) * np.sqrt(each.variance)
@@ -249,13 +248,9 @@ class LinearLaw:
             mask = np.transpose(mask, [tuple(names).index(name) for name in axes])
             for table in dict.fromkeys([axes, *self.tables]):
                 if set(axes) <= set(table):
-                    wide = np.broadcast_to(widened(mask, axes, table), self._shape(table)).astype(bool)
+                    wide = np.broadcast_to(widen(mask, axes, table), self._shape(table)).astype(bool)
                     found[table] = found[table] | wide if table in found else wide
         return {axes: where for axes, where in found.items() if where.any()}
-
-    def _has_cells(self, axes: Axes) -> bool:
-        """Whether a residual has any freedom: along an axis with one level there is none."""
-        return all(self.sizes[name] > 1 for name in axes)
 
     def _require(self, axes: Axes) -> None:
         if missing := self.missing(axes):
@@ -289,7 +284,7 @@ class LinearLaw:
             touched = {part: each.weights[part] * value for part, value in coefficients.items() if part in each.weights}
             if not touched:
                 continue
-            pulled = sum(widened(value, part, each.axes) for part, value in touched.items())
+            pulled = sum(widen(value, part, each.axes) for part, value in touched.items())
             for part, value in split(each.variance * pulled, each.axes).items():
                 if each.weights[part]:
                     gain[part] = gain[part] + each.weights[part] * value if part in gain else each.weights[part] * value
@@ -326,10 +321,10 @@ class LinearLaw:
                     if name not in match:
                         near = near.sum(axis=place, keepdims=True) - near
                 leverage = self._leverage(each, axes, shared, match) * self._leverage(each, margin, inside, match)
-                found = found + leverage * widened(near, shared, axes)
+                found = found + leverage * widen(near, shared, axes)
         if self._zero_gain:
             table = assemble(self._zero_gain, axes, self.sizes)
-            total = widened(assemble(self._zero_gain, margin, self.sizes), margin, axes)
+            total = widen(assemble(self._zero_gain, margin, self.sizes), margin, axes)
             found = found - (table * total).sum(axis=0)
         return np.maximum(found, 0.0) if margin == axes else found
 
@@ -338,8 +333,8 @@ class LinearLaw:
         largest = [axes for axes in zeros if not any(set(axes) < set(other) for other in zeros)]
         largest = [axes for axes in largest if not self.missing(axes)]
         number = sum(int(zeros[axes].sum()) for axes in largest)
-        if number == 0 or number * sum(cells(axes, self.sizes) for axes in self.tables) > MOST_CONDITIONED:
-            return
+        if number == 0 or number * sum(cells(axes, self.sizes) for axes in self.tables) > 2e7:
+            return  # so many zeros only cut estimates and intervals
         functionals: list[Functional] = []
         for axes in largest:
             for cell in np.argwhere(zeros[axes]):

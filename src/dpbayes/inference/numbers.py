@@ -1,19 +1,63 @@
-"""The numbers of one table: agreeing estimates with the intervals of the linear law."""
+"""The numbers of one table: agreeing estimates with intervals, several rows of one person included."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpbayes.base.checks import Floats
+from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.normal import quantile
 from dpbayes.inference.cut import Settled
-from dpbayes.inference.intervals import ROUNDING, Spread, assisted, half_step, ratio, symmetric, whole
+from dpbayes.inference.intervals import ROUNDING, Spread, assist, half_step, ratio, symmetric, whole
 from dpbayes.inference.law import Bools, LinearLaw
-from dpbayes.inference.repeats import Repeats
-from dpbayes.inference.residuals import Axes, widened, without
+from dpbayes.inference.measurement import Axes, widen, without
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Repeats:
+    """The most rows of one person, and the most at each level of an attribute where less is public."""
+
+    most: int = 1
+    within: Mapping[str, Ints] = field(default_factory=dict)
+
+    def among(self, chosen: Mapping[str, Floats]) -> float:
+        """Var(θ̂) ≤ m·θ(1−θ)/n for a share of the rows with the chosen levels: m, the most that are one person's
+
+        Symbols: θ share in the population, θ̂ in the n rows with the chosen levels (0 or 1 for each level), m rows.
+        Source: docs/explanation/proofs/population.md, theorem 1.
+        Adjacency: none, this is post-processing.
+
+        >>> repeats = Repeats(most=8, within={"year": np.array([1, 1, 8])})
+        >>> repeats.among({}), repeats.among({"year": np.array([1, 1, 0])})
+        (8.0, 2.0)
+        """
+        few = [float(self.within[name] @ levels) for name, levels in chosen.items() if name in self.within]
+        return min([float(self.most), *few])
+
+    def table(self, rows: Axes) -> Floats:
+        """The same for shares within each combination of levels of these attributes, in the shape of their table."""
+        found = np.full([1] * len(rows), float(self.most))
+        for name in set(rows) & set(self.within):
+            found = np.minimum(found, widen(np.asarray(self.within[name], dtype=np.float64), (name,), rows))
+        return found
+
+    @property
+    def said(self) -> str:
+        """The sentence that stands beside intervals for a population; empty where rows are independent people.
+
+        >>> Repeats().said
+        ''
+        """
+        if self.most == 1:
+            return ""
+        fewer = f", or fewer within {' or '.join(self.within)}, as the schema declares" if self.within else ""
+        return (
+            f"One person may have up to {self.most} rows, and they may all be alike: intervals for the population "
+            f"allow for {self.most} times the sampling variance of independent rows{fewer}."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,20 +143,20 @@ class Numbers:
     def conditional(self, rows: Axes, sampled: bool) -> Estimate:
         """Shares within rows, by Fieller's theorem."""
         tables = self.settled.levels if sampled else self.settled.counts
-        seen = widened(tables[rows], rows, self.axes)
+        seen = widen(tables[rows], rows, self.axes)
         within = without(self.axes, rows)
-        shared = widened(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
+        shared = widen(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
         values = np.where(seen > 0, tables[self.axes] / np.where(seen > 0, seen, 1.0), shared)
         covariance = self.law.covariance_with_margin(self.axes, rows)
-        totals = widened(self.law.variance(rows), rows, self.axes)
+        totals = widen(self.law.variance(rows), rows, self.axes)
         sampling, variance = np.zeros(1), self.variance
         if sampled:
-            sampling = widened(self.repeats.table(rows) * self.settled.counts[rows], rows, self.axes)
+            sampling = widen(self.repeats.table(rows) * self.settled.counts[rows], rows, self.axes)
         else:
             variance = variance + half_step(variance - 2 * values * covariance + values**2 * totals, self.level)
         lower, upper = ratio(
             self.mean,
-            widened(self.law.mean(rows), rows, self.axes),
+            widen(self.law.mean(rows), rows, self.axes),
             variance,
             covariance,
             totals,
@@ -121,16 +165,13 @@ class Numbers:
         )
         return _holding(values, lower, upper, self.impossible, self.repeats.said if sampled else "")
 
-    def swallowed(self) -> Bools:
-        """Cells that noise alone could explain."""
+    def swallowed(self, rows: Axes) -> Bools:
+        """Cells that noise alone could explain, or whose row it could."""
         z = quantile(0.5 + self.level / 2)
-        return np.asarray(self.settled.counts[self.axes] <= z * np.sqrt(self.variance))
-
-    def swallowed_rows(self, rows: Axes) -> Bools:
-        """Cells whose row noise alone could explain."""
-        z = quantile(0.5 + self.level / 2)
+        if not rows:
+            return np.asarray(self.settled.counts[self.axes] <= z * np.sqrt(self.variance))
         hidden = self.law.mean(rows) <= z * np.sqrt(self.law.variance(rows))
-        return np.broadcast_to(widened(hidden.astype(np.float64), rows, self.axes), self.mean.shape) > 0
+        return np.broadcast_to(widen(hidden.astype(np.float64), rows, self.axes), self.mean.shape) > 0
 
     def _ends(self, sampled: bool) -> tuple[Floats, Floats]:
         """Of counts, or of N times the shares of the population, within what is possible."""
@@ -146,7 +187,7 @@ class Numbers:
             open_cells = ~self.impossible.ravel()
             own = Spread(constant=spread.constant[open_cells], linear=spread.linear, square=spread.square)
             cells, law = self.settled.cells[self.axes], self.settled.laws[self.axes]
-            lower[open_cells], upper[open_cells] = assisted(cells, law, own, self.level)
+            lower[open_cells], upper[open_cells] = assist(cells, law, own, self.level)
         top = self.total if self.known else math.inf
         alone = np.asarray(spread.end(np.zeros_like(mean), quantile(1 - self.level)))
         upper = np.where(upper < 0, alone, upper)  # no count explains the estimate: say what noise alone allows

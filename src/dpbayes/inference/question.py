@@ -18,12 +18,6 @@ from dpbayes.base.errors import InvalidArgument
 
 OWNER = "ask"
 
-DEEPEST = 50
-"""Parentheses inside each other."""
-
-LARGEST = 100
-"""Powers of ten that all numbers of a question may make together: nothing that is computed overflows."""
-
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")|(?P<sign>!=|[-+*/(),=|])|(?P<word>[^\s'"(),=|!+*/]+))"""
 )
@@ -108,8 +102,8 @@ class _Reader:
     def _factor(self) -> Node:
         kind, text, place = self.tokens[self.at]
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise self._wrong(place, f"expected at most {DEEPEST} parts inside each other")
+        if self.depth > 50:
+            raise self._wrong(place, "expected at most 50 parts inside each other")
         try:
             if text == "-":
                 self.at += 1
@@ -126,7 +120,7 @@ class _Reader:
                 self.at += 1
                 number = float(text)
                 self.powers += abs(math.log10(number)) if number else 0.0
-                if self.powers > LARGEST:
+                if self.powers > 100:  # powers of ten of all numbers together: nothing overflows
                     raise self._wrong(place, "the numbers lead beyond 10⁻¹⁰⁰ to 10¹⁰⁰")
                 return number
         finally:

@@ -19,21 +19,14 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import everywhere, importance
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
-from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.kinds import Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
-
-_POINTS = 20_000
-"""Different counts of all cells together that are kept apart when quantiles are sought: 16 to 300 of each."""
-
-_TOLD = 20_000.0
-"""Cells times scale of the noise, up to which intervals hold at every truth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -61,11 +54,6 @@ class Reading:
         return float(self.total + self.prior.sum())
 
     @property
-    def effective(self) -> float:
-        """How many equally weighted draws are worth as much."""
-        return float(1.0 / np.square(self.weights).sum())
-
-    @property
     def expected_counts(self) -> Floats:
         """Mean of the counts."""
         return np.asarray(self.weights @ self.counts)
@@ -74,13 +62,6 @@ class Reading:
     def mean(self) -> Floats:
         """Mean of the shares: (α + E[c])/(n + Σα)."""
         return np.asarray((self.prior + self.expected_counts) / self.size)
-
-    @property
-    def sd(self) -> Floats:
-        """Standard deviation of the shares: √(Var[p] + E[p(1 − p)]/(n + Σα + 1)), p = (α + c)/(n + Σα)."""
-        p = (self.prior + self.counts) / self.size
-        between = self.weights @ np.square(p - self.mean)
-        return np.asarray(np.sqrt(between + self.weights @ (p * (1.0 - p)) / (self.size + 1.0)))
 
     def interval(self, level: float = 0.95, *, of: str = "shares") -> tuple[Floats, Floats]:
         """Lower and upper ends, cell by cell: of the shares, or of the ``counts``.
@@ -146,8 +127,8 @@ class Reading:
     def _cell(self, cell: int) -> tuple[Floats, Floats]:
         """Different counts of a cell and their weights; many of them are gathered into groups of neighbours."""
         if not self._cells:
-            most = int(np.clip(_POINTS // self.prior.size, 16, 300))
-            self._cells.extend(_gathered(column, self.weights, most) for column in self.counts.T)
+            most = int(np.clip(20_000 // self.prior.size, 16, 300))  # 20,000 of all cells together
+            self._cells.extend(_group(column, self.weights, most) for column in self.counts.T)
         return self._cells[cell]
 
     def _quantile(self, cell: int, tail: float, of: str) -> float:
@@ -217,7 +198,7 @@ def _read(
     base = _prior_logs(prior, total)
     if factor is not None:
         base = [
-            _sum(one, other) for one, other in zip(base, _measured(factor.noise, factor.values.ravel()), strict=True)
+            _sum(one, other) for one, other in zip(base, _noise_logs(factor.noise, factor.values.ravel()), strict=True)
         ]
     said = repr((mechanism, parameters, prior, total)).replace("=Unit(", "=Privacy" + "Unit(")  # its name in 0.2.0
     seed = hashlib.sha256(said.encode()).digest()
@@ -227,26 +208,31 @@ def _read(
     if isinstance(mechanism, Hellinger | PosteriorExponential):
         release = _release(mechanism, np.rint(released).astype(np.int64))
         if len(prior) == 2 and total < LISTED:
-            counts, weights = importance.listed(release, base)
+            counts, weights = importance.list_tables(release, base)
         else:
-            counts, weights = importance.drawn(release, base, _background(base, prior, total, near, factor, rng), rng)
+            counts, weights = importance.draw_tables(
+                release, base, _background(base, prior, total, near, factor, rng), rng
+            )
     else:
         told = (
-            _noisy(mechanism, released) if isinstance(mechanism, PosteriorLaplace) else _measured(mechanism, released)
+            _noisy(mechanism, released) if isinstance(mechanism, PosteriorLaplace) else _noise_logs(mechanism, released)
         )
         logs = [_sum(one, other) for one, other in zip(base, told, strict=True)]
         counts, weights, _ = product_law(logs, total, near, rng)
-    known = _told(mechanism, np.rint(released).astype(np.int64), total) if factor is None else ()
+    known = _cell_noises(mechanism, np.rint(released).astype(np.int64), total) if factor is None else ()
     return Reading(prior=np.asarray(prior), total=total, counts=counts, weights=weights, told=known)
 
 
-def _told(
+def _cell_noises(
     mechanism: PosteriorLaplace | Hellinger | PosteriorExponential | Noise, released: Ints, total: int
 ) -> tuple[everywhere.CellNoise, ...]:
-    """The laws of the noise in each cell; none where they depend on other cells, or where cells are too many."""
+    """The laws of the noise in each cell; none where they depend on other cells.
+
+    Nor where cells times the scale of the noise are too many for intervals that hold at every truth.
+    """
     pair = isinstance(mechanism, PosteriorLaplace) and released.size == 2
     scale = getattr(mechanism, "scale", getattr(mechanism, "sigma", math.inf))
-    if not (pair or isinstance(mechanism, LaplaceNoise | GaussianNoise)) or not scale * released.size < _TOLD:
+    if not (pair or isinstance(mechanism, LaplaceNoise | GaussianNoise)) or not scale * released.size < 20_000:
         return ()
     noise = LaplaceNoise(scale=scale) if pair else cast(Noise, mechanism)
     half = math.ceil(23.0 * scale) + 2
@@ -258,14 +244,14 @@ def _told(
     return tuple(everywhere.CellNoise(value=int(k), first=-half, law=law, cut=cut) for k in released)
 
 
-def _release(mechanism: Hellinger | PosteriorExponential, released: Ints) -> importance.Release:
+def _release(mechanism: Hellinger | PosteriorExponential, released: Ints) -> importance.Observed:
     smoothing = getattr(mechanism, "smoothing", 0.0)
     if getattr(mechanism, "score", "hellinger") != "hellinger" or not np.isfinite(smoothing):
         raise InvalidArgument(
             "Reading: a posterior that was scored by anything but the Hellinger distance, or with local sensitivity, "
             "has no estimates: the law of its noise is not known. Its parameters are all there is."
         )
-    return importance.Release(
+    return importance.Observed(
         prior=mechanism.prior, sharpness=mechanism.sharpness, smoothing=smoothing, released=released
     )
 
@@ -296,16 +282,16 @@ _kept = lru_cache(maxsize=64)(_read)
 def _prior_logs(prior: Sequence[float], total: int) -> list[Logs]:
     """Of Γ(α + c)/(Γ(α)·c!)·pᶜ, p = n/(n + Σα): their product is the Dirichlet-multinomial law, as Σc is fixed."""
     tilt = float(np.log(total) - np.log(total + np.sum(prior)))
-    return [partial(_expected, alpha=alpha, tilt=tilt) for alpha in prior]
+    return [partial(_prior_log, alpha=alpha, tilt=tilt) for alpha in prior]
 
 
-def _expected(c: Ints, alpha: float, tilt: float) -> Floats:
+def _prior_log(c: Ints, alpha: float, tilt: float) -> Floats:
     from scipy.special import gammaln
 
     return np.asarray(gammaln(alpha + c) - gammaln(alpha) - gammaln(c + 1.0) + tilt * c)
 
 
-def _measured(noise: Noise, values: Floats) -> list[Logs]:
+def _noise_logs(noise: Noise, values: Floats) -> list[Logs]:
     return [partial(noise.log_law, float(value)) for value in values]
 
 
@@ -313,7 +299,7 @@ def _noisy(mechanism: PosteriorLaplace, released: Floats) -> list[Logs]:
     """Of the baseline: a product over cells even where counts are cut to what is left, since that is released."""
     counts = np.rint(released).astype(np.int64)
     if not mechanism.truncated:
-        return [*_measured(LaplaceNoise(scale=mechanism.scale), released[:-1]), _nothing]
+        return [*_noise_logs(LaplaceNoise(scale=mechanism.scale), released[:-1]), _nothing]
     left = mechanism.total - np.cumsum(counts) + counts
     pairs = zip(counts.tolist(), left.tolist(), strict=True)
     return [*(partial(_cut, mechanism=mechanism, k=k, left=rest) for k, rest in list(pairs)[:-1]), _nothing]
@@ -331,7 +317,7 @@ def _sum(one: Logs, other: Logs) -> Logs:
     return lambda c: one(c) + other(c)
 
 
-def _gathered(column: Ints, weights: Floats, most: int) -> tuple[Floats, Floats]:
+def _group(column: Ints, weights: Floats, most: int) -> tuple[Floats, Floats]:
     values, place = np.unique(column, return_inverse=True)
     summed = np.asarray(np.bincount(place, weights, values.size), np.float64)
     if values.size <= most:

@@ -16,22 +16,13 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.residuals import Axes, Sizes, cells, closure, subsets, without
+from dpbayes.inference.measurement import Axes, Sizes, cells, closure, subsets, without
 
 OWNER = "best_split"
 
 Kind = Literal["gaussian", "laplace"]
 
-GAP = 1e-5
-"""Relative distance from the optimum at which the search stops (proved by convexity for Gaussian noise)."""
-
 MOST_STEPS = 20_000
-
-LEAST_GAIN = 0.01
-"""A table that nobody asked for is measured only if standard errors would grow by more than this without it."""
-
-LEAST_SHARE = 1e-4
-"""A table with a smaller share of the budget is not measured at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,19 +217,19 @@ class _Problem:
                 value, slope = float(shares**2 @ pull), shares * pull
                 shares = shares * np.cbrt(slope)
             shares = shares / shares.sum()
-            if slope.max() <= (1 + GAP) * value:
+            if slope.max() <= (1 + 1e-5) * value:  # as near to the optimum, by convexity, for Gaussian noise
                 break
         return shares
 
     def _pruned(self, shares: Floats, weights: Floats) -> Floats:
         """Without tables of a tiny share, unless that would make the answer worse than it is worth."""
-        kept = np.where(shares >= LEAST_SHARE, shares, 0.0)
+        kept = np.where(shares >= 1e-4, shares, 0.0)
         kept = kept / kept.sum()
         before, after = (float(weights @ self.variances(each)) for each in (shares, kept))
         return kept if after <= (1 + 1e-3) * before else shares
 
     def _without_helpers(self, shares: Floats, weights: Floats) -> Floats:
-        """Without tables that nobody asked for and that hardly help, each and all of them together."""
+        """Without tables that nobody asked for, unless standard errors would grow by more than 1 % without them."""
 
         def value(each: Floats) -> float:
             found = float(weights @ self.variances(each))
@@ -248,10 +239,10 @@ class _Problem:
         own, kept = value(shares), shares.copy()
         for place in helpers:
             rest = np.where(np.arange(shares.size) == place, 0.0, shares)
-            if value(rest / rest.sum()) <= (1 + LEAST_GAIN) ** 2 * own:
+            if value(rest / rest.sum()) <= (1 + 0.01) ** 2 * own:
                 kept[place] = 0.0
         trial = self._descend(weights, kept / kept.sum(), MOST_STEPS)
-        return trial if value(trial) <= (1 + LEAST_GAIN) ** 2 * own else shares
+        return trial if value(trial) <= (1 + 0.01) ** 2 * own else shares
 
     def _least(self, weights: Floats) -> float:
         """(Σ_C √(a_C·Π_{i∈C}(1 − 1/n_i)))², the least weighted mean of variances of any Gaussian matrix mechanism.

@@ -11,12 +11,11 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.inference.ask import DRAWS, NEARLY, Answer, Asked, Levels, Target
-from dpbayes.inference.numbers import Estimate, TableEstimate
+from dpbayes.inference.ask import DRAWS, NEARLY, Asked, Levels, Reply, Target
+from dpbayes.inference.measurement import Axes, widen
+from dpbayes.inference.numbers import Estimate, Repeats, TableEstimate
 from dpbayes.inference.question import Atom, read
 from dpbayes.inference.released import Reading
-from dpbayes.inference.repeats import Repeats
-from dpbayes.inference.residuals import Axes, widened
 from dpbayes.schema.public import summed
 
 OWNER = "Posterior"
@@ -60,14 +59,14 @@ class Weighted:
         asked = (*given, *names)
         margin = self._margin(asked)
         shape = [self.sizes[name] for name in asked]
-        counts = _shaped(margin.expected_counts, *margin.interval(level, of="counts"), shape)
+        counts = _estimate(margin.expected_counts, *margin.interval(level, of="counts"), shape)
         counts = replace(counts, note=margin.promise(level))
         if given:
             records, population = (self._within(asked, given, level, target) for target in ("records", "population"))
         else:
             parts = [part / max(self.total, 1.0) for part in (counts.values, counts.lower, counts.upper)]
             records = Estimate(values=parts[0], lower=parts[1], upper=parts[2])
-            population = _shaped(margin.mean, *margin.interval(level), shape)
+            population = _estimate(margin.mean, *margin.interval(level), shape)
         return TableEstimate(
             axes=asked,
             given=tuple(given),
@@ -78,15 +77,50 @@ class Weighted:
             swallowed=np.asarray(counts.lower <= 0),
         )
 
-    def ask(self, question: str, levels: Mapping[str, Sequence[str]], *, level: float, target: Target) -> Answer:
-        """Mean and central interval of any sum, difference, product or ratio."""
-        return _drawn(self, question, levels, level=level, target=target)
+    def ask(self, question: str, levels: Levels, *, level: float, target: Target) -> Reply:
+        """Mean and central interval of any sum, difference, product or ratio, from draws of the whole table."""
+        checks.probability(OWNER, level=level)
+        checks.one_of(OWNER, ("records", "population"), target=target)
+        asked = Asked(self, levels)
+        value = asked.value(read(question))
+        if (found := self.printed(question, levels, level=level, target=target, whole=False)) is not None:
+            return found
+        tables, weights = self.sampled(target)
+        sums = np.zeros((len(tables), max(len(asked.sums), 1)))
+        for place, (axes, chosen) in enumerate(asked.sums):
+            sums[:, place] = (tables * widen(chosen, axes, tuple(self.sizes))).reshape(len(tables), -1).sum(axis=1)
+        values = value.compute(sums)
+        finite = np.isfinite(values)
+        estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
+        lower, upper = (float(end[0]) for end in _quantiles(values[:, None], weights, level))
+        return Reply(
+            question=question,
+            estimate=estimate,
+            lower=min(lower, estimate),
+            upper=max(upper, estimate),
+            level=level,
+            target=target,
+            method="draws",
+            notes=(self.promise(level, cell=False),),
+        )
 
     def printed(
-        self, question: str, levels: Mapping[str, Sequence[str]], *, level: float, target: Target
-    ) -> Answer | None:
-        """What is printed of one cell of the whole table, if the question asks for that."""
-        return _printed(self, question, levels, level=level, target=target, whole=True)
+        self, question: str, levels: Levels, *, level: float, target: Target, whole: bool = True
+    ) -> Reply | None:
+        """What is printed of one cell, if that is what is asked; ``whole``: of the table of all attributes."""
+        tree = read(question)
+        if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*self.sizes})):
+            return None
+        if (found := Asked(self, levels).printed(tree, level, target)) is None:
+            return None
+        return Reply(
+            question=question,
+            **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
+            level=level,
+            target=target,
+            method="table",
+            notes=(self.promise(level, cell=whole),),
+        )
 
     def promise(self, level: float, *, cell: bool) -> str:
         """What intervals promise: of a cell of the whole table, or of any other number."""
@@ -120,59 +154,11 @@ class Weighted:
         whole = part.sum(axis=tuple(range(1 + len(given), part.ndim)), keepdims=True)
         shares = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), whole.size / part.size)
         ends = _quantiles(shares.reshape(len(shares), -1), weights, level)
-        return _shaped(weights @ shares.reshape(len(shares), -1), *ends, part.shape[1:])
+        return _estimate(weights @ shares.reshape(len(shares), -1), *ends, part.shape[1:])
 
 
-def _shaped(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
+def _estimate(values: Floats, lower: Floats, upper: Floats, shape: Sequence[int]) -> Estimate:
     return Estimate(values=values.reshape(shape), lower=lower.reshape(shape), upper=upper.reshape(shape))
-
-
-def _drawn(posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target) -> Answer:
-    """Mean and central interval of a question, from weighted draws of the whole table."""
-    checks.probability(OWNER, level=level)
-    checks.one_of(OWNER, ("records", "population"), target=target)
-    asked = Asked(posterior, levels)
-    tree = read(question)
-    value = asked.value(tree)
-    if (found := _printed(posterior, question, levels, level=level, target=target)) is not None:
-        return found
-    tables, weights = posterior.sampled(target)
-    sums = np.zeros((len(tables), max(len(asked.sums), 1)))
-    for place, (axes, chosen) in enumerate(asked.sums):
-        sums[:, place] = (tables * widened(chosen, axes, tuple(posterior.sizes))).reshape(len(tables), -1).sum(axis=1)
-    values = value.compute(sums)
-    finite = np.isfinite(values)
-    estimate = float(weights[finite] @ values[finite] / weights[finite].sum()) if finite.any() else math.nan
-    lower, upper = (float(end[0]) for end in _quantiles(values[:, None], weights, level))
-    return Answer(
-        question=question,
-        estimate=estimate,
-        lower=min(lower, estimate),
-        upper=max(upper, estimate),
-        level=level,
-        target=target,
-        method="draws",
-        notes=(posterior.promise(level, cell=False),),
-    )
-
-
-def _printed(
-    posterior: Weighted, question: str, levels: Levels, *, level: float, target: Target, whole: bool = False
-) -> Answer | None:
-    """What is printed of one cell, if that is what is asked; ``whole``: of the table of all its attributes."""
-    tree = read(question)
-    if not isinstance(tree, Atom) or (whole and (tree.given or {each.name for each in tree.of} != {*posterior.sizes})):
-        return None
-    if (found := Asked(posterior, levels).printed(tree, level, target)) is None:
-        return None
-    return Answer(
-        question=question,
-        **dict(zip(("estimate", "lower", "upper"), found, strict=True)),
-        level=level,
-        target=target,
-        method="table",
-        notes=(posterior.promise(level, cell=whole),),
-    )
 
 
 def _quantiles(values: Floats, weights: Floats, level: float) -> tuple[Floats, Floats]:

@@ -20,20 +20,19 @@ from dpbayes.base import codec, display
 from dpbayes.base.codec import READERS, Record
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import check_memory
+from dpbayes.design.noise import draw_table
 from dpbayes.design.plan import Drawn, Job, Plan
-from dpbayes.jobs.mechanisms import drawn
+from dpbayes.privacy.calibrate import both
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.target import both
 from dpbayes.release.format import Release, Table
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.tables.engine import Engine, check_schema
-from dpbayes.tables.packing import pack
+from dpbayes.tables.engine import Engine, check_schema, pack
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
 
-HELPERS = ("base", "mechanisms", "request", "wanted")
+HELPERS = ("base", "request")
 """Modules of this package that are no jobs."""
 
 LOOSEST = 1e6
@@ -47,8 +46,8 @@ class BaseJob(codec.WithKind):
     place: ClassVar[str] = "job"
 
     def check(self, table: Engine, plan: Plan) -> None:
-        """Refuse a table that lacks a column of the plan."""
-        check_columns(table, plan)
+        """Refuse a table that lacks a column of the plan, or what the schema declares of it."""
+        check_schema(plan.schema, table.columns(), plan.columns)
 
 
 def kinds() -> tuple[str, ...]:
@@ -70,7 +69,7 @@ def job_from_record(record: Record) -> Job:
     return cast(Job, made.from_record({key: value for key, value in record.items() if key != "kind"}))
 
 
-def planned(job: Job, schema: Schema, target: Guarantee | None, *, account: Account | None = None) -> Plan:
+def plan_of(job: Job, schema: Schema, target: Guarantee | None, *, account: Account | None = None) -> Plan:
     """A job calibrated to a target, as the account of the data set prices it. Looks at public things only.
 
     Where the job wants accuracies, the target is the most that is allowed, by default what is left in the ledger.
@@ -136,11 +135,6 @@ def plan_from_record(record: object) -> Plan:
 READERS[Job] = lambda record: job_from_record(cast(Record, record))
 
 
-def check_columns(table: Engine, plan: Plan) -> None:
-    """Refuse a table that lacks what the schema declares."""
-    check_schema(plan.schema, table.columns(), plan.columns)
-
-
 def check_tables(schema: Schema, marginals: Sequence[Marginal]) -> None:
     """Refuse tables that no engine counts, that memory does not hold, or that the schema declares, all of them."""
     pack(schema, marginals)
@@ -159,7 +153,7 @@ def count_and_draw(
     """Count all marginals in one scan, and draw each by its mechanism."""
     counts = table.count(schema, marginals)
     tables = tuple(
-        drawn(counted, plan.paid[by].mechanism, by=by, rng=rng)  # type: ignore[arg-type]  # the plan put it there
+        draw_table(counted, plan.paid[by].mechanism, by=by, rng=rng)  # type: ignore[arg-type]  # the plan put it there
         for counted, by in zip(counts, plan.places, strict=False)
     )
     records = int(counts[0].array.sum()) if schema.unit.fixed_size else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, check_columns
+from dpbayes.jobs.base import BaseJob
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
@@ -63,7 +63,7 @@ class Categories(BaseJob):
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a column that is not there, or is of no use, from metadata alone."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         check_column(self.column, table.columns(), "categories")
 
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:

@@ -11,12 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes.base import checks, codec
+from dpbayes.base import checks
 from dpbayes.base.checks import Ints
-from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import check_columns
+from dpbayes.jobs.base import BaseJob
 from dpbayes.mechanisms.selection import Selection, numbers_below
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
@@ -64,7 +63,7 @@ class Quantiles:
     def provisional(self, attribute: Attribute) -> Attribute:
         """The attribute with as many edges as there will be at most, for planning."""
         edges = (-math.inf, *np.linspace(self.lower, self.upper, self.bins + 1)[1:-1].tolist(), math.inf)
-        return releveled(attribute, edges=edges)
+        return relevel(attribute, edges=edges)
 
     def counted(self, name: str) -> Attribute:
         """A column cut at all candidates: the table of this attribute is all that ``edges`` needs."""
@@ -116,7 +115,7 @@ def selection_for(target: Guarantee, unit: PrivacyUnit, *, times: int = 1) -> Se
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Edges:
+class Edges(BaseJob):
     """Buy the edges of one numeric column: ``Edges("age", 0, 120, bins=5)``."""
 
     kind: ClassVar[str] = "edges"
@@ -158,12 +157,12 @@ class Edges:
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a column that is not numeric, from metadata alone."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         check_edges(table, self.column)
         if check_column(self.column, table.columns(), "edges") is Kind.TEXT and not self.numeric:
             raise SchemaError(
                 f"Edges: the table does not say whether {self.column!r} holds numbers, and edges of anything else "
-                "would be invented, and paid for. If it does, say so with --numeric (numeric=True)."
+                "would be charged but meaningless. If it does, say so with --numeric (numeric=True)."
             )
 
     def outlook(self, plan: Plan) -> tuple[str, ...]:
@@ -192,20 +191,11 @@ class Edges:
         found = self.quantiles.edges(table, self.column, plan.schema, made, rng)
         return Drawn(answers=(Answer(name=f"edges of {self.column}", by=0, values=found),))
 
-    def record(self) -> Record:
-        """JSON form."""
-        return {"kind": self.kind, **codec.fields_record(self)}
-
-    @classmethod
-    def from_record(cls, record: Record) -> Edges:
-        """Read the JSON form back."""
-        return codec.from_fields(cls, record, "job")
-
 
 JOB = Edges
 
 
-def releveled(attribute: Attribute, **bought: Sequence[object]) -> Attribute:
+def relevel(attribute: Attribute, **bought: Sequence[object]) -> Attribute:
     """The attribute with bought categories or edges: what named its own levels goes, be it a label or a rule."""
     bare = {"categories": (), "edges": (), "dates": (), "period": None, "codes": (), "labels": ()}
     usual = {"unknown": "other", "missing": "category"}
@@ -224,7 +214,7 @@ def check_edges(table: Engine, column: str) -> None:
         )
 
 
-def adopted(release: Release, text: str) -> tuple[str, Attribute]:
+def adopt(release: Release, text: str) -> tuple[str, Attribute]:
     """The text of a schema file with what a release bought, and the attribute that was added or replaced.
 
     The rest of the file, comments included, stays as it is.
@@ -242,13 +232,13 @@ def adopted(release: Release, text: str) -> tuple[str, Attribute]:
             f"Schema: the release is about {release.dataset!r} ({release.unit}), the schema about {schema.id!r} "
             f"({schema.unit}). Use the schema that it was bought with."
         )
-    made = bought(release, schema)
+    made = bought_attribute(release, schema)
     changed = with_attribute(text, made)
     check_same(Schema.from_toml(changed), made)
     return changed, made
 
 
-def bought(release: Release, schema: Schema) -> Attribute:
+def bought_attribute(release: Release, schema: Schema) -> Attribute:
     """The attribute that a release of categories or edges declares, with where it comes from."""
     (answer,) = release.answers
     name = str(release.job["column"])
@@ -259,4 +249,4 @@ def bought(release: Release, schema: Schema) -> Attribute:
     source = f"bought: release {release.id} of {release.created[:10]}, {release.promise}"[:LONGEST_NOTE]
     known = schema[name] if name in schema.names else Attribute(name=name, categories=("?",))
     values = {release.kind: answer.values}
-    return replace(releveled(known, **values), source=source)
+    return replace(relevel(known, **values), source=source)

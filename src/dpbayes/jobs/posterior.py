@@ -9,16 +9,15 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes.design.noise import Need, Wish, mechanisms_for
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.hellinger import calibration as calibrations
 from dpbayes.hellinger import candidates
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
-from dpbayes.inference.expected import chance_of_noise, error
+from dpbayes.inference.importance import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, check_tables
-from dpbayes.jobs.mechanisms import Need, Wish, calibrated
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.guarantee import Guarantee
@@ -33,9 +32,6 @@ Score = Literal["hellinger", "kl", "total-variation"]
 
 PosteriorMechanism = Hellinger | PosteriorExponential | PosteriorLaplace
 Chosen = PosteriorMechanism | Laplace | Gaussian
-
-TOO_OFTEN = 0.5
-"""Above this chance that a table drawn at random is published, a release has to be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +98,15 @@ class DirichletPosterior(BaseJob):
         if self.mechanism == "auto":
             return self._best(prior, total, target, schema)
         made = self.calibrated(prior, total, target, schema)
-        choice = f"{self.mechanism}: asked for; the guarantee is {backing(made)}"
+        backing = made.calibration if isinstance(made, Hellinger) else "proved"
+        choice = f"{self.mechanism}: asked for; the guarantee is {backing}"
         if getattr(made, "score", "hellinger") != "hellinger":
             return made, f"{choice}; its parameters alone are published, since no estimates can be made from them"
         if isinstance(made, PosteriorLaplace):
             return made, choice
         lost = chance_of_noise(made)
         said = f"with probability {lost:.2g}, on average over the prior, what it publishes is a table drawn at random"
-        if lost > TOO_OFTEN and not self.even_if_noise:
+        if lost > 0.5 and not self.even_if_noise:
             raise InvalidArgument(
                 f"DirichletPosterior: {said}. Leave mechanism at auto, or confirm it with "
                 "even_if_noise (--even-if-noise)."
@@ -126,7 +123,7 @@ class DirichletPosterior(BaseJob):
         made: dict[str, Any] = {}
         for wish in wishes:
             need = Need(target=target, unit=schema.unit, cells=(len(prior),), records=total, wish=wish)
-            made[f"{wish} noise on every count"] = calibrated(need)[0][0]
+            made[f"{wish} noise on every count"] = mechanisms_for(need)[0][0]
         if len(prior) == 2:
             made["laplace noise on one count, cut to what is possible"] = PosteriorLaplace.at(
                 prior=prior, total=total, epsilon=epsilon, unit=schema.unit
@@ -178,8 +175,3 @@ def _epsilon_delta(target: Guarantee) -> tuple[float, float]:
     if target.epsilon_delta is None:
         raise InvalidArgument("DirichletPosterior: expected a pure or an (ε, δ) guarantee.")
     return target.epsilon_delta
-
-
-def backing(mechanism: object) -> str:
-    """What backs the promise of a posterior mechanism."""
-    return mechanism.calibration if isinstance(mechanism, Hellinger) else "proved"

@@ -11,12 +11,11 @@ from dpbayes.base import checks, toml
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.base.files import write
 from dpbayes.base.toml import Faults, unknown_key
-from dpbayes.jobs.mechanisms import WISHES, Wish
+from dpbayes.design.noise import WISHES, Wish, wants
 from dpbayes.jobs.tables import Tables
-from dpbayes.jobs.wanted import wants
 from dpbayes.mechanisms.tuning import Accounting
+from dpbayes.privacy.calibrate import guarantee_of
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.target import guarantee_of
 from dpbayes.release.words import ABOUT, checked
 from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
@@ -282,5 +281,5 @@ def _with_company(key: str, value: object) -> dict[str, object]:
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{checks.meant(str(value))}")
+        raise InvalidArgument(f"expected {key} to be a number, got {value!r}.{checks.hint(str(value))}")
     return value

@@ -2,7 +2,7 @@
 
 All mechanisms are calibrated and charged before a row is read. Only *which* table each of them measures depends on what
 the earlier ones drew. Every table has the same sensitivity, so each mechanism has the same dominating pair whatever it
-measures, and the price of the list holds (docs/explanation/proofs/rounds.md).
+measures, and the price of the list holds (docs/explanation/proofs/composition.md).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
+from dpbayes.design.noise import Need, draw_table, mechanisms_for, noise, payments, spread
 from dpbayes.design.plan import Drawn, Plan
+from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
-from dpbayes.inference.posterior import Posterior
 from dpbayes.jobs.base import BaseJob, check_tables
-from dpbayes.jobs.mechanisms import Need, calibrated, drawn, merged, spread
 from dpbayes.models.fission import dependence
 from dpbayes.models.latent import Latent
 from dpbayes.models.mixture import LEAST_VARIANCE, Statistics
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.release.estimates import measured_noise
 from dpbayes.release.format import Table
-from dpbayes.release.posterior import measured_noise
 from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -52,9 +52,6 @@ TARGET_PART = 0.25
 AHEAD = 1.1
 """One-way tables get the last round if without them pairs are predicted to be this many times as far off: pairs also
 tell about each other, which the prediction does not know. Chosen on splits that are not measured."""
-
-LEAST_SIGNAL = 0.002
-"""Total variation from independence: no pair counts for less in the last round."""
 
 HOPELESS, FAINT = 6.0, 1.0
 """Mean total variation that noise alone makes in pairs, beyond which they tell nothing, or little: 1 is as far as two
@@ -110,9 +107,10 @@ class Synthetic(BaseJob):
             records=schema.expected(self.expected_records),
             wish=self.mechanism,
         )
-        mechanisms, choice = calibrated(need, _stepped(parts))
+        stepped = 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)  # few different mechanisms compose faster
+        mechanisms, choice = mechanisms_for(need, stepped.tolist())
         self._warn(need, singles, schema, spread(mechanisms[0]))
-        paid, places = merged(mechanisms)
+        paid, places = payments(mechanisms)
         return Plan(
             job=self,
             schema=schema,
@@ -201,7 +199,7 @@ class _Rounds:
         """Draw a table by the mechanism of this place in the plan."""
         by = self.plan.places[place]
         made = self.plan.paid[by].mechanism
-        self.tables.append(drawn(self._counted[marginal], made, by=by, rng=self.rng))  # type: ignore[arg-type]
+        self.tables.append(draw_table(self._counted[marginal], made, by=by, rng=self.rng))  # type: ignore[arg-type]
 
     def pairs(self, pairs: tuple[Marginal, ...], places: range) -> None:
         """All later rounds: which shape the budget is worth, the pairs, and the pairs that depend."""
@@ -307,7 +305,8 @@ class _Rounds:
     def _signal(self, pairs: Sequence[Marginal]) -> Floats:
         """How far a quick fit to what was drawn says each pair is from independent.
 
-        Where it is nothing, the model will take the pair as independent, and more precision is lost on it.
+        Where it is nothing, the model will take the pair as independent, and more precision is lost on it; yet no pair
+        counts for less than a total variation of 0.002.
         """
         joined = [name for name in self.schema.names if any(name in pair.names for pair in pairs)]
         posterior = self._posterior()
@@ -321,10 +320,10 @@ class _Rounds:
         target = joined.index(self.job.target) if self.job.target in joined else None
         found = dependence(seen, np.concatenate([each / each.sum() for each in shares]), target)
         place = {name: at for at, name in enumerate(joined)}
-        return np.array([max(found[place[one], place[other]], LEAST_SIGNAL) for one, other in (p.names for p in pairs)])
+        return np.array([max(found[place[one], place[other]], 0.002) for one, other in (p.names for p in pairs)])
 
-    def _posterior(self) -> Posterior:
-        return Posterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
+    def _posterior(self) -> JointPosterior:
+        return JointPosterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
 
     def _measured(self) -> list[Measurement]:
         found = []
@@ -357,16 +356,6 @@ def _size(mechanism: object) -> float:
     return max(spread(mechanism), math.sqrt(LEAST_VARIANCE))
 
 
-def noise(cells: int, sigma: float, records: float) -> float:
-    """Mean total variation that noise alone makes in a table: D·σ/(N·√(2π)).
-
-    Symbols: D cells, σ sigma, N records; a Gaussian error has the mean size σ·√(2/π).
-    Source: docs/explanation/synthetic.md, the plan.
-    Adjacency: none; public or published numbers only.
-    """
-    return cells * sigma / (records * math.sqrt(2.0 * math.pi))
-
-
 def _left_out(schema: Schema, measured: int) -> str:
     """What is said of pairs that no budget would buy here: too many of them, or too large."""
     varied = sum(len(each.levels) > 1 for each in schema.attributes)
@@ -386,11 +375,6 @@ def _normal(cells: Floats, weights: Floats | float = 1.0) -> Floats:
     """Shares of precision that make Σ w·D·σ least: in proportion to (w·D)^⅔."""
     found = (np.asarray(cells, dtype=np.float64) * weights) ** (2 / 3)
     return found / found.sum() if found.size else found
-
-
-def _stepped(parts: Floats) -> list[float]:
-    """Rounded to powers of √2: few different mechanisms compose faster."""
-    return [float(each) for each in 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)]
 
 
 JOB = Synthetic

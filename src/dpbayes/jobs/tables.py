@@ -11,11 +11,20 @@ import numpy as np
 from dpbayes.base import checks, codec
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.design.design import Wanted, described, designed, least_target
+from dpbayes.design.design import Wanted, describe, least_target, plan_tables
+from dpbayes.design.noise import (
+    Need,
+    TableMechanism,
+    Wish,
+    is_want,
+    loosest,
+    mechanisms_for,
+    out_of_reach,
+    payments,
+    wants,
+)
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, check_tables, count_and_draw
-from dpbayes.jobs.mechanisms import Need, TableMechanism, Wish, calibrated, merged
-from dpbayes.jobs.wanted import is_want, loosest, out_of_reach, wants
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
@@ -30,7 +39,8 @@ class Tables(BaseJob):
 
     Args:
         marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
-        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget.
+        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget; for a
+            pure guarantee Laplace noise that keeps the public number of records, where it can.
         product: what the release is tuned for: an ``estimate``, one posterior ``draw``, or pseudo-``records``.
         accounting: ``exact``, or ``published`` for the papers' parameters.
         expected_records: a public guess at the number of records, where the schema declares none.
@@ -118,7 +128,7 @@ class Tables(BaseJob):
                 if prior.serves(marginal):
                     prior.shape(marginal, schema)
         tables, mechanisms, choice = self._mechanisms(schema, target)
-        paid, places = merged(mechanisms)
+        paid, places = payments(mechanisms)
         return Plan(
             job=self,
             schema=schema,
@@ -153,8 +163,8 @@ class Tables(BaseJob):
             accounting=self.accounting,
         )
         if need.wish == "dirichlet":
-            return self.marginals, *calibrated(need)
-        return designed(schema, self.marginals, need, self._wanted(schema))
+            return self.marginals, *mechanisms_for(need)
+        return plan_tables(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:
         guess = schema.expected(self.expected_records)
@@ -175,7 +185,7 @@ class Tables(BaseJob):
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
         made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
-        design = described(schema, self.marginals, made, schema.expected(self.expected_records))
+        design = describe(schema, self.marginals, made, schema.expected(self.expected_records))
         reached = [
             f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
             for want, each in zip(wants(self.want), wanted, strict=True)

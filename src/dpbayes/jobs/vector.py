@@ -21,9 +21,6 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine
 
-MOST_CELLS = 4096
-"""The sensitivity compares every two cells; beyond this it would take long."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector(BaseJob):
@@ -51,9 +48,10 @@ class Vector(BaseJob):
         object.__setattr__(self, "concentration", tuple(float(alpha) for alpha in self.concentration))
         if len(set(self.entries)) < len(self.entries) or len(self.entries) < 2:
             raise InvalidArgument("Vector: expected the names of two entries or more, all different.")
-        if not 0 < len(self.scores) <= MOST_CELLS or any(len(line) != len(self.entries) for line in self.scores):
+        # the sensitivity compares every two cells: more would take long
+        if not 0 < len(self.scores) <= 4096 or any(len(line) != len(self.entries) for line in self.scores):
             raise InvalidArgument(
-                f"Vector: expected up to {MOST_CELLS:,} lines of scores, each with {len(self.entries)} numbers."
+                f"Vector: expected up to 4,096 lines of scores, each with {len(self.entries)} numbers."
             )
         for line in self.scores:
             checks.non_negative("Vector", **dict(zip(self.entries, line, strict=True)))

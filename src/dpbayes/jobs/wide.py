@@ -20,7 +20,7 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
 from dpbayes.design.plan import Drawn, Plan
-from dpbayes.jobs.base import BaseJob, check_columns, plan_from_record, plan_record
+from dpbayes.jobs.base import BaseJob, plan_from_record, plan_record
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.lazy import Law, LazyDirichlet
 from dpbayes.mechanisms.noise import software
@@ -38,7 +38,7 @@ EARLIER = "dpbayes-wide-2"
 """Of 0.2.0, which did not note the key: its answers cannot be tied to their charge."""
 
 LEAST_CONCENTRATION = 2.0**-6
-"""Below it, too few values of the sampler share a published share (docs/explanation/lazy.md)."""
+"""Below it, too few values of the sampler share a published share (docs/explanation/wide.md)."""
 
 
 UNREADABLE = (
@@ -100,7 +100,7 @@ class Wide(BaseJob):
 
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column, or whose occupied cells cannot be listed."""
-        check_columns(table, plan)
+        BaseJob.check(self, table, plan)
         if not isinstance(table, ListingEngine):
             raise TableError("Wide: this engine cannot list occupied cells. Export the columns to Parquet first.")
 

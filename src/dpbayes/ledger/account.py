@@ -17,10 +17,10 @@ from functools import lru_cache
 from dpbayes.base import checks
 from dpbayes.base.codec import Record, canonical, digest
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.mechanisms.records import KINDS, from_record
+from dpbayes.mechanisms.kinds import KINDS, from_record
+from dpbayes.privacy.calibrate import fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
-from dpbayes.privacy.target import guarantee_from_record, priced
 from dpbayes.schema.unit import PrivacyUnit
 
 FORMAT = 2
@@ -84,7 +84,7 @@ class Entry:
     def read(cls, text: str, *, dataset: str, after: Entry | None) -> Entry:
         """Read a stored text back as the entry that follows ``after``; anything else is refused."""
         serial = 0 if after is None else after.serial + 1
-        body = parsed(text)
+        body = parse(text)
         if body is None:
             raise broken(dataset, serial, "is not the text that dpbayes wrote")
         kind = str(body.get("kind"))
@@ -111,7 +111,7 @@ def _plain(text: object) -> bool:
     return isinstance(text, str) and len(text) <= LONGEST_TEXT and text.isprintable()
 
 
-def parsed(text: str) -> dict[str, object] | None:
+def parse(text: str) -> dict[str, object] | None:
     """The JSON object that this text is the canonical form of, or ``None``."""
     try:
         body = json.loads(text)
@@ -252,7 +252,7 @@ class Account:
 
     def priced(self, target: Guarantee) -> Guarantee:
         """A target as this ledger prices it: what is calibrated to it and is not above what is left, fits."""
-        return priced(target, self.budget, list(self.costs.values()))
+        return fit_to_limit(target, self.budget, list(self.costs.values()))
 
     def with_charge(self, entry: Entry, cost: Cost) -> Account:
         """The account after one more charge."""

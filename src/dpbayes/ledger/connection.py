@@ -31,9 +31,6 @@ from dpbayes.base.errors import InvalidArgument, LedgerError, MissingExtra
 PATIENCE = 60
 """Seconds to wait for another writer: longer than pricing a long history takes."""
 
-ANSWER = 10
-"""Seconds to wait for a server."""
-
 
 class Connection:
     """Statements with ``?`` where values go. What is not committed when it is closed never was."""
@@ -55,8 +52,8 @@ class Connection:
 
     @classmethod
     def to_server(cls, address: str) -> Connection:
-        """The first statement begins a transaction."""
-        return cls(_psycopg().connect(address, connect_timeout=ANSWER))
+        """The first statement begins a transaction; a server has ten seconds to answer."""
+        return cls(_psycopg().connect(address, connect_timeout=10))
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> Any:
         """Run a statement; what it returns can be iterated."""
@@ -147,7 +144,7 @@ POSTGRESQL = {
 
 
 @contextmanager
-def told(name: str) -> Iterator[None]:
+def explain_faults(name: str) -> Iterator[None]:
     """Turn any fault of the database called ``name`` into a LedgerError."""
     try:
         yield
@@ -219,7 +216,7 @@ class Witness:
         return None if found is None else cls(*map(str, found))
 
     @classmethod
-    def made(cls, address: str) -> Witness:
+    def create(cls, address: str) -> Witness:
         """A new one, for a ledger that is opened; it is there when this returns."""
         if "://" in address and urlsplit(address).password:
             raise InvalidArgument(
@@ -228,7 +225,7 @@ class Witness:
             )
         if "://" not in address:
             address = str(Path(address).absolute())
-            with told(address):
+            with explain_faults(address):
                 os.close(os.open(address, os.O_CREAT | os.O_RDWR, 0o600))
         witness = cls(address, secrets.token_hex(16))
         with witness._opened() as connection:
@@ -282,7 +279,7 @@ class Witness:
     @contextmanager
     def _opened(self) -> Iterator[Connection]:
         server = "://" in self.address
-        with told(f"{self.address}, the witness,"):
+        with explain_faults(f"{self.address}, the witness,"):
             if not server and not Path(self.address).is_file():
                 raise LedgerError(f"Ledger: its witness {self.address} is not there. Put it back.")
             opened = Connection.to_server(self.address) if server else Connection.to_file(Path(self.address))

@@ -1,19 +1,33 @@
-"""What a ledger remembers of earlier releases: which tables, when, which release replaced which; and its export.
+"""What a ledger remembers of earlier releases: which tables, when, which replaced which; its export; and series.
 
 An export is the texts of the entries, one a line, so that anyone can check and price them again. All of it is public.
+A series is draws that are fixed and charged as one entry, and made one by one as data come in.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
-from dpbayes.base.codec import canonical
-from dpbayes.base.errors import LedgerError, SchemaError
-from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parsed, replay
-from dpbayes.privacy.target import guarantee_from_record
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpbayes.base.checks import Floats
+from dpbayes.base.codec import canonical, digest
+from dpbayes.base.errors import BudgetExceeded, InvalidArgument, LedgerError, SchemaError
+from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parse, replay
+from dpbayes.privacy.calibrate import guarantee_from_record
+from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.schema.marginal import Marginal
+
+if TYPE_CHECKING:
+    from dpbayes.ledger.ledger import Ledger, Receipt
+
 
 ID_LENGTH = 16
 """Of the hexadecimal digits of a draw's digest, as many as its id has."""
@@ -75,7 +89,7 @@ def history(account: Account) -> tuple[Past, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Happening:
     """One line of a timeline."""
 
     serial: int
@@ -85,19 +99,19 @@ class Event:
     state: str = ""
 
 
-def timeline(account: Account) -> tuple[Event, ...]:
+def timeline(account: Account) -> tuple[Happening, ...]:
     """Limits, accepted schemas and charges of a data set, in the order in which they came."""
     known = {past.serial: past for past in history(account)}
     replaced = {past.supersedes[:ID_LENGTH]: past.serial for past in known.values() if past.supersedes}
     events = []
     for entry in account.entries:
         body, remark = entry.body, str(entry.body["about"])
-        common = {"serial": entry.serial, "time": str(body["time"])}
+        happened = partial(Happening, serial=entry.serial, time=str(body["time"]))
         if entry.kind == "budget":
             what = f"limit: {guarantee_from_record(body['budget'])}"
-            events.append(Event(**common, what=f"{what} ({remark})" if remark else what))  # type: ignore[arg-type]
+            events.append(happened(what=f"{what} ({remark})" if remark else what))
         elif entry.kind == "schema":
-            events.append(Event(**common, what=f"schema accepted ({remark})"))  # type: ignore[arg-type]
+            events.append(happened(what=f"schema accepted ({remark})"))
         elif entry.kind == "charge":
             past, state = known.get(entry.serial), account.charges[entry.serial].state
             said = remark if past is None else past.about
@@ -105,8 +119,7 @@ def timeline(account: Account) -> tuple[Event, ...]:
                 said += f"; supersedes {past.supersedes[:ID_LENGTH]}"
             if past is not None and past.id in replaced:
                 said += f"; superseded by entry {replaced[past.id]}"
-            identity = "" if past is None else past.id
-            events.append(Event(**common, what=said, id=identity, state=state))  # type: ignore[arg-type]
+            events.append(happened(what=said, id="" if past is None else past.id, state=state))
     return tuple(events)
 
 
@@ -163,7 +176,7 @@ def read(texts: Iterable[str]) -> dict[str, Account]:
     heads: dict[str, str] = {}
     for number, line in enumerate(texts, start=1):
         text = line.rstrip("\r\n")
-        body = parsed(text)
+        body = parse(text)
         if body is None or not isinstance(body.get("dataset"), str):
             raise LedgerError(f"Ledger: line {number} of the export is not an entry. Ask for the file again.")
         dataset = str(body["dataset"])
@@ -179,3 +192,106 @@ def read(texts: Iterable[str]) -> dict[str, Account]:
     if not accounts:
         raise LedgerError("Ledger: the export is empty. Ask for the file again.")
     return accounts
+
+
+class Series:
+    """Draws whose mechanisms and order were fixed before the first, paid for together; ``Ledger.series`` makes one.
+
+    Counts may depend on earlier draws, and draws may stop early. Each counts a person in no more rows than the unit
+    says. Equal mechanisms are drawn one after another: the order is that of ``cost.entries``. The series lives in one
+    process: what is not drawn when it ends is paid for and lost. As a context it tells the ledger what was drawn. The
+    charge stays even if nothing was: whether to draw may have been decided by what the rows hold.
+
+    Source: docs/explanation/proofs/adaptive.md, theorem 3 (a list fixed beforehand is one step).
+
+    >>> import tempfile
+    >>> from dpbayes import ApproxDP, Dirichlet, Ledger, PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency="add-remove")
+    >>> ledger = Ledger(tempfile.mkdtemp() + "/trial.ledger")
+    >>> ledger.open("trial", ApproxDP(epsilon=4, delta=1e-6), unit)
+    >>> mechanism = Dirichlet(weight=1, concentration=40, unit=unit)
+    >>> with ledger.series("trial", Cost.of(mechanism, 10), about="ten draws") as series:
+    ...     for step in range(3):
+    ...         drawn = series.draw([3 * step, 5])
+    ...     (series.left, round(series.epsilon(1e-6), 2), round(series.cost.epsilon(1e-6), 2))
+    (7, 1.26, 2.35)
+    """
+
+    def __init__(self, ledger: Ledger, receipt: Receipt, cost: Cost) -> None:
+        self._ledger, self._receipt, self.cost = ledger, receipt, cost
+        self._digests: list[str] = []
+        self._over, self._lock, self._process = False, threading.Lock(), os.getpid()
+
+    @property
+    def drawn(self) -> int:
+        """How many draws were made."""
+        return len(self._digests)
+
+    @property
+    def left(self) -> int:
+        """How many draws are left."""
+        return 0 if self._over else self.cost.releases - self.drawn
+
+    @property
+    def so_far(self) -> Cost:
+        """The cost of the draws that were made, exactly: at most ``cost``, which is what the ledger has charged."""
+        left, entries = self.drawn, []
+        for mechanism, times in self.cost.entries:
+            entries.append((mechanism, min(times, left)))
+            left -= min(times, left)
+        return Cost(unit=self.cost.unit, entries=tuple(each for each in entries if each[1]))
+
+    def epsilon(self, delta: float) -> float:
+        """The running price: ε at this δ of the draws that were made."""
+        return self.so_far.epsilon(delta)
+
+    def draw(self, counts: ArrayLike) -> Floats:
+        """The next draw. A refusal of the counts uses it up, as it tells something about them."""
+        return self._next("draw", counts)
+
+    def gammas(self, counts: ArrayLike) -> Floats:
+        """The next draw of a Dirichlet mechanism before it is normalised, at the same cost."""
+        return self._next("gammas", counts)
+
+    def _next(self, kind: str, counts: ArrayLike) -> Floats:
+        if os.getpid() != self._process:
+            raise InvalidArgument("Series: it belongs to the process that opened it. Draw there.")
+        with self._lock:
+            if not self.left:
+                raise BudgetExceeded(
+                    f"Series: {'it is closed' if self._over else 'all its draws are made'}. Charge another one."
+                )
+            draw: Callable[[ArrayLike], Floats] | None = getattr(mechanism := self._at(self.drawn), kind, None)
+            if draw is None:
+                raise InvalidArgument(f"Series: {type(mechanism).__name__} has no {kind}. Use draw.")
+            self._digests.append("")  # used up from here on, whatever happens
+            made = draw(counts)
+            self._digests[-1] = digest(np.ascontiguousarray(made).tobytes())
+        return made
+
+    def _at(self, number: int) -> Priced:
+        for mechanism, times in self.cost.entries:
+            if number < times:
+                return mechanism
+            number -= times
+        raise AssertionError
+
+    def close(self) -> None:
+        """Note in the ledger what was drawn. Nothing is drawn afterwards."""
+        with self._lock:
+            if self._over or os.getpid() != self._process:
+                return
+            self._over = True
+            self._ledger.confirm(self._receipt, digest=digest(canonical(self._digests)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> str:
+        raise InvalidArgument("Series: it cannot be copied or kept, as its draws could then be made twice.")
+
+    def __repr__(self) -> str:
+        return f"Series({self._receipt.dataset!r}: {self.drawn} of {self.cost.releases} draws)"

@@ -61,7 +61,7 @@ class Draw(_Named):
 
     def text(self) -> str:
         """The release, without its estimates."""
-        with _told(self._path.parent):
+        with _explain_faults(self._path.parent):
             return self._path.read_text(encoding="utf-8")
 
 
@@ -102,13 +102,13 @@ class Slot(_Named):
         self._become(ASIDE)
 
     def _become(self, suffix: str) -> None:
-        with _told(self._path.parent):
+        with _explain_faults(self._path.parent):
             self._path = self._path.rename(self._path.with_suffix(suffix))
             files.flush(self._path.parent)
 
     def keep(self, text: str, private: bytes = b"") -> None:
         """Keep the draw. What is private about it is kept with it, at once or not at all, until the release is done."""
-        with _told(self._path.parent):
+        with _explain_faults(self._path.parent):
             if private:
                 public = text.encode()
                 whole = b"%d\n" % len(public) + public + private
@@ -117,7 +117,7 @@ class Slot(_Named):
 
     def kept(self) -> str | None:
         """The draw, if it was kept."""
-        with _told(self._path.parent):
+        with _explain_faults(self._path.parent):
             if self._draw.is_file():
                 return self._draw.read_text(encoding="utf-8")
             if (both := self._both()) is None:
@@ -127,7 +127,7 @@ class Slot(_Named):
 
     def private(self) -> bytes:
         """What was kept with the draw; nothing if there was nothing, or once it is where it belongs."""
-        with _told(self._path.parent):
+        with _explain_faults(self._path.parent):
             both = self._both()
             return b"" if both is None else both[1]
 
@@ -140,7 +140,7 @@ class Slot(_Named):
 
     def done(self) -> None:
         """The release is finished, or was never charged: nothing is left to do."""
-        with _told(self._path.parent):
+        with _explain_faults(self._path.parent):
             self._path.with_suffix(PRIVATE).unlink(missing_ok=True)
             self._path.unlink(missing_ok=True)
         self.over = True
@@ -181,7 +181,7 @@ class Kept:
         """A new draft, on disk and locked. It is forgotten if nothing was charged for it, and else stays until done."""
         made = {**draft, "key": secrets.token_hex(32)}
         with ExitStack() as held:
-            with _told(self.folder):
+            with _explain_faults(self.folder):
                 files.make_folder(self.folder, 0o700)
                 files.sweep(self.folder)
                 path = self.folder / f"{self.ledger}-{secrets.token_hex(16)}{DRAFT}"
@@ -197,10 +197,10 @@ class Kept:
         slots: list[Slot] = []
         with ExitStack() as until:
             for folder in self._folders:
-                with _told(folder):
+                with _explain_faults(folder):
                     files.sweep(folder)
                     for path in sorted(each for end in (DRAFT, READING, ASIDE) for each in folder.glob(f"*{end}")):
-                        handle = files.locked(path)
+                        handle = files.lock(path)
                         if handle is not None:
                             until.callback(os.close, handle)
                         if path.exists():  # else it was finished meanwhile
@@ -228,7 +228,7 @@ def _draft(path: Path) -> Record:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _explain_faults(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:

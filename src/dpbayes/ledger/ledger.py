@@ -14,14 +14,14 @@ from dpbayes.base.errors import InvalidArgument, LedgerError, ReleaseError, Unit
 from dpbayes.ledger import history, pricing, store
 from dpbayes.ledger.account import FORMAT, Account, Charge, Entry, Spending, mechanism, release
 from dpbayes.ledger.connection import Connection, Witness
+from dpbayes.ledger.history import Series
 from dpbayes.ledger.kept import Kept
-from dpbayes.ledger.series import Series
 from dpbayes.ledger.store import Store
-from dpbayes.mechanisms.base import confirm
+from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.noise import software
+from dpbayes.privacy.calibrate import adaptive_limit
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule, rounded_down, rounded_up
-from dpbayes.privacy.target import adaptive_limit
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 
@@ -91,7 +91,7 @@ class Ledger:
     def __repr__(self) -> str:
         if self._store.path is not None and self._store.path.is_file():  # a server is not asked for this
             with suppress(LedgerError):
-                return "\n".join(_standing(self.account(name)) for name in self.datasets()[: display.MOST])
+                return "\n".join(_standing(self.account(name)) for name in self.datasets()[:12])
         return f"Ledger({self.name!r})"
 
     def _repr_html_(self) -> str:
@@ -123,7 +123,7 @@ class Ledger:
         unit, limit = PrivacyUnit.of(unit), adaptive_limit(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
-        watcher = Witness.made(witness) if witness else None
+        watcher = Witness.create(witness) if witness else None
         with self._store.writing(create=True) as connection:
             if watcher is not None:
                 watcher.keep(connection)
@@ -140,7 +140,10 @@ class Ledger:
         with self._store.writing() as connection:
             account = self._account(connection, dataset, lock=True)
             limit = adaptive_limit(budget, account.budget.rule or "gaussian" if rule is None else rule, slack)
-            self._set_budget(connection, account, limit, account.unit, about)
+            if not about.strip():
+                raise InvalidArgument("Ledger: expected the reason for the change.")
+            details = {"format": FORMAT, "budget": limit.record(), "unit": account.unit.record(), "schema": ""}
+            _append(connection, account, "budget", about, **details)
 
     def accept(self, dataset: str, schema: str, *, about: str) -> None:
         """Let releases use another schema too, given by its digest: the data owner's decision, with the reason."""
@@ -151,14 +154,6 @@ class Ledger:
             if schema in account.schemas:
                 raise LedgerError(f"Ledger: {dataset!r} accepts this schema already.")
             _append(connection, account, "schema", about, schema=schema)
-
-    def _set_budget(
-        self, connection: Connection, account: Account, budget: Limit, unit: PrivacyUnit, about: str
-    ) -> None:
-        if not about.strip():
-            raise InvalidArgument("Ledger: expected the reason for the change.")
-        details = {"format": FORMAT, "budget": budget.record(), "unit": unit.record(), "schema": ""}
-        _append(connection, account, "budget", about, **details)
 
     def datasets(self) -> list[str]:
         """The data sets of the ledger."""
@@ -183,7 +178,7 @@ class Ledger:
         in one go or in parts. ``schema`` is the digest of the schema through which the table is read. Whoever knows the
         ``key`` can find the charge again and settle it.
         """
-        releases = [_written(mechanism, times) for mechanism, times in cost.entries]
+        releases = [_release_record(mechanism, times) for mechanism, times in cost.entries]
         cost = _read_back(releases)
         account = self.account(dataset)
         self._check(account, cost, schema)
@@ -215,7 +210,7 @@ class Ledger:
             if not account.affords(cost):
                 raise account.refusal(cost)
             store.weigh(
-                connection, dataset, canonical([_written(mechanism, times) for mechanism, times in cost.entries])
+                connection, dataset, canonical([_release_record(mechanism, times) for mechanism, times in cost.entries])
             )
         return account
 
@@ -314,7 +309,7 @@ def _append(connection: Connection, account: Account, kind: str, about: str, **d
     return entry
 
 
-def _written(mechanism: object, times: int) -> dict[str, object]:
+def _release_record(mechanism: object, times: int) -> dict[str, object]:
     checks.positive_integer("Ledger", times=times)
     if not isinstance(mechanism, Recorded):
         raise InvalidArgument(f"Ledger: expected mechanisms that can be recorded, got {type(mechanism).__name__}.")

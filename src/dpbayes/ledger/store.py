@@ -23,7 +23,7 @@ from dpbayes.base.codec import digest
 from dpbayes.base.errors import LedgerError
 from dpbayes.ledger import pricing
 from dpbayes.ledger.account import FORMAT, Account, Entry, broken, replay, too_new, too_old
-from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, Witness, check_driver, heads, told
+from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, Witness, check_driver, explain_faults, heads
 
 KEY = "key"
 
@@ -38,7 +38,7 @@ TABLES = (
 )
 
 
-def create(connection: Connection, version: int) -> None:
+def _create(connection: Connection) -> None:
     """Make the tables where there are none."""
     there = "SELECT to_regclass('dpbayes_ledger')::text"
     if not connection.server:
@@ -46,7 +46,7 @@ def create(connection: Connection, version: int) -> None:
     if connection.scalar(there) is None:
         for table in TABLES:
             connection.execute(table)
-        connection.execute("INSERT INTO dpbayes_ledger (format, id) VALUES (?, ?)", [version, secrets.token_hex(16)])
+        connection.execute("INSERT INTO dpbayes_ledger (format, id) VALUES (?, ?)", [FORMAT, secrets.token_hex(16)])
         if connection.server:
             pricing.install(connection)
 
@@ -163,10 +163,6 @@ def _locking(connection: Connection, query: str) -> str:
     return f"{query} FOR UPDATE" if connection.server else query
 
 
-CREATION = 0x64706C67
-"""Two that change the tables at once would collide in PostgreSQL's catalogue: they queue at this advisory lock."""
-
-
 class Store:
     """One database, given as a file path or a PostgreSQL URL."""
 
@@ -194,11 +190,12 @@ class Store:
     def writing(self, *, create: bool = False) -> Iterator[Connection]:
         """A transaction that is on disk when the block ends, or leaves no trace; it may make the tables first."""
         if self.path and create:
-            with told(self.name):  # a new file is its owner's only: the fingerprints in it are private
+            with explain_faults(self.name):  # a new file is its owner's only: the fingerprints in it are private
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         with self._transaction(*self._begin_writing()) as connection:
             if create:
-                self._create(connection)
+                self._one_at_a_time(connection)
+                _create(connection)
             self._check_format(connection)
             yield connection
             connection.commit()
@@ -227,7 +224,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, *begin: str) -> Iterator[Connection]:
-        with told(self.name):
+        with explain_faults(self.name):
             if self.path and not self.path.is_file():
                 raise LedgerError(f"Ledger: {self.name} is not there. Create it with `dpbayes ledger init`.")
             with closing(self.connect()) as connection:
@@ -242,13 +239,10 @@ class Store:
                 if witness is not None and (after := heads(connection)) != before:
                     witness.note(after, self.name)
 
-    def _create(self, connection: Connection) -> None:
-        self._one_at_a_time(connection)
-        create(connection, FORMAT)
-
     def _one_at_a_time(self, connection: Connection) -> None:
         if not self.path:
-            connection.execute("SELECT pg_advisory_xact_lock(?)", [CREATION])
+            # two that change the tables at once would collide in PostgreSQL's catalogue: here they queue
+            connection.execute("SELECT pg_advisory_xact_lock(?)", [0x64706C67])
 
     def _check_format(self, connection: Connection) -> None:
         versions = [version for (version,) in connection.execute("SELECT format FROM dpbayes_ledger")]

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
-from dpbayes.mechanisms.base import Additive, Mechanism
-from dpbayes.privacy.atoms import AtomicLoss, randomised_response, randomised_response_renyi
-from dpbayes.privacy.solve import rounded_towards_infinity
+from dpbayes.mechanisms.kinds import Additive, TableNoise
+from dpbayes.privacy.bounds import AtomicLoss, randomised_response, randomised_response_renyi
+from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.schema.unit import PrivacyUnit
 
 
@@ -36,7 +36,7 @@ class LaplaceNoise(Additive):
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace(Mechanism):
+class Laplace(TableNoise):
     """Each count plus independent discrete Laplace noise, P[k] ∝ exp(−|k|/scale).
 
     A cell that moves by one is randomised response with ε = 1/scale, exactly. For more rows per person the
@@ -48,10 +48,15 @@ class Laplace(Mechanism):
     """
 
     kind = "laplace-1"
-    tables = ("noisy-counts", "parameters")
+    name, split = "laplace", "laplace"
     law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers"
     scale: float
     unit: PrivacyUnit
+
+    @classmethod
+    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> Laplace:  # noqa: ARG003
+        """Of this scale."""
+        return cls(scale=size, unit=unit)
 
     @property
     def exact(self) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,11 +15,9 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.inference.numbers import Estimate as Intervals
-from dpbayes.models.base import BaseSpec, Built, Published, draw_of
 from dpbayes.models.latent import Latent
+from dpbayes.models.model import BaseSpec, Built, NoisyTable, Published, draw_of
 from dpbayes.models.network import Network, parents_of
-from dpbayes.models.pooling import pooled
-from dpbayes.models.structure import tree
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import coded
 from dpbayes.schema.marginal import Marginal
@@ -99,11 +99,6 @@ class BayesNet(BaseSpec):
         """Every node with its parents, parents first; a graph that is to be learned has none yet."""
         return parents_of(self.edges, self.nodes)
 
-    @property
-    def draws(self) -> bool:
-        """Whether it is the papers' single draw."""
-        return self.estimate == "draw"
-
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
         """One table for each node, given its parents; all pairs where the graph is to be learned.
 
@@ -138,19 +133,16 @@ class BayesNet(BaseSpec):
             return _learned(self, published)
         schema, tables = published.schema, {}
         for marginal in self.of_nodes(schema):
-            found = _drawn(published, marginal) if self.draws else published.shares(marginal.of, marginal.given)
-            tables[marginal.of[0]] = found
-        levels = {node: schema[node].levels for node in self.parents}
-        return BayesNetModel(
-            spec=self, published=published, network=Network(levels=levels, parents=self.parents, tables=tables)
-        )
+            (node,) = marginal.of
+            tables[node] = _draw(published, marginal) if self.draws else published.shares(marginal.of, marginal.given)
+        return BayesNetModel(spec=self, published=published, network=Network.of(schema, self.parents, tables))
 
 
-def _drawn(published: Published, marginal: Marginal) -> Floats:
+def _draw(published: Published, marginal: Marginal) -> Floats:
     """The draw of a node's rows, towards the child's own draw where there is one."""
     table, own = published[marginal], Marginal(marginal.of)
     if marginal.given and published.holds(own) and (common := published[own]).drawn and table.drawn:
-        return pooled(table, draw_of(common)[0])
+        return pool(table, draw_of(common)[0])
     return draw_of(table)
 
 
@@ -164,8 +156,7 @@ def _learned(spec: BayesNet, published: Published) -> BayesNetModel:
     for node, above in parents.items():
         rows = latent.shares((*above, node)).reshape(-1, len(published.schema[node].levels))
         tables[node] = rows / rows.sum(axis=1, keepdims=True)
-    levels = {node: published.schema[node].levels for node in parents}
-    return BayesNetModel(spec=spec, published=published, network=Network(levels=levels, parents=parents, tables=tables))
+    return BayesNetModel(spec=spec, published=published, network=Network.of(published.schema, parents, tables))
 
 
 def _read(tables: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -215,3 +206,119 @@ class BayesNetModel(Built):
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""
         return self.network.sample(rows, rng, even=even)
+
+
+STRENGTHS = (0.0, *(2.0**power for power in range(-6, 13)), math.inf)
+"""Candidates, relative to the mean gammas of a row: the row alone, everything between, and what is common alone."""
+
+
+def pool(table: NoisyTable, common: Floats) -> Floats:
+    """y_jk = (z_jk + A·m_k)/(Z_j + A) for the strength A with the best ``expected_score``: rows × cells
+
+    The papers' draw is A = 0. The larger A, the more a row looks like ``common``, which must have been drawn
+    independently of the table.
+    """
+    mean = float(table.rows.sum()) / len(table.rows)
+    scores = [expected_score(table, common, mean * strength) for strength in STRENGTHS]
+    return _rows(table.rows, common, mean * STRENGTHS[int(np.argmax(scores))])
+
+
+def expected_score(table: NoisyTable, common: Floats, strength: float) -> float:
+    """U(A) = Σ_jk [(z_jk − α)·ln y_jk − z_jk·(1/(z_jk + A·m_k) − 1/(Z_j + A))]/r, whose mean is E[Σ_jk c_jk·ln y_jk]
+
+    So published gammas say how likely the private records are under rows that are pooled, without bias.
+
+    Symbols: z gammas, Z_j their sum in row j, A strength, m common, y as in pool, r weight, α concentration, c the
+    private counts.
+    Source: docs/explanation/proofs/utility.md, pooled rows: E[a·g(z)] = E[z·g(z) − z·g′(z)] for z ~ Gamma(a).
+    Adjacency: none; published numbers only.
+    """
+    gammas = np.maximum(table.rows, np.finfo(np.float64).tiny)
+    counts = table.counts.reshape(gammas.shape)
+    score = float((counts * np.log(_rows(gammas, common, strength))).sum())
+    if math.isfinite(strength):
+        total = gammas.sum(axis=1, keepdims=True)
+        slope = gammas / (gammas + strength * common) - gammas / (total + strength)
+        score -= table.slope * float(slope.sum())
+    return score
+
+
+def _rows(gammas: Floats, common: Floats, strength: float) -> Floats:
+    """Gammas with so much of what is common, normalised in every row."""
+    if math.isinf(strength):
+        return np.broadcast_to(common, gammas.shape).copy()
+    mixed = gammas + strength * common
+    return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+
+Edges = tuple[tuple[str, str], ...]
+
+
+def information(joint: Floats) -> float:
+    """Σ p·ln(p/(p₁·p₂)), the mutual information of two attributes, in nats.
+
+    Symbols: p shares of a two-way table, p₁ and p₂ its margins.
+    Source: [ChowLiu68].
+    Adjacency: none, this is post-processing.
+
+    >>> round(information(np.array([[0.5, 0.0], [0.0, 0.5]])), 4)
+    0.6931
+    """
+    product = np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))
+    seen = joint > 0
+    return float((joint[seen] * np.log(joint[seen] / product[seen])).sum())
+
+
+def tree(names: Sequence[str], pair: Callable[[str, str], Floats], records: float) -> Edges:
+    """Edges from parent to child of the tree with the largest total mutual information.
+
+    An edge that a table of this many records could show by chance is left out: N·I ≤ ½·(a−1)(b−1)·ln N (the BIC), so
+    that the result may be a forest.
+
+    Symbols: N records, I mutual information, a and b levels of the two attributes.
+    Source: [ChowLiu68] for the tree.
+    Adjacency: none, this is post-processing.
+
+    >>> tables = {("a", "b"): np.array([[0.5, 0.0], [0.0, 0.5]]), ("a", "c"): np.full((2, 2), 0.25)}
+    >>> tables[("b", "c")] = tables[("a", "c")]
+    >>> tree(["a", "b", "c"], lambda *names: tables[names], 1000.0)
+    (('a', 'b'),)
+    """
+    found = []
+    for one, other in combinations(names, 2):
+        joint = pair(one, other)
+        gain = information(joint)
+        needed = 0.5 * (joint.shape[0] - 1) * (joint.shape[1] - 1) * math.log(max(records, 2.0))
+        if records * gain > needed:
+            found.append((gain, one, other))
+    group = {name: name for name in names}
+
+    def head(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    near: dict[str, list[str]] = {name: [] for name in names}
+    for _, one, other in sorted(found, key=lambda each: -each[0]):
+        if head(one) != head(other):
+            group[head(other)] = head(one)
+            near[one].append(other)
+            near[other].append(one)
+    return directed(near, names)
+
+
+def directed(near: dict[str, list[str]], starts: Sequence[str]) -> Edges:
+    """Every edge away from the first attribute of its tree."""
+    edges: list[tuple[str, str]] = []
+    reached: set[str] = set()
+    for start in starts:
+        line = [] if start in reached else [start]
+        reached.add(start)
+        while line:
+            parent = line.pop(0)
+            for child in near[parent]:
+                if child not in reached:
+                    reached.add(child)
+                    edges.append((parent, child))
+                    line.append(child)
+    return tuple(edges)

@@ -12,7 +12,10 @@ from dpbayes.base.checks import Floats
 from dpbayes.models.mixture import STEPS, Mixture, Statistics
 
 COPIES = 5
-"""Copies that the noise is split into, which are the folds; as many fits to all of the tables join the average."""
+"""Copies that the noise is split into, which are the folds; as many fits to all of the tables join the average.
+
+docs/explanation/synthetic.md has the rule for each number here, under splitting the noise.
+"""
 
 PULLS = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 250.0, 350.0, 500.0, 700.0, 1000.0)
 """Tried from weak to strong, each from where the last one ended: classes that start strongly pulled collapse."""
@@ -24,7 +27,7 @@ PAST = 2
 """Pulls in a row that are too strong, after which no stronger one is tried."""
 
 
-def copies(seen: Statistics, rng: np.random.Generator, number: int = COPIES) -> Iterator[tuple[Statistics, Statistics]]:
+def copies(seen: Statistics, rng: np.random.Generator) -> Iterator[tuple[Statistics, Statistics]]:
     """For each copy what the others say together, and the copy itself: independent of each other.
 
     y_f = y + √F·(e_f − ē), with e_f of the law of the noise: each has variance Fσ², and no two are correlated.
@@ -32,7 +35,7 @@ def copies(seen: Statistics, rng: np.random.Generator, number: int = COPIES) -> 
     Source: docs/explanation/synthetic.md, splitting the noise.
     Adjacency: none, this is post-processing.
     """
-    drawn = [seen.noise(rng) for _ in range(number)]
+    number, drawn = COPIES, [seen.noise(rng) for _ in range(COPIES)]
     root = np.float32(np.sqrt(number))
     mean = [sum(part) / np.float32(number) for part in zip(*drawn, strict=True)]
     for errors in drawn:
@@ -61,7 +64,7 @@ class Fits:
         return (*(fit for fit, _ in self.folds), *self.whole)
 
 
-def chosen(
+def best_fits(
     seen: Statistics,
     shares: Floats,
     classes: int,
@@ -101,13 +104,13 @@ def largest(misfits: Floats) -> int:
     return int(np.flatnonzero(mean - mean[best] <= doubt)[-1])
 
 
-def dependence(seen: Statistics, shares: Floats, target: int | None, *, classes: int = 50, folds: int = 2) -> Floats:
+def dependence(seen: Statistics, shares: Floats, target: int | None) -> Floats:
     """How far a quick fit says each pair of attributes is from independent, in total variation: a square matrix.
 
     Of all that noisy tables say, this tells best where more of them pay: a pair may drown in its own noise and still be
     known to depend from others. The same tables give the same answer.
     """
-    fits = chosen(seen, shares, classes, target, np.random.default_rng(0), folds=folds, whole=0)
+    fits = best_fits(seen, shares, 50, target, np.random.default_rng(0), folds=2, whole=0)
     found = np.zeros((len(seen.starts) - 1,) * 2)
     for fit in fits.all:
         weights, laws = fit.laws()
@@ -125,11 +128,9 @@ def path(
     target: int | None,
     rng: np.random.Generator,
     pulls: tuple[float, ...],
-    *,
-    first: int = 6 * STEPS,
 ) -> Iterator[Mixture]:
-    """A fit at each pull, from weak to strong; the ``first`` leg starts from random classes and takes more steps."""
+    """A fit at each pull, from weak to strong; the first leg starts from random classes and takes more steps."""
     fit = Mixture.start(seen.starts, shares, classes, target, rng)
     for leg, pull in enumerate(pulls):
-        fit.fit(seen, pull, STEPS if leg else first)
+        fit.fit(seen, pull, STEPS if leg else 6 * STEPS)
         yield fit.copy()

@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.base import BaseSpec, Built, Published, draw_of
+from dpbayes.models.model import BaseSpec, Built, Published, draw_of
 from dpbayes.models.network import Network, pick
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal
@@ -29,11 +29,6 @@ class Histogram(BaseSpec):
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         checks.one_of("Histogram", ("posterior", "draw"), estimate=self.estimate)
-
-    @property
-    def draws(self) -> bool:
-        """Whether it is a single draw."""
-        return self.estimate == "draw"
 
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
         """The one table."""
@@ -69,8 +64,7 @@ class HistogramModel(Built):
         if len(self.spec.attributes) > 1:
             raise InvalidArgument("Model: a joint table of several attributes has no graph.")
         (name,) = self.spec.attributes
-        levels = self.published.schema[name].levels
-        return Network(levels={name: levels}, parents={name: ()}, tables={name: self.shares.reshape(1, -1)})
+        return Network.of(self.published.schema, {name: ()}, {name: self.shares.reshape(1, -1)})
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = False) -> dict[str, Ints]:
         """Records, as positions among levels."""

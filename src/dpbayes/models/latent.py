@@ -12,24 +12,130 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
-from dpbayes.inference.raking import fitted
-from dpbayes.models.base import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published
-from dpbayes.models.fission import Fits, chosen
-from dpbayes.models.mixture import Statistics, can_tie
+from dpbayes.inference.measurement import fit_margins
+from dpbayes.models.fission import Fits, best_fits
+from dpbayes.models.mixture import SMALL, Statistics, can_tie
+from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published, noise_distance
 from dpbayes.models.network import Network, pick
-from dpbayes.models.regression import Regression, pairs_of
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 
+
+def pairs_of(weights: Floats, laws: Mapping[str, Floats], target: str) -> dict[str, Floats]:
+    """The tables of each attribute with the target, as classes have them: levels × levels of the target."""
+    joint = weights[:, None] * laws[target]
+    return {name: law.T @ joint for name, law in laws.items() if len(law) > 1 and name != target}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Regression:
+    """The target given all other attributes at once: effects of each of their levels on its log odds.
+
+    Tables of pairs say how the target goes with each other attribute, and nothing of how it goes with several together.
+    Classes fill that gap by chance. Of all laws with the same pairs the logistic one has the largest entropy: it adds
+    nothing that was not measured.
+    """
+
+    pairs: dict[str, Floats]
+    """For each attribute, its table with the target: levels × levels of the target."""
+    effects: tuple[Floats, ...]
+    """In the same order: effects of levels × levels of the target."""
+    constant: Floats
+    records: dict[str, Ints]
+    """Records of the model, in which tables of three attributes and more are averaged."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes that the target depends on."""
+        return tuple(self.pairs)
+
+    @classmethod
+    def of(
+        cls,
+        weights: Floats,
+        laws: Mapping[str, Floats],
+        target: str,
+        pairs: Mapping[str, Floats],
+        total: float,
+        rng: np.random.Generator,
+        *,
+        size: int = 20_000,
+    ) -> Regression:
+        """Least Σ_i ln Σ_y exp(η_y(x_i))/n − Σ_y,a m(y, a)·β_y(a) + ‖β‖²/(2N).
+
+        Where the gradient is nothing, the mean of P(y | x) over records with x_j = a is the share of y that their pair
+        says. Symbols: x_i records of the classes, n (``size``) of them, η_y(x) = Σ_j β_y(x_j), m(y, a) the share of y
+        in row a of a pair times the share of a among the x_i, N records of the table: a unit normal law of each β.
+        Source: docs/explanation/synthetic.md, the target.
+        Adjacency: none, this is post-processing.
+        """
+        from scipy import sparse  # not loaded by releases that fit nothing
+        from scipy.optimize import minimize
+        from scipy.special import logsumexp
+
+        names = tuple(pairs)
+        classes = pick(weights[None], np.zeros(size, dtype=np.int64), rng, even=True)
+        records = {name: pick(laws[name], classes, rng, even=True) for name in names}
+        starts = np.concatenate([[0], np.cumsum([laws[name].shape[1] for name in names])])
+        columns = np.stack([records[name] + starts[place] for place, name in enumerate(names)], axis=1)
+        ends = np.arange(size + 1) * len(names)
+        seen = sparse.csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(size, int(starts[-1])))
+        joint = np.concatenate([pairs[name] for name in names])
+        given = joint / np.maximum(joint.sum(axis=1, keepdims=True), SMALL)
+        wanted = given * (np.asarray(seen.sum(axis=0)).ravel() / size)[:, None]
+        base = np.log(np.maximum(weights @ laws[target], SMALL))
+
+        def loss(flat: Floats) -> tuple[float, Floats]:
+            effects = flat.reshape(wanted.shape)
+            scores = seen @ effects + base
+            top = logsumexp(scores, axis=1, keepdims=True)
+            gradient = seen.T @ np.exp(scores - top) / size - wanted + effects / total
+            value = float(top.mean()) - float((wanted * effects).sum()) + float((effects**2).sum()) / (2.0 * total)
+            return value, gradient.ravel()
+
+        found = minimize(loss, np.zeros(wanted.size), jac=True, method="L-BFGS-B", options={"maxiter": 50})
+        effects = np.split(np.asarray(found.x).reshape(wanted.shape), starts[1:-1])
+        return cls(pairs=dict(pairs), effects=tuple(effects), constant=base, records=records)
+
+    def probabilities(self, records: Mapping[str, Ints]) -> Floats:
+        """P(y | x), records × levels of the target."""
+        found = np.tile(self.constant, (len(records[self.names[0]]), 1))
+        for start in range(0, len(found), 2**14):  # few enough for a processor to have all numbers at hand
+            scores = found[start : start + 2**14]
+            for name, effects in zip(self.names, self.effects, strict=True):
+                scores += effects.take(records[name][start : start + 2**14], axis=0)
+            scores -= scores.max(axis=1, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=1, keepdims=True)
+        return found
+
+    def drawn(self, records: Mapping[str, Ints], rng: np.random.Generator, *, even: bool = False) -> Ints:
+        """A level of the target for each record; ``even`` spreads them over records of like probabilities."""
+        shares = np.cumsum(self.probabilities(records), axis=1)
+        uniform = rng.random(len(shares))
+        if even:
+            ranks = np.empty(len(shares))
+            ranks[np.argsort(shares[:, 0], kind="stable")] = np.arange(len(shares))
+            uniform = (uniform[0] + ranks * (np.sqrt(5.0) - 1.0) / 2.0) % 1.0  # the golden ratio spreads any run evenly
+        return np.asarray(np.minimum((uniform[:, None] > shares).sum(axis=1), shares.shape[1] - 1))
+
+    def given(self, names: Sequence[str], otherwise: Floats) -> Floats:
+        """P(y | these attributes), averaged over records; ``otherwise`` counts as one record more in each cell."""
+        shape = otherwise.shape[:-1]
+        cells = np.ravel_multi_index(tuple(self.records[name] for name in names), shape)
+        shares = self.probabilities(self.records)
+        size = int(np.prod(shape))
+        sums = np.stack([np.bincount(cells, weights=column, minlength=size) for column in shares.T], axis=1)
+        found = (sums + otherwise.reshape(size, -1)) / (np.bincount(cells, minlength=size)[:, None] + 1.0)
+        return np.asarray(found.reshape(otherwise.shape))
+
+
 CLASSES = 100
-"""Of each fit, and twice as many where tables are ``CLEAR``: else that did worse (docs/reproduction/synthetic.md)."""
+"""Of each fit, and twice as many where noise alone makes a mean total variation below 0.02 in two-way tables.
 
-CLEAR = 0.02
-"""Mean total variation that noise alone makes in a two-way table, below which more classes pay."""
-
-MOST_LEVELS = 6000
-"""Levels of all attributes together that a mixture takes; attributes with most levels are left out beyond it."""
+Elsewhere twice as many did worse (docs/reproduction/synthetic.md).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +148,6 @@ class Latent(BaseSpec):
 
     kind: ClassVar[str] = "latent"
     target: str | None = None
-
-    @property
-    def draws(self) -> bool:
-        """It is an estimate, never a single Dirichlet draw."""
-        return False
 
     def marginals(self, schema: Schema) -> tuple[Marginal, ...]:
         """All pairs of attributes; of a single attribute its own table."""
@@ -75,7 +176,7 @@ class Latent(BaseSpec):
         joined = _joined(tables, schema, self.target)
         if not joined:
             weights, laws, fits = np.ones(1), alone, None
-        elif self.target is not None and _is_star(tables, self.target):
+        elif self.target is not None and all(self.target in each.marginal.names for each in tables if each.joint):
             laws = {name: published.shares((name,), (self.target,)) for name in joined if name != self.target}
             weights, fits = alone[self.target][0], None
             laws[self.target] = np.eye(weights.size)
@@ -105,13 +206,15 @@ class Latent(BaseSpec):
     def _fits(self, published: Published, joined: tuple[str, ...], alone: Mapping[str, Floats]) -> Fits:
         tables, total = published.tables, max(published.posterior.joint.total, 1.0)
         seen = statistics(published, joined)
-        noise = np.mean([table_noise(table, total) for table in tables if len(table.marginal.names) == 2] or [1.0])
+        noise = np.mean(
+            [noise_distance(table.variance, total) for table in tables if len(table.marginal.names) == 2] or [1.0]
+        )
         seed = int(published.releases[0].digest()[:16], 16)
         target = joined.index(self.target) if self.target in joined else None
-        return chosen(
+        return best_fits(
             seen,
             np.concatenate([alone[name][0] for name in joined]),
-            2 * CLASSES if noise < CLEAR else CLASSES,
+            2 * CLASSES if noise < 0.02 else CLASSES,
             target,
             np.random.default_rng(seed),
         )
@@ -124,23 +227,13 @@ def statistics(published: Published, joined: Sequence[str]) -> Statistics:
     return Statistics.of(sizes, tables, max(published.posterior.joint.total, 1.0))
 
 
-def table_noise(table: NoisyTable, total: float) -> float:
-    """Mean total variation that the noise of a table alone makes: Σ sd/(N·√(2π)), as for a Gaussian error."""
-    return float(np.sqrt(table.variance).sum() / (total * math.sqrt(2.0 * math.pi)))
-
-
 def _joined(tables: Sequence[NoisyTable], schema: Schema, target: str | None) -> tuple[str, ...]:
-    """Attributes that some table holds together with another one, without those of most levels if there are many."""
-    found = {name for table in tables for name in table.marginal.names if len(table.marginal.names) > 1}
+    """Attributes that some table holds together with another one; those of most levels go beyond 6000 levels in all."""
+    found = {name for table in tables for name in table.marginal.names if table.joint}
     kept = sorted(found, key=lambda name: (name != target, len(schema[name].levels)))
-    while sum(len(schema[name].levels) for name in kept) > MOST_LEVELS:
+    while sum(len(schema[name].levels) for name in kept) > 6000:
         kept.pop()
     return tuple(name for name in schema.names if name in kept)
-
-
-def _is_star(tables: Sequence[NoisyTable], target: str) -> bool:
-    """Whether all pairs hold the target."""
-    return all(target in table.marginal.names for table in tables if len(table.marginal.names) > 1)
 
 
 def _averaged(fits: Fits, joined: tuple[str, ...], schema: Schema) -> tuple[Floats, dict[str, Floats]]:
@@ -164,7 +257,7 @@ def _with_target(published: Published, weights: Floats, laws: Mapping[str, Float
         if published.posterior.joint.estimable((name, target)):
             rows, columns = table.sum(axis=1), table.sum(axis=0)
             mean = 0.5 * (table + rows[:, None] * published.shares((target,), (name,)))
-            found[name], _ = fitted(mean, (name, target), [((name,), rows), ((target,), columns)])
+            found[name], _ = fit_margins(mean, (name, target), [((name,), rows), ((target,), columns)])
     return found
 
 
@@ -200,14 +293,14 @@ class LatentModel(Built):
         """Independent columns and naive Bayes are networks; a mixture has no graph."""
         if self.form == "mixture":
             raise InvalidArgument("Latent: a mixture has no graph. Build BayesNet() from the same release for one.")
-        schema, target = self.published.schema, self.spec.target
-        joined = [name for name, law in self.laws.items() if len(law) > 1 and name != target]
+        target = self.spec.target
+        joined = [name for name in self.joined if name != target]
         parents: dict[str, tuple[str, ...]] = {}
         tables: dict[str, Floats] = {}
         for name in sorted(self.laws, key=lambda name: name != target):
             parents[name] = (target,) if name in joined and target is not None else ()
             tables[name] = self.weights[None] if name == target and joined else self.laws[name]
-        return Network(levels={name: schema[name].levels for name in self.laws}, parents=parents, tables=tables)
+        return Network.of(self.published.schema, parents, tables)
 
     @property
     def joined(self) -> tuple[str, ...]:
@@ -255,7 +348,7 @@ class LatentModel(Built):
         if len(others) > 1:
             margins = [(others, whole), *(((name, target), last.pairs[name]) for name in others)]
             found = whole[..., None] * last.given(others, table / whole[..., None])
-            found, _ = fitted(found, (*others, target), margins)
+            found, _ = fit_margins(found, (*others, target), margins)
         rest = turned.sum(axis=(*range(len(others)), -1))
         found = found.reshape(*whole.shape, *(1,) * len(alone), -1) * rest[..., None]
         return np.moveaxis(found, range(len(names)), [list(names).index(name) for name in order])

@@ -16,12 +16,6 @@ from dpbayes.base.checks import Floats, Ints
 
 Singles = NDArray[np.float32]
 
-DECAY = (0.9, 0.99)
-"""Adam: how long it remembers the gradient, which is the value of [KB15], and its square, which is shorter."""
-
-RATE = (0.1, 0.02)
-"""Adam: the rate at the first and at the last step of a leg, between which it falls geometrically."""
-
 STEPS = 50
 """Of a leg, from one pull to the next; longer descents did worse (docs/reproduction/synthetic.md)."""
 
@@ -216,7 +210,8 @@ class Mixture:
         """Descend ½χ² + pull·Σ_j m_j·D_j, D_j = Σ_k w_k·KL(T_kj‖p_j), by Adam.
 
         Symbols: w_k the weight of class k, T_kj its shares of attribute j, p_j the shares of all, m_j as in
-        ``_shared``, computed anew ``every`` so many steps.
+        ``_shared``, computed anew ``every`` so many steps. The rate falls
+        geometrically from 0.1 to 0.02.
         Source: [KB15] for Adam; the model, docs/explanation/synthetic.md.
         Adjacency: none, this is post-processing.
         """
@@ -226,13 +221,13 @@ class Mixture:
                 pulled = np.float32(pull) * self._shared()
             of_weights, of_laws = self._gradients(seen, pulled)
             self.steps += 1
-            rate = RATE[0] * (RATE[1] / RATE[0]) ** (step / max(steps - 1, 1))
+            rate = 0.1 * (0.02 / 0.1) ** (step / max(steps - 1, 1))
             self._descend(self.weights, of_weights, self.memory[:2], rate)
             self._descend(self.logits, of_laws, self.memory[2:], rate)
 
     def _descend(self, logits: Singles, gradient: Singles, memory: list[Singles], rate: float) -> None:
         """A step of Adam, in place: what it remembers are sums, which the rate makes means of."""
-        (fast, slow), (total, square) = DECAY, memory
+        (fast, slow), (total, square) = (0.9, 0.99), memory  # 0.9 as in [KB15], a shorter memory of squares
         total *= np.float32(fast)
         total += gradient
         square *= np.float32(slow)

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, MissingExtra, SchemaError
+from dpbayes.schema.schema import Schema
 
 Parents = dict[str, tuple[str, ...]]
 
@@ -74,6 +75,11 @@ class Network:
                 raise InvalidArgument(
                     f"Network: the table of {node!r} needs {expected[0]} rows of {expected[1]} shares."
                 )
+
+    @classmethod
+    def of(cls, schema: Schema, parents: Parents, tables: dict[str, Floats]) -> Network:
+        """With the levels that a schema declares."""
+        return cls(levels={node: schema[node].levels for node in parents}, parents=parents, tables=tables)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -192,10 +198,6 @@ def _numbers(row: Floats) -> str:
     return ", ".join(repr(float(share)) for share in row)
 
 
-BLOCK = 2**14
-"""Values that are found together: few enough for a processor to have all numbers at hand."""
-
-
 def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = False) -> Ints:
     """One value for each entry of ``rows``, by inversion of that row's cumulative shares.
 
@@ -217,8 +219,8 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = F
     ends[:, :width] /= ends[:, [width - 1]]
     ends[:, width - 1] = np.inf  # whatever rounding does, no value lies beyond
     found = np.empty(len(rows), dtype=np.int64)
-    for start in range(0, len(rows), BLOCK):
-        part = slice(start, start + BLOCK)
+    for start in range(0, len(rows), 2**14):  # few enough for a processor to have all numbers at hand
+        part = slice(start, start + 2**14)
         found[part] = _searched(ends, rows[part], uniform[part])
     return found
 
@@ -235,12 +237,15 @@ def _searched(ends: Floats, rows: Ints, uniform: Floats) -> Ints:
 
 def _even(rows: Ints, number: int, rng: np.random.Generator) -> Floats:
     """Uniform numbers, those of one row in equal steps from a random start and in random order."""
-    shuffled = rng.permutation(len(rows))
-    short = rows.astype(np.uint16) if number <= 2**16 else rows
-    order = shuffled[np.argsort(short[shuffled], kind="stable")]
-    sorted_rows = rows[order]
+    order = rng.permutation(len(rows))
+    if number > 1:
+        short = rows.astype(np.uint16) if number <= 2**16 else rows
+        order = order[np.argsort(short[order], kind="stable")]
     sizes = np.bincount(rows, minlength=number)
-    place = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[sorted_rows]
+    steps = np.arange(len(rows), dtype=np.float64)
+    steps -= np.repeat(np.cumsum(sizes) - sizes, sizes)
+    steps += np.repeat(rng.random(number), sizes)
+    steps /= np.repeat(sizes, sizes)
     uniform = np.empty(len(rows))
-    uniform[order] = (place + rng.random(number)[sorted_rows]) / sizes[sorted_rows]
+    uniform[order] = steps
     return uniform

@@ -11,7 +11,7 @@ import numpy as np
 from dpbayes.base import checks, files
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.base import Model
+from dpbayes.models.model import Model
 from dpbayes.schema.attribute import DROPPED, MISSING, Attribute
 from dpbayes.schema.values import number_in
 
@@ -47,7 +47,7 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         if target.suffix.lower() == ".csv":
             from pyarrow import csv
 
-            csv.write_csv(_plain_text(table), under_way)
+            csv.write_csv(plain_text(table), under_way)
         else:
             from pyarrow import parquet
 
@@ -64,10 +64,10 @@ def writable(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InvalidArgument(f"synthetic: expected a file that ends in {' or '.join(FORMATS)}, got {target.name!r}.")
-    return placed(target)
+    return check_place(target)
 
 
-def placed(path: Path) -> Path:
+def check_place(path: Path) -> Path:
     """Refuse a file whose folder is not there, or whose name is that of a folder."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InvalidArgument(f"synthetic: {str(path)!r} cannot be written. Check the folder.")
@@ -143,11 +143,11 @@ def _is_integer(word: str) -> bool:
 
 def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
     """Columns of records as arrays. Dictionaries become text first: of their nulls NumPy would make the last word."""
-    plain = _plain_text(table)
+    plain = plain_text(table)
     return {name: plain.column(name).to_numpy(zero_copy_only=False) for name in plain.column_names}
 
 
-def _plain_text(table: pa.Table) -> pa.Table:
+def plain_text(table: pa.Table) -> pa.Table:
     """CSV knows no dictionaries."""
     import pyarrow as pa
 

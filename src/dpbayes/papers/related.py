@@ -9,7 +9,7 @@ from scipy.special import betainc, gammaln
 from dpbayes.base.checks import positive
 from dpbayes.papers.checked import equal, found, states
 from dpbayes.papers.result import Result
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.convert import safe_root
 
 
 @states("R16 T7")

@@ -10,11 +10,11 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dpbayes.base.display import Html, embedded, joined, page, style, tag
+from dpbayes.base.display import Html, embed, joined, page, style, tag
 from dpbayes.base.errors import InvalidArgument, MissingExtra
 
 FORMATS = (".svg", ".html", ".png", ".pdf")
@@ -66,7 +66,7 @@ class Picture:
         return tag("figure", tag("figcaption", self.title), self.svg, *note)
 
     def _repr_html_(self) -> str:
-        return embedded(self.figure)
+        return embed(self.figure)
 
     def save(self, path: str | Path) -> Path:
         """Write a file, in the format that its name says."""
@@ -123,15 +123,13 @@ def _svg(shape: Shape) -> Html:
         case "path":
             return tag("path", d="M" + "L".join(f"{a} {b}" for a, b in points), class_=f"p-{shape.kind}")
         case "box":
-            return tag("rect", x=x, y=y, width=f"{wide:.1f}", height=f"{high:.1f}", class_=_kind(shape.kind))
+            shaded = re.fullmatch(r"s\d", shape.kind)
+            css = shape.kind if shaded else f"p-{shape.kind}"
+            return tag("rect", x=x, y=y, width=f"{wide:.1f}", height=f"{high:.1f}", class_=css)
         case "dot":
             return tag("circle", cx=x, cy=y, r=f"{wide:g}", class_=f"p-{shape.kind}")
         case _:
             return tag("text", shape.text, x=x, y=y, text_anchor=shape.anchor, class_=f"p-{shape.kind}")
-
-
-def _kind(kind: str) -> str:
-    return kind if re.fullmatch(r"s\d", kind) else f"p-{kind}"
 
 
 def _replayed(axes: Any, shape: Shape, colours: dict[str, str], order: int) -> None:
@@ -198,16 +196,11 @@ def stacked(pictures: list[Picture], title: str) -> Picture:
     for each in pictures:
         shapes.append(text(each.title, 4, top + 16, kind="heading"))
         top += 26
-        shapes += [_moved(shape, top) for shape in each.shapes]
+        shapes += [replace(one, points=tuple((x, y + top) for x, y in one.points)) for one in each.shapes]
         top += each.height + 10
     said = " ".join(each.words for each in pictures)
     width = max(each.width for each in pictures)
     return Picture(title=title, words=said, width=width, height=top, shapes=tuple(shapes))
-
-
-def _moved(shape: Shape, down: float) -> Shape:
-    points = tuple((x, y + down) for x, y in shape.points)
-    return Shape(shape.what, shape.kind, points, shape.size, shape.text, shape.anchor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +250,6 @@ ROW = 22
 WIDTH = 1000
 """Units across a drawing, however wide it is on the page."""
 
-NOTHING = 1e-12
-"""A bar shorter than this is not there."""
-
-NARROW = 2
-"""Columns of numbers that small screens show."""
-
 SHADES = 6
 """Steps from paper to the darkest shade of a cell; the style sheet has a class for each."""
 
@@ -298,7 +285,7 @@ class Scale:
         Scale(step=0.1, steps=5)
         """
         reach = max((bar.reach for bar in bars if math.isfinite(bar.reach)), default=0.0)
-        if reach < NOTHING:
+        if reach < 1e-12:
             return cls(0.25, 4)
         power = 10.0 ** math.floor(math.log10(reach))
         step = next(part * power for part in (0.2, 0.25, 0.5, 1.0, 2.0) if 6 * part * power >= reach * (1 - 1e-9))
@@ -322,7 +309,7 @@ class Scale:
 def bar_chart(caption: str, names: Sequence[str], columns: Sequence[str], bars: Sequence[Bar], scale: Scale) -> Html:
     """A table with one row per bar: its labels, the drawing, and the texts of the columns."""
     head = [tag("th", name, scope="col") for name in names]
-    styles = ["number" if at < NARROW else "number wide" for at in range(len(columns))]
+    styles = ["number" if at < 2 else "number wide" for at in range(len(columns))]  # small screens show two
     head.append(tag("td", class_="drawing"))
     head += [tag("th", column, scope="col", class_=css) for column, css in zip(columns, styles, strict=True)]
     rows = []

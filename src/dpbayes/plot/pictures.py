@@ -10,7 +10,7 @@ import numpy as np
 from dpbayes.base.checks import Floats
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.models.metrics import Scores
+from dpbayes.models.fidelity import Scores
 from dpbayes.models.network import Network
 from dpbayes.plot.canvas import (
     Bar,
@@ -29,20 +29,15 @@ from dpbayes.plot.canvas import (
     widest,
 )
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.risk import Profile, percent, success
-from dpbayes.release.table import TableView
+from dpbayes.privacy.risk import Profile, chords, percent, success
+from dpbayes.release.estimates import TableView
+from dpbayes.release.format import Product
 from dpbayes.schema.labels import labels
 from dpbayes.schema.schema import Schema
 from dpbayes.words.report import caption, title
 from dpbayes.words.view import View
 
 WIDTH, LINE, TOP = 720, 24, 14
-
-LEAST_DELTA, STEPS = 1e-12, 96
-"""A profile is followed down to this δ, at this many ε."""
-
-PANELS = 6
-"""Densities are drawn of this many cells."""
 
 
 def shares(view: TableView) -> Picture:
@@ -52,14 +47,7 @@ def shares(view: TableView) -> Picture:
     if product is None:
         raise InvalidArgument("picture: this table carries no estimate. Save the release, or use its posterior.")
     names = [cut(" · ".join(shown.names(cell)), 36) for cell in cells]
-    bars = [
-        Bar(
-            labels=(),
-            value=0.0 if shown.swallowed[cell] else float(product.values[cell]),
-            upper=None if product.upper is None else float(product.upper[cell]),
-        )
-        for cell in cells
-    ]
+    bars = [bar_of(shown, product, cell) for cell in cells]
     scale, left = Scale.over(bars), widest(names)
     bottom = TOP + LINE * len(cells)
 
@@ -70,13 +58,12 @@ def shares(view: TableView) -> Picture:
     for mark in scale.marks:
         shapes += [line("grid", (at(mark), TOP), (at(mark), bottom))]
         shapes += [label(f"{100 * mark:.4g}", at(mark), bottom + 16, "middle")]
-    for row, (cell, bar) in enumerate(zip(cells, bars, strict=True)):
+    for row, bar in enumerate(bars):
         y = TOP + LINE * row
         shapes += [text(names[row], left - 8, y + 16, anchor="end")]
         shapes += [box("bar", left, y + 6, at(bar.value) - left, LINE - 12)]
-        if product.lower is not None and product.upper is not None:
-            low, high = at(float(product.lower[cell])), at(float(product.upper[cell]))
-            shapes += _whisker(low, high, y + LINE / 2)
+        if bar.lower is not None and bar.upper is not None:
+            shapes += _whisker(at(bar.lower), at(bar.upper), y + LINE / 2)
     largest = names[int(np.argmax(product.values[cells]))]
     note = caption(shown)
     return Picture(
@@ -89,11 +76,19 @@ def shares(view: TableView) -> Picture:
     )
 
 
+def bar_of(view: View, product: Product, cell: int, texts: tuple[str, ...] = ()) -> Bar:
+    """The bar of a cell; one that is lost in the noise is not drawn."""
+    lower = None if product.lower is None else float(product.lower[cell])
+    upper = None if product.upper is None else float(product.upper[cell])
+    value = 0.0 if view.swallowed[cell] else float(product.values[cell])
+    return Bar(labels=view.names(cell), value=value, lower=lower, upper=upper, texts=texts)
+
+
 def densities(view: TableView) -> Picture:
-    """The density of the share of each cell of a released posterior, and the prior's: of the largest cells."""
+    """The density of the share of each cell of a released posterior, and the prior's: of the six largest cells."""
     shown, found = View(view.release, view.table), view.reading
-    cells = sorted(shown.shown, key=lambda cell: -float(found.mean[cell]))[:PANELS]
-    cells = sorted(cells)[: 1 if len(found.mean) == 2 else PANELS]  # of two shares, one tells the other
+    cells = sorted(shown.shown, key=lambda cell: -float(found.mean[cell]))[:6]
+    cells = sorted(cells)[: 1 if len(found.mean) == 2 else 6]  # of two shares, one tells the other
     wide = found.interval(0.998)
     lower, upper = found.interval(view.release.level)
     panels = []
@@ -133,44 +128,29 @@ def _whisker(low: float, high: float, y: float) -> list[Shape]:
     return [line("whisker", (low, y), (high, y)), *(line("whisker", (x, y - 4), (x, y + 4)) for x in (low, high))]
 
 
-def _steps(end: float, start: float = 0.0) -> list[float]:
-    """Round marks from ``start`` to ``end``."""
-    scale = Scale.over([Bar(labels=(), value=end - start)])
-    return [start + mark for mark in scale.marks if start + mark <= end * (1 + 1e-9)]
-
-
-def followed(cost: Cost) -> tuple[Floats, Floats]:
-    """ε from zero to where δ is next to nothing, and δ(ε) there."""
-    end = min(float(cost.renyi(math.inf)), float(cost.epsilon(LEAST_DELTA)))
-    epsilons = np.linspace(0.0, end if math.isfinite(end) and end > 0 else 1.0, STEPS)
-    return epsilons, np.array([float(cost.delta(float(epsilon))) for epsilon in epsilons])
-
-
-def interpolated(cost: Cost) -> Profile:
-    """The profile from few points, never below the truth: δ is convex in e^ε, so chords lie above it."""
-    epsilons, deltas = followed(cost)
-    factors = np.exp(epsilons)
-    return lambda epsilon: float(np.interp(math.exp(min(epsilon, 700.0)), factors, deltas))
+def _epsilons(cost: Cost) -> Floats:
+    """ε from zero to where δ is next to nothing."""
+    end = min(float(cost.renyi(math.inf)), float(cost.epsilon(1e-12)))
+    return np.linspace(0.0, end if math.isfinite(end) and end > 0 else 1.0, 96)
 
 
 def profile_picture(cost: Cost) -> Picture:
     """δ as a function of ε: every (ε, δ) on the line is kept by the same releases."""
-    epsilons, deltas = followed(cost)
+    epsilons = _epsilons(cost)
+    deltas = np.array([float(cost.delta(float(epsilon))) for epsilon in epsilons])
     seen = deltas > 0
     least = 10.0 ** math.floor(math.log10(max(float(deltas[seen].min()), 1e-12))) if seen.any() else 1e-12
     frame = Frame(64, 30, WIDTH - 20, 330, (0.0, float(epsilons[-1])), (least, 1.0), log_y=True)
     powers = range(round(math.log10(least)), 1, max(1, round(-math.log10(least) / 6)))
-    shapes = frame.axes(_steps(float(epsilons[-1])), [10.0**power for power in powers], "ε", "δ")
+    shapes = frame.axes(_marks(0.0, float(epsilons[-1])), [10.0**power for power in powers], "ε", "δ")
     points = [frame.at(float(e), float(d)) for e, d in zip(epsilons, deltas, strict=True) if d >= least]
     shapes.append(line("line", *points))
-    for delta in (1e-6,):
-        if least <= delta <= 1:
-            epsilon = float(cost.epsilon(delta))
-            if math.isfinite(epsilon) and epsilon <= epsilons[-1]:
-                x, y = frame.at(epsilon, delta)
-                said = f"ε = {epsilon:.3g} at δ = {delta:g}"
-                beside = (10, -8, "start") if x < WIDTH - 190 else (-10, 18, "end")
-                shapes += [dot("chosen", x, y), text(said, x + beside[0], y + beside[1], anchor=beside[2])]
+    epsilon = float(cost.epsilon(1e-6)) if least <= 1e-6 else math.inf
+    if epsilon <= epsilons[-1]:
+        x, y = frame.at(epsilon, 1e-6)
+        beside = (10, -8, "start") if x < WIDTH - 190 else (-10, 18, "end")
+        said = f"ε = {epsilon:.3g} at δ = 1e-06"
+        shapes += [dot("chosen", x, y), text(said, x + beside[0], y + beside[1], anchor=beside[2])]
     said = f"Line: δ falls from {deltas[0]:.3g} at ε = 0 to {deltas[-1]:.1g} at ε = {epsilons[-1]:.3g}."
     return Picture(
         title=f"Privacy profile of {_releases(cost)}", words=said, width=WIDTH, height=376, shapes=tuple(shapes)
@@ -183,7 +163,7 @@ def _releases(cost: Cost) -> str:
 
 def tradeoff_picture(cost: Cost) -> Picture:
     """What the best attacker can do: false alarms against misses. The dashed line is guessing."""
-    profile = interpolated(cost)
+    profile = chords(_epsilons(cost), cost.delta)
     misses = [(alpha, 1.0 - success(profile, alpha)) for alpha in np.linspace(0.0, 1.0, 101)[1:-1].tolist()]
     best = (1.0 + float(cost.delta(0.0))) / 2.0
     note = (
@@ -299,21 +279,15 @@ def errors_picture(
     return Picture(title=title, words=said, width=WIDTH, height=int(bottom + 44), shapes=tuple(shapes), note=why)
 
 
-LARGEST_MAP = 40
-"""Rows and columns of a heat map; a larger table shows its first ones."""
-
-ROW_OF_NODES = 5
-
-
 def network_picture(network: Network, title: str) -> Picture:
-    """Nodes in layers, parents above children, with an arrow for each edge."""
+    """Nodes in layers of up to five, parents above children, with an arrow for each edge."""
     depth: dict[str, int] = {}
     for node, parents in network.parents.items():
         depth[node] = 1 + max((depth[parent] for parent in parents), default=-1)
     rows: list[list[str]] = []
     for level in range(max(depth.values()) + 1):
         layer = [node for node in depth if depth[node] == level]
-        rows += [layer[first : first + ROW_OF_NODES] for first in range(0, len(layer), ROW_OF_NODES)]
+        rows += [layer[first : first + 5] for first in range(0, len(layer), 5)]
     width, wide, high, gap = 720.0, 128.0, 28.0, 72.0
     place = {
         node: (width * (column + 1) / (len(row) + 1), 16 + level * gap)
@@ -339,11 +313,11 @@ def network_picture(network: Network, title: str) -> Picture:
 
 
 def table_picture(network: Network, node: str, schema: Schema) -> Picture:
-    """The table of a node: a row for each combination of its parents, shaded by probability."""
+    """The table of a node: up to 40 rows, one for each combination of its parents, shaded by probability."""
     if node not in network.parents:
         raise InvalidArgument(f"picture: there is no node {node!r}. It has {', '.join(network.nodes)}.")
     parents = network.parents[node]
-    numbers = network.tables[node][:LARGEST_MAP, :LARGEST_MAP]
+    numbers = network.tables[node][:40, :40]
     shape = [len(network.levels[parent]) for parent in parents]
     said = {name: labels(schema[name]) for name in (*parents, node)}
     names = [

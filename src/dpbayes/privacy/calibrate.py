@@ -1,21 +1,176 @@
-"""From a guarantee to parameters: one search for every mechanism, which holds an end that meets the target."""
+"""Targets, and the parameters that meet them.
+
+A target is the guarantee that some numbers or a record name, priced as the ledger that is charged prices it. One search
+for every mechanism holds an end that meets it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from dpbayes.base import checks
+from dpbayes.base.codec import READERS
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
+from dpbayes.privacy.adaptive import AdaptiveDP
+from dpbayes.privacy.convert import TOLERANCE, gaussian_epsilon, gaussian_mu, safe_root
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.privacy.solve import TOLERANCE, safe_root
+from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP, Rule
 from dpbayes.schema.unit import PrivacyUnit
 
-FARTHEST = 80.0
-"""The search spans e^±80 around its start."""
+G = TypeVar("G", bound=Guarantee)
+
+
+def guarantee_of(**numbers: float | None) -> Limit:
+    """The guarantee that some numbers name: epsilon, delta, order, rho, omega.
+
+    >>> guarantee_of(epsilon=1.0, delta=1e-6)
+    ApproxDP(epsilon=1.0, delta=1e-06)
+    """
+    given = {name: number for name, number in numbers.items() if number is not None}
+    for kind in (PureDP, ApproxDP, RDP, ZCDP, TCDP):
+        if set(given) == {field.name for field in fields(kind)}:
+            return kind(**given)
+    raise InvalidArgument(
+        "Guarantee: expected epsilon alone (pure), epsilon with delta, epsilon with order (RDP), rho (zCDP) or "
+        "rho with omega (tCDP); got another combination."
+    )
+
+
+def guarantee_from_record(record: object) -> Limit:
+    """Read the JSON form back.
+
+    >>> guarantee_from_record(ZCDP(rho=0.5).record())
+    ZCDP(rho=0.5)
+    """
+    kinds = {kind.name: kind for kind in (PureDP, ApproxDP, RDP, TCDP, ZCDP, AdaptiveDP)}
+    if not isinstance(record, dict) or record.get("notion") not in tuple(kinds):
+        raise InvalidArgument(f"Guarantee: expected a record whose notion is one of {', '.join(kinds)}.")
+    numbers = {key: value for key, value in record.items() if key != "notion"}
+    kind = kinds[record["notion"]]
+    expected = {field.name for field in fields(kind)}
+    if set(numbers) != expected - ({"order"} if numbers.get("rule") == "gaussian" else set()):
+        raise InvalidArgument(f"Guarantee: a {record['notion']} record has the wrong fields.")
+    return kind(**numbers)
+
+
+READERS[Guarantee] = guarantee_from_record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target(Guarantee):
+    """A promise, guarantees that have to hold as well, and a limit into which it has to fit beside charges."""
+
+    promise: Guarantee
+    also: tuple[Guarantee, ...] = ()
+    limit: Limit | None = None
+    charged: tuple[Cost, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """That of the promise."""
+        return self.promise.name
+
+    @property
+    def size(self) -> float:
+        """That of the promise."""
+        return self.promise.size
+
+    @property
+    def letter(self) -> str:
+        """That of the promise."""
+        return self.promise.letter
+
+    @property
+    def epsilon_delta(self) -> tuple[float, float] | None:
+        """Those of the promise."""
+        return self.promise.epsilon_delta
+
+    @property
+    def plain(self) -> Guarantee:
+        """That of the promise."""
+        return self.promise.plain
+
+    @property
+    def sketch(self) -> RDP | None:
+        """A Rényi guarantee that has to hold as well, or else that of the promise."""
+        return next((each for each in self.also if isinstance(each, RDP)), self.promise.sketch)
+
+    def amount(self, cost: Cost) -> float:
+        """In terms of the promise."""
+        return self.gap(cost) + self.size
+
+    def gap(self, cost: Cost) -> float:
+        """The largest gap; the dearer questions are asked only if the cheap ones are answered."""
+        worst = -math.inf if self.limit is None else self.limit.used([*self.charged, cost]) - 1.0
+        for each in (*self.also, self.promise):
+            if worst > 0:
+                break
+            worst = max(worst, each.gap(cost))
+        return worst
+
+    def part(self, cost: Cost) -> float:
+        """The largest share."""
+        fits = 0.0 if self.limit is None else self.limit.used([*self.charged, cost])
+        return max(fits, *(each.part(cost) for each in (*self.also, self.promise)))
+
+    def at(self, part: float) -> float:
+        """In terms of the promise."""
+        return self.promise.at(part)
+
+    def of_size(self, size: float) -> Guarantee:
+        """The promise with another ε or ρ."""
+        return self.promise.of_size(size)
+
+    def share(self, releases: int) -> Guarantee:
+        """An equal part of each guarantee; the limit stays whole."""
+        also = tuple(each.share(releases) for each in self.also)
+        return replace(self, promise=self.promise.share(releases), also=also)
+
+    def record(self) -> dict[str, float | str]:
+        """JSON form of the promise."""
+        return self.promise.record()
+
+    def __str__(self) -> str:
+        return str(self.promise)
+
+
+def both(target: Guarantee, other: Guarantee) -> Target:
+    """A target that has to meet another guarantee as well."""
+    made = target if isinstance(target, Target) else Target(promise=target)
+    return replace(made, also=(other, *made.also))
+
+
+def adaptive_limit(limit: G, rule: Rule = "gaussian", slack: float | None = None) -> G | AdaptiveDP:
+    """An (ε, δ) limit as one that adaptivity cannot break; others are sums, and last as they are."""
+    if not isinstance(limit, ApproxDP):
+        return limit
+    return AdaptiveDP(epsilon=limit.epsilon, delta=limit.delta, rule=rule, slack=slack)
+
+
+def fit_to_limit(target: Guarantee, limit: Limit, costs: Sequence[Cost] = ()) -> Guarantee:
+    """An (ε, δ) target as an adaptive limit prices it beside charges: what meets it keeps the target.
+
+    If the target is not above what is left, what meets it also fits, whatever its mechanism. Other targets stay as
+    they are.
+
+    >>> fit_to_limit(ApproxDP(epsilon=1.0, delta=1e-6), AdaptiveDP(epsilon=2.0, delta=1e-6)).plain
+    ApproxDP(epsilon=1.0, delta=1e-06)
+    """
+    if not isinstance(limit, AdaptiveDP) or not isinstance(target, ApproxDP):
+        return target
+    slack, order = limit.slack or 0.0, limit.order or 2.0
+    if limit.rule == "renyi":
+        whole = gaussian_epsilon(limit.shift, limit.delta)
+        shift = gaussian_mu(target.epsilon / limit.epsilon * whole, target.delta)
+        own = Target(promise=target, also=(RDP(order=order, epsilon=limit.divergence * (shift / limit.shift) ** 2),))
+    else:
+        share = target.delta * slack / limit.delta
+        own = Target(promise=AdaptiveDP(epsilon=target.epsilon, delta=target.delta, slack=share))
+    return own if target.epsilon > limit.left(costs) else replace(own, limit=limit, charged=tuple(costs))
+
 
 M = TypeVar("M", bound=Priced)
 
@@ -90,7 +245,7 @@ def calibrate_together(
     >>> round(other.sigma / one.sigma, 12)
     2.0
     """
-    made = {factor: replace(family, make=_scaled(family.make, factor)) for factor in set(factors)}
+    made = {factor: replace(family, make=_scale(family.make, factor)) for factor in set(factors)}
     return calibrate_all([made[factor] for factor in factors], target, alongside=alongside)
 
 
@@ -118,7 +273,7 @@ def calibrate_all(
     return members(_search(cost, target, first.name, larger_is_safer=first.larger_is_safer, start=first.start))
 
 
-def _scaled(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
+def _scale(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
     return lambda parameter: make(parameter * factor)
 
 
@@ -138,7 +293,7 @@ def _search(
     start: float,
     tolerance: float = TOLERANCE,
 ) -> float:
-    """The parameter whose cost just meets the target, searched in its logarithm."""
+    """The parameter whose cost just meets the target, searched in its logarithm, up to e^±80 around its start."""
     towards_safety, stride = (1.0 if larger_is_safer else -1.0), 0.5
     cheap, reach = target.sketch if target.exception else None, _reach(cost, start, towards_safety)
     # the sketch is no bound: other releases may exceed it and still leave room under the target
@@ -158,7 +313,7 @@ def _search(
         following = at + inward * stride
         if following > reach > at:
             following = reach
-        if following > reach or following < -FARTHEST:
+        if following > reach or following < -80.0:
             if here > 0:
                 raise _unreachable(name, target)
             return math.exp(origin + towards_safety * at)
@@ -173,7 +328,7 @@ def _search(
 
 def _reach(cost: Callable[[float], Cost], start: float, towards_safety: float) -> float:
     """How far the search may go towards safety, in logarithms: some families end, as doubles carry no larger gamma."""
-    reach = FARTHEST
+    reach = 80.0
     while reach > 1.0:
         try:
             cost(start * math.exp(towards_safety * reach))

@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
-from dpbayes.base import checks, display, doors
-from dpbayes.base.doors import Chart
+import numpy as np
+
+from dpbayes.base import checks, display
+from dpbayes.base.display import Chart
 from dpbayes.base.errors import InvalidArgument, UnitMismatch
-from dpbayes.privacy.convert import best_order, renyi_to_delta, renyi_to_epsilon, tcdp_to_epsilon
-from dpbayes.privacy.convolution import compose
-from dpbayes.privacy.curves import on_arrays
-from dpbayes.privacy.gdp import gaussian_delta, gaussian_epsilon, pure_mu
-from dpbayes.privacy.pld import ROUNDING, Pld, accounted, delta_of, epsilon_of
-from dpbayes.privacy.solve import rounded_towards_infinity
+from dpbayes.privacy.convert import (
+    best_order,
+    gaussian_delta,
+    gaussian_epsilon,
+    pure_mu,
+    renyi_to_delta,
+    renyi_to_epsilon,
+    rounded_towards_infinity,
+    tcdp_to_epsilon,
+)
+from dpbayes.privacy.pld import ROUNDING, Pld, compose, delta_of, epsilon_of, to_accounting
 from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+
+Curve = TypeVar("Curve", bound=Callable[[Any, float], float])
+
+
+def _on_arrays(formula: Curve) -> Curve:
+    """Let a curve δ(ε), ε(δ) or ε(λ), written for one number, take arrays too, number by number."""
+
+    @wraps(formula)
+    def curve(self: Any, at: Any) -> Any:
+        if np.ndim(at) == 0:
+            return formula(self, at)
+        values = np.asarray(at, dtype=np.float64)
+        return np.array([formula(self, float(value)) for value in values.flat]).reshape(values.shape)
+
+    return cast("Curve", curve)
 
 
 PLD_FLOOR = 1e-12
@@ -37,9 +60,6 @@ MOST_RELEASES = 10**6
 
 LARGEST_PURE = 300.0
 """Beyond this a factor e^ε of δ cannot be computed with, nor be wanted."""
-
-COARSENESS = 1e-4
-"""The discretisation may add this share to the variance of the composed loss."""
 
 
 class Priced(Protocol):
@@ -71,7 +91,6 @@ class Priced(Protocol):
         """JSON form."""
 
 
-@on_arrays
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Cost:
     """The cost of several releases of the same data, adaptively chosen or not.
@@ -127,13 +146,14 @@ class Cost:
     def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Chart:
         """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""
         checks.one_of("Cost", ("profile", "tradeoff"), what=what)
-        return doors.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
+        return display.picture("profile_picture" if what == "profile" else "tradeoff_picture", self, path=path)
 
     @property
     def releases(self) -> int:
         """How many releases are priced."""
         return sum(times for _, times in self.entries)
 
+    @_on_arrays
     def renyi(self, order: float) -> float:
         """Σ of the divergences: Rényi divergences of independent draws add. The pure ε is not rounded down.
 
@@ -151,6 +171,7 @@ class Cost:
         """
         return math.fsum(times * mechanism.concentrated(omega) for mechanism, times in self.entries)
 
+    @_on_arrays
     def epsilon(self, delta: float) -> float:
         """The smallest proven ε for this δ: exact for one release, else the least of PLD, Rényi orders and pure ε.
 
@@ -221,6 +242,7 @@ class Cost:
         omega = best_order(lambda at: tcdp_to_epsilon(self.concentrated(at), at, delta))
         return omega, tcdp_to_epsilon(self.concentrated(omega), omega, delta)
 
+    @_on_arrays
     def delta(self, epsilon: float) -> float:
         """The smallest proven δ for this ε: no rule of a ledger proves less."""
         checks.non_negative("Cost", epsilon=epsilon)
@@ -283,7 +305,7 @@ class Cost:
         the distribution you will compose it with; the default is that of dp-accounting.
         """
         checks.positive("Cost", interval=interval)
-        return accounted(compose((_one(mechanism, interval), times) for mechanism, times in self.entries))
+        return to_accounting(compose((_one(mechanism, interval), times) for mechanism, times in self.entries))
 
     @property
     def interval(self) -> float:
@@ -329,15 +351,16 @@ def but_for(mechanism: Priced) -> tuple[Priced, float]:
 
 
 def _interval(entries: tuple[tuple[Priced, int], ...]) -> float:
+    coarseness = 1e-4  # the share that it may add to the variance of the composed loss
     spreads = [(_spread(mechanism), times) for mechanism, times in entries]
     if len(spreads) == 1:
-        return 2.0 * math.sqrt(COARSENESS) * spreads[0][0]  # where h²/4 is that share of s²
+        return 2.0 * math.sqrt(coarseness) * spreads[0][0]  # where h²/4 is that share of s²
     total = sum(times * spread * spread for spread, times in spreads)
     low, high = 0.0, 4.0 * math.sqrt(total)
     for _ in range(60):
         middle = 0.5 * (low + high)
         added = sum(times * min(middle**2 / 4.0, spread * middle) for spread, times in spreads)
-        low, high = (middle, high) if added <= COARSENESS * total else (low, middle)
+        low, high = (middle, high) if added <= coarseness * total else (low, middle)
     return low
 
 

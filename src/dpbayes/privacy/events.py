@@ -18,12 +18,10 @@ from typing import Any
 
 from dpbayes.base.codec import canonical
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.convert import renyi_to_epsilon
+from dpbayes.privacy.convert import ROUND_UP, renyi_to_epsilon
 from dpbayes.privacy.pld import ROUNDING, Pld, epsilon_of
 from dpbayes.privacy.pld import read as pld_read
-from dpbayes.privacy.solve import ROUND_UP
 
-NESTED = ("event", "events")
 SAMPLED = re.compile("Sampled|Subsampled")
 DELTAS = (1e-2, 1e-6, 1e-10)
 """Where what was read is compared with the accountant's public answers."""

@@ -10,10 +10,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import ClassVar, Literal
 
 from dpbayes.base import checks
-from dpbayes.privacy.convert import renyi_to_delta, statement_to_delta, tcdp_to_delta
+from dpbayes.privacy.convert import exact_parts, gaussian_mu, renyi_to_delta, statement_to_delta, tcdp_to_delta
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_mu
-from dpbayes.privacy.solve import exact_parts
 
 LAST_BITS = Decimal(2) ** -50
 """A number that is a short decimal but for this share of it is that decimal: the rounding of a sum or two."""

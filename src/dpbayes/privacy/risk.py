@@ -2,6 +2,8 @@
 
 The attacker may know everything but this one person's data, have any power, and attack in any way. All bounds come from
 one curve, the privacy profile δ(ε); an upper bound of it gives an upper bound of the success.
+
+Cautions are guard rails, from public numbers only: what a careful colleague would say before anything is charged.
 """
 
 from __future__ import annotations
@@ -10,12 +12,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpbayes.base import checks
+from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.normal import quantile
+from dpbayes.privacy.convert import ROUND_UP, gaussian_delta, gaussian_mu, least
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.gdp import gaussian_delta
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.privacy.solve import ROUND_UP, least
+from dpbayes.schema.unit import PrivacyUnit
 
 Profile = Callable[[float], float]
 """δ(ε) for ε ≥ 0: at least that of every pair of neighbours."""
@@ -47,6 +53,15 @@ def profile_of(promise: Guarantee | Cost | GDP) -> Profile:
     if isinstance(promise, Guarantee):
         return promise.profile
     raise InvalidArgument(f"risk: expected a guarantee or a cost, got {type(promise).__name__}.")
+
+
+def chords(epsilons: Floats, profile: Profile) -> Profile:
+    """A profile that is quick to ask, from its values at these ε from 0 on, and nowhere below the given one.
+
+    δ is convex as a function of e^ε, a supremum of lines in it, so chords lie above it; beyond the last ε it falls.
+    """
+    factors, deltas = np.exp(epsilons), np.array([float(profile(float(epsilon))) for epsilon in epsilons])
+    return lambda epsilon: float(np.interp(math.exp(min(epsilon, float(epsilons[-1]))), factors, deltas))
 
 
 def success(profile: Profile, blind: float) -> float:
@@ -107,23 +122,20 @@ def odds(profile: Profile, beyond: float) -> float:
         """The probability of a larger loss is at most this."""
         return least(lambda epsilon: profile(epsilon) / -math.expm1(min(epsilon - at, -1e-12)), 0.0, at)[0]
 
+    def first(holds: Callable[[float], bool], precision: float) -> float:
+        """From where on it holds; infinite if nowhere."""
+        if not holds(LARGEST):
+            return math.inf
+        low, high = 0.0, LARGEST
+        while high - low > precision * high:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
     if profile(0.0) == 0.0:
         return 1.0
-    if profile(LARGEST) == 0.0:  # a bounded loss: nothing lies beyond it
-        low, high = 0.0, LARGEST
-        while high - low > 1e-9 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if profile(middle) == 0.0 else (middle, high)
-        bounded = high
-    else:
-        bounded = math.inf
-    if tail(LARGEST) > beyond:
-        return math.exp(bounded)
-    low, high = 0.0, LARGEST
-    while high - low > 1e-6 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if tail(middle) <= beyond else (middle, high)
-    return math.exp(min(high, bounded))
+    bounded = first(lambda at: profile(at) == 0.0, 1e-9)  # beyond a bounded loss nothing lies
+    return math.exp(min(first(lambda at: tail(at) <= beyond, 1e-6), bounded))
 
 
 BLIND = (0.001, 0.01, 0.1, 0.5, 0.9)
@@ -173,3 +185,50 @@ def percent(share: float) -> str:
     ('73.2 %', '0.272 %', '100 %', '100 %')
     """
     return f"{rounded_up(100.0 * share, digits=3)} %"
+
+
+def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = None) -> tuple[str, ...]:
+    """Sentences about a guarantee that promises too little, or leaves too little; none where all is well.
+
+    >>> from dpbayes import ApproxDP, PrivacyUnit
+    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> cautions(ApproxDP(epsilon=1, delta=1e-6), unit, records=50_000)
+    ()
+    >>> print(cautions(ApproxDP(epsilon=1, delta=1e-3), unit, records=5_000)[0][:58])
+    δ=0.001 is not below one in the number of records (5,000):
+    """
+    said = []
+    epsilon, delta = promise.epsilon_delta or (0.0, 0.0)
+    if records and delta * records >= 1.0:
+        said.append(
+            f"δ={rounded_up(delta)} is not below one in the number of records ({records:,}): such a guarantee would "
+            f"even allow publishing a few records in full. Choose δ below {0.1 / records:.1g}, a tenth of it."
+        )
+    if epsilon > 10.0:  # membership is guessed right with certainty but for one in ten thousand
+        right = percent(membership(promise.profile))
+        said.append(
+            f"ε={rounded_up(epsilon)} protects hardly anyone: an attacker may tell whether a person is in the data in "
+            f"{right} of cases. About 1 is usual for a release, up to 10 for all of them together."
+        )
+    least = least_error(promise, unit)
+    if records and least is not None and least > 0.1 * records:
+        about = f"{least:,.0f}" if least >= 10 else f"{least:.2g}"
+        said.append(
+            f"With {records:,} records this guarantee leaves little to see: a single count, published alone, is "
+            f"uncertain by ± {about} records. Ask for fewer tables, a larger ε, or more records."
+        )
+    return tuple(said)
+
+
+def least_error(promise: Guarantee, unit: PrivacyUnit) -> float | None:
+    """± of one count that has the whole guarantee, in records (95 %): of Laplace or Gaussian noise, the smaller one.
+
+    None for guarantees that are neither (ε, δ) nor pure.
+    """
+    if promise.epsilon_delta is None:
+        return None
+    (epsilon, delta), moved = promise.epsilon_delta, unit.sensitivity
+    laplace = -math.log(0.05) * moved.l1 / epsilon
+    if promise.pure:
+        return laplace
+    return min(laplace, quantile(0.975) * math.sqrt(moved.l2_squared) / gaussian_mu(epsilon, delta))

@@ -14,14 +14,11 @@ import numpy as np
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.atoms import AtomicLoss, renyi_weights
+from dpbayes.privacy.bounds import AtomicLoss, renyi_weights
+from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Masses, Pld, from_masses, span, split
-from dpbayes.privacy.solve import ROUND_UP
 
 Curve = Callable[[float], float]
-
-LAST_ORDER = 128
-"""Divergences are summed up to this order; beyond, convexity alone speaks."""
 
 
 def sampled_delta(delta: Curve, epsilon: float, rate: float) -> float:
@@ -31,7 +28,7 @@ def sampled_delta(delta: Curve, epsilon: float, rate: float) -> float:
     Source: docs/explanation/proofs/sampling.md, theorem 1; [ZDW22].
     Adjacency: an added row with Poisson sampling; a replaced one with a sample of fixed size.
 
-    >>> from dpbayes.privacy.atoms import randomised_response
+    >>> from dpbayes.privacy.bounds import randomised_response
     >>> round(sampled_delta(randomised_response(1.0).delta, 0.0, 0.1), 6)  # a tenth of tanh(1/2)
     0.046212
     """
@@ -69,7 +66,7 @@ def sampled_pld(pld: Pld, rate: float, interval: float, *, replaces: bool) -> Pl
     if replaces:
         if len(pld.directions) != 1:
             raise InvalidArgument("Subsampled: expected a symmetric loss under replace-one.")
-        return from_masses(interval, _mirrored(*_gaining(pld, 0, rate), rate * pld.directions[0][2], interval))
+        return from_masses(interval, _mirror(*_gaining(pld, 0, rate), rate * pld.directions[0][2], interval))
     removed, lost = _gaining(pld, 0, rate), rate * pld.directions[0][2]
     return from_masses(interval, _on_grid(*removed, lost, interval), _on_grid(*_losing(pld, rate), interval))
 
@@ -115,7 +112,7 @@ def _on_grid(losses: Floats, masses: Floats, lost: float, interval: float) -> Ma
     return low, found, beyond + lost
 
 
-def _mirrored(losses: Floats, masses: Floats, lost: float, interval: float) -> Masses:
+def _mirror(losses: Floats, masses: Floats, lost: float, interval: float) -> Masses:
     """The symmetric law with these positive losses."""
     up = losses > 0
     p, q = masses[up], masses[up] * np.exp(-losses[up])
@@ -138,7 +135,7 @@ def sampled_renyi(renyi: Curve, order: float, rate: float, other: Curve | None) 
     """
     exponent = (order - 1.0) * renyi(order)
     found = exponent + math.log(rate) + 1e-12 if exponent > 600.0 else math.log1p(rate * math.expm1(exponent))
-    if order <= LAST_ORDER:
+    if order <= 128:  # beyond, convexity alone speaks
         low, high = math.floor(order), math.ceil(order)
         first, last = (_whole(renyi, end, rate, other) for end in (low, high))
         if math.isfinite(last):

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dpbayes.base import checks, codec, doors
+from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record, canonical, digest
+from dpbayes.base.display import door
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
 from dpbayes.ledger.history import ID_LENGTH
-from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release import numbers
@@ -35,8 +35,7 @@ from dpbayes.schema.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
-    from dpbayes.release.posterior import Posterior
-    from dpbayes.release.table import TableView
+    from dpbayes.release.estimates import Posterior, TableView
     from dpbayes.release.verify import Verification
 
 FORMAT = "dpbayes-release"
@@ -112,7 +111,7 @@ class Table:
 
     def record(self) -> Record:
         """JSON form; whole numbers are written as such."""
-        return numbers.written(self.held())
+        return numbers.write_out(self.held())
 
     def held(self) -> Record:
         """The same with arrays in place of lists of numbers."""
@@ -278,7 +277,7 @@ class Release:
         asked = Marginal.of_text(marginal)
         for table in self.tables:
             if table.marginal == asked:
-                return doors.call("TableView", self, table)
+                return door("TableView", self, table)
         known = ", ".join(str(table.marginal) for table in self.tables) or "none"
         raise ReleaseError(f"Release: it has no table {asked}. It has {known}.")
 
@@ -303,7 +302,7 @@ class Release:
 
     def verify(self, *, ledger: Ledger | str | Path | None = None) -> Verification:
         """Check what it promises; with its ledger, also that it was charged."""
-        return doors.call("verify", self, ledger=ledger)
+        return door("verify", self, ledger=ledger)
 
     def save(
         self,
@@ -316,22 +315,22 @@ class Release:
 
         ``also`` adds a workbook (``xlsx``) and a privacy ``sheet``.
         """
-        written: tuple[Path, ...] = doors.call("save", self, folder, numbers=numbers, also=also)
+        written: tuple[Path, ...] = door("save", self, folder, numbers=numbers, also=also)
         object.__setattr__(self, "place", str(folder))
         return written
 
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""
-        return doors.call("Posterior", self)
+        return door("Posterior", self)
 
     def model(self, spec: Any = None) -> Any:
         """The model that was fitted, or any model whose tables the release holds. Free."""
-        return doors.call("built", (self,), spec)
+        return door("built", (self,), spec)
 
     build = model
 
     def _repr_html_(self) -> str:
-        return doors.call("fragment", self)
+        return door("fragment", self)
 
     # -- its file ---------------------------------------------------------------------------------------------
 
@@ -344,7 +343,7 @@ class Release:
         """SHA-256 of the draw: the ledger's note of the charge names it, and so fixes all of it."""
         return digest(canonical(self.drawn()._content()))
 
-    def _content(self, form: Callable[[Mapping[str, Any]], Record] = numbers.condensed) -> Record:
+    def _content(self, form: Callable[[Mapping[str, Any]], Record] = numbers.condense) -> Record:
         """Everything but the seal, which is taken of it, as is the digest: long lists are named by their hash."""
         tables = {"tables": [form(table.held()) for table in self.tables]} if self.tables else {}
         rest = codec.fields_record(self, without=("seal", "tables", "place"))
@@ -356,7 +355,7 @@ class Release:
 
     def record(self) -> Record:
         """JSON form, with its seal."""
-        return {**self._content(numbers.written), "seal": self.sealed()}
+        return {**self._content(numbers.write_out), "seal": self.sealed()}
 
     def to_json(self, *, beside: bool = False) -> str:
         """The JSON file; with ``beside``, the numbers of large tables are in Parquet files beside it."""
@@ -377,7 +376,7 @@ class Release:
 
         The numbers of large tables may lie in Parquet files in its ``folder``.
         """
-        return doors.call("release_of", text, folder)
+        return door("release_of", text, folder)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:

@@ -28,10 +28,10 @@ LONG = 20_000
 PARTS = ("values", "lower", "upper")
 
 
-def named(numbers: np.ndarray) -> Record:
+def name_of(numbers: np.ndarray) -> Record:
     """What stands for a long list: its length, and the hash of its numbers.
 
-    >>> named(np.array([1.0, 2.0]))["cells"]
+    >>> name_of(np.array([1.0, 2.0]))["cells"]
     2
     """
     kind = "<i8" if np.issubdtype(numbers.dtype, np.integer) else "<f8"
@@ -52,17 +52,17 @@ def with_products(table: Record, products: Mapping[str, Any]) -> Record:
     return {**table, "products": listed}
 
 
-def condensed(table: Mapping[str, Any]) -> Record:
+def condense(table: Mapping[str, Any]) -> Record:
     """The record of a table with its long lists named, however it holds them: as lists or as arrays."""
-    return _each_list(table, lambda numbers: named(_array(numbers)) if len(numbers) > LONG else _listed(numbers))
+    return _each_list(table, lambda numbers: name_of(_array(numbers)) if len(numbers) > LONG else _list(numbers))
 
 
-def written(table: Mapping[str, Any]) -> Record:
+def write_out(table: Mapping[str, Any]) -> Record:
     """The record of a table with all its lists written out."""
-    return _each_list(table, _listed)
+    return _each_list(table, _list)
 
 
-def found(table: object, files: Iterable[Path]) -> object:
+def look_up(table: object, files: Iterable[Path]) -> object:
     """The record of a table with every named list in its place, looked up by its hash among the files.
 
     What does not look like a table, or like a name, is left for the reader to refuse.
@@ -115,7 +115,7 @@ def _columns(file: Path, wanted: set[str]) -> dict[str, np.ndarray]:
                 chunks = held.read(columns=[name]).column(0).chunks
                 numbers = np.concatenate([np.from_dlpack(chunk) for chunk in chunks]) if chunks else np.zeros(0)
                 numbers.flags.writeable = False
-                if (hashed := named(numbers)["sha256"]) in wanted:
+                if (hashed := name_of(numbers)["sha256"]) in wanted:
                     kept[hashed] = numbers
     except (OSError, pyarrow.ArrowException, BufferError, InvalidArgument, ValueError):  # names that are not UTF-8
         return kept
@@ -137,7 +137,7 @@ def _each_list(table: Mapping[str, Any], change: Callable[[Any], Any]) -> Record
     return made
 
 
-def _listed(numbers: Any) -> Any:
+def _list(numbers: Any) -> Any:
     return numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
 
 
@@ -193,8 +193,9 @@ def texts(levels: Sequence[str], codes: np.ndarray) -> pyarrow.Array:
     lengths = np.array([len(level) for level in encoded], dtype=np.int64)
     ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths[codes])])
     data = pyarrow.py_buffer(b"".join(map(encoded.__getitem__, codes.tolist())))
-    kind = pyarrow.LargeStringArray if ends[-1] > LONGEST else pyarrow.StringArray
-    offsets = pyarrow.py_buffer(ends if ends[-1] > LONGEST else ends.astype(np.int32))
+    large = ends[-1] > LONGEST
+    kind = pyarrow.LargeStringArray if large else pyarrow.StringArray
+    offsets = pyarrow.py_buffer(ends if large else ends.astype(np.int32))
     return kind.from_buffers(codes.size, offsets, data)
 
 

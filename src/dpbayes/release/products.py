@@ -12,10 +12,10 @@ import numpy as np
 from dpbayes.base.display import listed
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.numbers import TableEstimate
-from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.dirichlet import GammaNoise
+from dpbayes.mechanisms.kinds import Noise
+from dpbayes.release.estimates import NOISY, Posterior, measured_noise, released
 from dpbayes.release.format import Group, Product, Release, Table
-from dpbayes.release.posterior import NOISY, Posterior, measured_noise, released
 from dpbayes.schema.attribute import OTHER, Attribute
 from dpbayes.schema.labels import labels
 from dpbayes.schema.marginal import Marginal
@@ -24,20 +24,14 @@ from dpbayes.schema.public import summed
 FAR = 6.0
 """Gaussian noise strays this many standard deviations in fewer than one of 10⁸ cells."""
 
-MOST_OTHER = 0.05
-"""A larger share of values that no list holds is worth a look at the list."""
 
-EMPTY = 0.01
-"""A level looks empty if nobody may have it, and surely less than this part of an even share of the records."""
-
-
-def completed(release: Release) -> Release:
+def complete(release: Release) -> Release:
     """The release with everything that follows from its draw. Its tables are estimated together, so that they agree."""
     posterior = Posterior(release)
-    return replace(release, tables=tuple(_completed(release, table, posterior) for table in release.tables))
+    return replace(release, tables=tuple(_complete(release, table, posterior) for table in release.tables))
 
 
-def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
+def _complete(release: Release, table: Table, posterior: Posterior) -> Table:
     if table.kind == "derived":
         made = _estimates(release, table, posterior)
         return replace(table, products=made, groups=_groups(release, table, made["counts"], None, posterior))
@@ -46,7 +40,7 @@ def _completed(release: Release, table: Table, posterior: Posterior) -> Table:
     if table.kind == "parameters":
         return replace(table, products=_read(release, table))
     noise = measured_noise(release.paid[table.by].mechanism, table.marginal.shape(release.schema))
-    made = _drawn(release, table, noise) | _estimates(release, table, posterior)
+    made = _draw(release, table, noise) | _estimates(release, table, posterior)
     groups = _groups(release, table, made["counts"], noise, posterior)
     notes = (*_misfits(release, table, noise), *_cautions(release, table, posterior))
     return replace(table, products=made, groups=groups, notes=notes)
@@ -78,7 +72,7 @@ def _cautions(release: Release, table: Table, posterior: Posterior) -> tuple[str
     )
 
 
-def _drawn(release: Release, table: Table, noise: Noise) -> dict[str, Product]:
+def _draw(release: Release, table: Table, noise: Noise) -> dict[str, Product]:
     """The papers' posterior draw, of gammas."""
     if not isinstance(noise, GammaNoise):
         return {}
@@ -170,14 +164,14 @@ def cautions(attribute: Attribute, found: TableEstimate) -> tuple[str, ...]:
     said = []
     if OTHER in levels[len(attribute.declared) :]:
         at = levels.index(OTHER)
-        if shares.values[at] > MOST_OTHER and shares.lower[at] > 0:
+        if shares.values[at] > 0.05 and shares.lower[at] > 0:  # so many are worth a look at the list
             what = "values that the schema does not list"
             what += "" if attribute.splits_missing else ", or missing ones"
             said.append(
                 f"{attribute.name}: {_percent(shares.values[at])} of the records ({_percent(shares.lower[at])} to "
                 f"{_percent(shares.upper[at])}) are {names[at]!r}: {what}. Compare the schema with the column."
             )
-    most = EMPTY / len(levels)
+    most = 0.01 / len(levels)  # surely less than this part of an even share looks empty
     empty = [at for at in range(len(attribute.declared)) if shares.lower[at] <= 0 and shares.upper[at] < most]
     if empty:
         upper, which = max(float(shares.upper[at]) for at in empty), listed([names[at] for at in empty])

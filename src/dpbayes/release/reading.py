@@ -27,7 +27,7 @@ def releases_in(path: str | Path) -> tuple[Release, ...]:
 
 def release_of(text: str | bytes, folder: Path | None = None) -> Release:
     """The release in a JSON file of this version, with the numbers that lie beside it in its folder."""
-    record = loaded(text)
+    record = parse(text)
     try:
         _check_version(record)
         return _faithful(_with_numbers(record, folder))
@@ -58,7 +58,7 @@ def _faithful(record: Record) -> Release:
     """Read a record of which nothing gets lost: what is not understood could mislead those who read the file."""
     read, written = Release.from_record(record), {key: value for key, value in record.items() if key != "seal"}
     if "tables" in written:
-        written["tables"] = [numbers.condensed(table) for table in written["tables"]]
+        written["tables"] = [numbers.condense(table) for table in written["tables"]]
     if not read.seal or canonical(read._content()) != canonical(written):
         raise ReleaseError("Release: the file lacks a seal, or holds something that dpbayes does not write.")
     return read
@@ -70,10 +70,10 @@ def _with_numbers(record: Record, folder: Path | None) -> Record:
         return record
     listed = sorted(files) if isinstance(files, dict) else []
     beside = [folder / name for name in listed if folder and name.endswith(".parquet") and Path(name).name == name]
-    return {**record, "tables": [numbers.found(table, beside) for table in tables]}
+    return {**record, "tables": [numbers.look_up(table, beside) for table in tables]}
 
 
-def loaded(text: str | bytes) -> Record:
+def parse(text: str | bytes) -> Record:
     """The JSON object in a file."""
     try:
         record = json.loads(text)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SUFFIX = ".minisig"
 
 KEY, PREHASHED, NO_PASSWORD, CHECKSUM = b"Ed", b"ED", b"\0\0", b"B2"
-ID, PUBLIC, SECRET, SIGNATURE, SALT = 8, 32, 64, 64, 32 + 8 + 8
+ID, SIGNATURE, SALT = 8, 64, 32 + 8 + 8
 
 _UNTRUSTED, _TRUSTED = "untrusted comment: ", "trusted comment: "
 
@@ -90,14 +90,16 @@ def sign(folder: str | Path, key: str | Path, *, comment: str = "") -> Path:
     return target
 
 
-def signed(folder: str | Path, key: str | Path) -> Signed:
+def check_signature(folder: str | Path, key: str | Path) -> Signed:
     """Check the signature of the release in a folder against a public key: its file, or the text of the key itself."""
     file = _release_file(folder)
     number, public = _public(key)
-    return checked(_read(file), _read(file.with_name(file.name + SUFFIX)).decode("utf-8", "replace"), number, public)
+    return check_content(
+        _read(file), _read(file.with_name(file.name + SUFFIX)).decode("utf-8", "replace"), number, public
+    )
 
 
-def checked(content: bytes, signature: str, number: bytes, public: Ed25519PublicKey) -> Signed:
+def check_content(content: bytes, signature: str, number: bytes, public: Ed25519PublicKey) -> Signed:
     """Check a signature of this content; whatever does not fit is refused."""
     from cryptography.exceptions import InvalidSignature
 
@@ -124,7 +126,7 @@ def _public(key: str | Path) -> tuple[bytes, Ed25519PublicKey]:
     text = str(key)
     if len(text) < 200 and Path(text).exists():
         text = _read(Path(text)).decode("utf-8", "replace")
-    whole = _bytes(text.strip().splitlines()[-1] if text.strip() else "", 2 + ID + PUBLIC)
+    whole = _bytes(text.strip().splitlines()[-1] if text.strip() else "", 2 + ID + 32)
     if whole[:2] != KEY:
         raise ReleaseError("Signature: expected a public key of minisign, or its file.")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -135,7 +137,7 @@ def _public(key: str | Path) -> tuple[bytes, Ed25519PublicKey]:
 def _secret(key: str | Path) -> tuple[bytes, Ed25519PrivateKey]:
     private = _ed25519()
     lines = _read(Path(key)).decode("utf-8", "replace").strip().splitlines()
-    whole = _bytes(lines[-1] if lines else "", 6 + SALT + ID + SECRET + 32, "a secret key of minisign")
+    whole = _bytes(lines[-1] if lines else "", 6 + SALT + ID + 64 + 32, "a secret key of minisign")
     if whole[:2] != KEY or whole[4:6] != CHECKSUM:
         raise ReleaseError("Signature: expected a secret key of minisign.")
     if whole[2:4] != NO_PASSWORD:

@@ -13,24 +13,18 @@ import numpy as np
 from dpbayes.base.codec import canonical, digest
 from dpbayes.base.display import plural
 from dpbayes.base.errors import DpbayesError
-from dpbayes.mechanisms.base import confirm
-from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.rounding import rounded
+from dpbayes.mechanisms.dirichlet import Dirichlet, on_grid
+from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
+from dpbayes.release.estimates import prior_of
 from dpbayes.release.format import COMMITMENT, Answer, Product, Release, Table
-from dpbayes.release.posterior import prior_of
-from dpbayes.release.products import completed
-from dpbayes.release.signature import SUFFIX, signed
+from dpbayes.release.products import complete
+from dpbayes.release.signature import SUFFIX, check_signature
 from dpbayes.release.words import rows, times
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
-
-TOLERANCE = 1e-6
-"""Recomputed numbers may differ by this share of themselves: other processors round otherwise."""
-SMALL = 1e-3
-"""Numbers below this share of the largest one may differ as much as one of that size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +147,8 @@ def _mechanisms(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
         if isinstance(mechanism, (Dirichlet, PseudoRecords)):
             _check_dirichlet(name, table, mechanism)
+        if getattr(mechanism, "cells", len(table.values)) != len(table.values):
+            raise _Failed(f"{name}: the mechanism is one for another number of cells")
     if release.kind == "vector":
         _check_vector(release)
     return f"{plural(len(release.paid), 'mechanism')}, known and made for {unit.adjacency} and {rows(unit)} per person"
@@ -180,7 +176,7 @@ def _check_vector(release: Release) -> None:
         if isinstance(mechanism.concentration, tuple) and len(mechanism.concentration) != len(answer.values):
             raise _Failed(f"{answer.name}: there are not as many concentrations as entries")
         values = np.asarray(answer.values, dtype=np.float64)
-        if len(values) != len(scores[0]) or (rounded(values, mechanism.grid) != values).any():
+        if len(values) != len(scores[0]) or (on_grid(values, mechanism.grid) != values).any():
             raise _Failed(f"{answer.name}: expected a value for each entry, rounded as the mechanism rounds them")
 
 
@@ -205,6 +201,8 @@ def _public_totals(release: Release) -> str:
 
 def _values(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
+        if getattr(mechanism, "closed", False):
+            _check_total(name, release, table)
         if table.kind == "gammas":
             _check_gammas(name, table, mechanism)
         elif table.kind == "parameters":
@@ -223,16 +221,21 @@ def _values(release: Release) -> str:
 
 def _check_gammas(name: str, table: Table, mechanism: Priced) -> None:
     grid = getattr(mechanism, "grid", 0.0)
-    if not grid or (rounded(table.values, grid) != table.values).any():
+    if not grid or (on_grid(table.values, grid) != table.values).any():
         raise _Failed(f"{name}: expected values that are rounded as the mechanism rounds them")
+
+
+def _check_total(name: str, release: Release, table: Table) -> None:
+    prior = float(prior_of(release, table).sum()) if table.kind == "parameters" else 0.0
+    if round(float(table.values.sum()) - prior) != release.records:
+        what = "parameters that add up to the prior and" if prior else "counts that add up to"
+        raise _Failed(f"{name}: expected {what} the number of records")
 
 
 def _check_parameters(name: str, release: Release, table: Table) -> None:
     counts = table.values - prior_of(release, table)
     if (np.abs(counts - np.rint(counts)) > 1e-6).any():
         raise _Failed(f"{name}: expected whole counts above the prior")
-    if getattr(release.paid[table.by].mechanism, "closed", False) and round(float(counts.sum())) != release.records:
-        raise _Failed(f"{name}: expected parameters that add up to the prior and the number of records")
 
 
 def _floating_point(release: Release) -> str:
@@ -249,7 +252,7 @@ def _products(release: Release) -> str:
     if not any(table.products or table.groups or table.notes for table in release.tables):
         return "no estimates are stated"
     worst = 0.0
-    for table, again in zip(release.tables, completed(release.drawn()).tables, strict=True):
+    for table, again in zip(release.tables, complete(release.drawn()).tables, strict=True):
         name = str(table.marginal)
         if again.products.keys() != table.products.keys():
             raise _Failed(f"{name}: expected the products {', '.join(again.products) or 'none'}")
@@ -263,7 +266,7 @@ def _products(release: Release) -> str:
         for written, recomputed in zip(table.groups, again.groups, strict=True):
             pairs = ((written.records, recomputed.records), (written.prior_share, recomputed.prior_share))
             worst = max(worst, *(abs(one - other) / max(abs(other), 1.0) for one, other in pairs))
-        if not worst <= TOLERANCE:
+        if not worst <= 1e-6:  # other processors round otherwise
             raise _Failed(
                 f"{name}: estimates differ by {worst:.2g} from those of the released values (it was made by dpbayes "
                 f"{made_by}; estimates may have changed since)"
@@ -280,7 +283,7 @@ def _distance(name: str, written: Product, recomputed: Product) -> float:
             raise _Failed(f"{name}: an end of the intervals is missing, or should not be there")
         if one is not None:
             sizes = np.abs(other)
-            least = max(SMALL * float(sizes.max()), 1e-300)
+            least = max(1e-3 * float(sizes.max()), 1e-300)
             worst = max(worst, float((np.abs(np.subtract(one, other)) / np.maximum(sizes, least)).max()))
     return worst
 
@@ -307,7 +310,7 @@ def _files(release: Release, folder: Path) -> str:
 def _signature(release: Release, folder: str | Path | None, key: str | Path) -> str:
     if folder is None:
         raise _Failed("a signature is beside the release: verify its folder")
-    found = signed(folder, key)
+    found = check_signature(folder, key)
     if Release.load(folder).record() != release.record():
         raise _Failed("the signature is for another release")
     return f"signed with the key {found.key}: {found.comment}"

@@ -15,9 +15,6 @@ from dpbayes.schema.unit import PrivacyUnit
 
 SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
 
-_LARGEST = 700.0
-"""e^ε beyond this overflows, and promises nothing anyway."""
-
 
 def statement(promise: Guarantee, unit: PrivacyUnit, *, tables: int, seeded: bool) -> str:
     """What is promised to one person.
@@ -49,11 +46,19 @@ def rows(unit: PrivacyUnit) -> str:
 
 def _meaning(promise: Guarantee) -> str:
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
-    if epsilon > _LARGEST:
+    if epsilon > 700.0:  # e^ε overflows, and promises nothing anyway
         return ""
-    factor = rounded_up(math.exp(epsilon), digits=3)
-    unless = f", except with probability {chance(delta)}" if delta else ""
-    return f": no outcome becomes more than {factor} times as likely{unless}"
+    return f": {likely(epsilon, delta)}"
+
+
+def likely(epsilon: float, delta: float) -> str:
+    """How much more likely an outcome can become."""
+    return f"no outcome becomes more than {rounded_up(math.exp(epsilon), 3)} times as likely{unless(delta)}"
+
+
+def unless(delta: float) -> str:
+    """The exception that a δ makes."""
+    return f", except with probability {chance(delta)}" if delta else ""
 
 
 def chance(probability: float) -> str:
@@ -79,7 +84,7 @@ ABOUT = ("title", "author", "contact", "purpose", "supersedes")
 """A line each, but for the purpose; ``supersedes`` is the id of an earlier release that this one replaces."""
 
 LONGEST = {"purpose": 4000}
-LONGEST_LINE = 300
+"""Characters; 300 for the others."""
 
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
@@ -96,7 +101,7 @@ def checked(about: Mapping[str, str], *, owner: str = "Release") -> dict[str, st
             raise InvalidArgument(f"{owner}: expected about to have the keys {', '.join(ABOUT)}, got {key!r}.")
         if not isinstance(text, str):
             raise InvalidArgument(f"{owner}: expected {key} to be text, got {type(text).__name__}.")
-        longest, lines = LONGEST.get(key, LONGEST_LINE), text.strip().splitlines()
+        longest, lines = LONGEST.get(key, 300), text.strip().splitlines()
         if len(text) > longest:
             raise InvalidArgument(f"{owner}: expected {key} to have at most {longest} characters, got {len(text)}.")
         if not all(line.isprintable() for line in lines) or (len(lines) > 1 and key not in LONGEST):

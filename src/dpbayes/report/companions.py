@@ -18,10 +18,10 @@ from dpbayes.base.codec import Record, digest
 from dpbayes.base.display import Html, joined, page, tag
 from dpbayes.base.display import table as html_table
 from dpbayes.base.errors import MissingExtra
-from dpbayes.models.base import Published
-from dpbayes.models.fidelity import expected
+from dpbayes.models.fidelity import expected_distances
+from dpbayes.models.model import Published
 from dpbayes.release.format import Release, Table
-from dpbayes.report.page import about, numbered_files, title
+from dpbayes.report.page import numbered_files, title
 from dpbayes.report.tables import FileColumn, file_columns
 from dpbayes.words import promise as say
 from dpbayes.words import report as words
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 
 CSVW_FILE = "csv-metadata.json"
 
-TYPES = {"text": "string", "integer": "integer", "number": "double"}
-
 
 def csvw(release: Release) -> Record:
     """The metadata of all CSV files of a release."""
-    said = about(release)
+    said = release.about
     listed = [(name, table) for name, table in numbered_files(release, "csv").items() if name.endswith(".csv")]
     found: Record = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
@@ -55,21 +53,18 @@ def csvw(release: Release) -> Record:
 def _table(release: Release, table: Table, name: str) -> Record:
     found = file_columns(release, table)
     texts = [_name(column) for column in found if column.kind == "text"]
-    return {
-        "url": quote(name),
-        "dc:title": words.title(table.marginal),
-        "tableSchema": {"columns": [_column(column) for column in found], "primaryKey": texts},
-    }
-
-
-def _column(column: FileColumn) -> Record:
-    return {
-        "name": _name(column),
-        "titles": column.name,
-        "dc:description": column.description,
-        "datatype": TYPES[column.kind],
-        "required": True,
-    }
+    columns = [
+        {
+            "name": _name(column),
+            "titles": column.name,
+            "dc:description": column.description,
+            "datatype": {"text": "string", "integer": "integer", "number": "double"}[column.kind],
+            "required": True,
+        }
+        for column in found
+    ]
+    title = words.title(table.marginal)
+    return {"url": quote(name), "dc:title": title, "tableSchema": {"columns": columns, "primaryKey": texts}}
 
 
 def _name(column: FileColumn) -> str:
@@ -79,11 +74,6 @@ def _name(column: FileColumn) -> str:
 
 
 XLSX_FILE = "tables.xlsx"
-
-MOST_ROWS = 1_048_570
-"""A sheet ends there; release.json has all cells."""
-
-WIDEST = 40
 
 
 def check_xlsx() -> None:
@@ -105,7 +95,7 @@ def write_xlsx(release: Release, path: Path) -> None:
         made = datetime.fromisoformat(release.created).replace(tzinfo=None)
     except ValueError:
         made = datetime(2000, 1, 1)
-    book.set_properties({"title": title(release), "author": about(release).get("author", ""), "created": made})
+    book.set_properties({"title": title(release), "author": release.about.get("author", ""), "created": made})
     styles = {"title": book.add_format({"bold": True, "font_size": 14}), "head": book.add_format({"bold": True})}
     styles |= {"wrap": book.add_format({"text_wrap": True, "valign": "top"})}
     _front(book.add_worksheet("About"), release, styles)
@@ -115,11 +105,9 @@ def write_xlsx(release: Release, path: Path) -> None:
 
 
 def _front(sheet: Any, release: Release, styles: dict[str, Any]) -> None:
-    said = about(release)
-    facts = [("Data set", release.dataset), ("Drawn", release.created), ("Promise", release.statement())]
-    facts = [
-        (key.capitalize(), said[key]) for key in ("author", "contact", "purpose", "supersedes") if key in said
-    ] + facts
+    said = release.about
+    facts = [(key.capitalize(), said[key]) for key in ("author", "contact", "purpose", "supersedes") if key in said]
+    facts += [("Data set", release.dataset), ("Drawn", release.created), ("Promise", release.statement())]
     sheet.write_string(0, 0, title(release), styles["title"])
     sheet.set_column(0, 0, 14)
     sheet.set_column(1, 1, 100, styles["wrap"])
@@ -142,12 +130,12 @@ def _sheet(sheet: Any, release: Release, table: Table, number: int, styles: dict
     for at, column in enumerate(found):
         sheet.write_string(3, at, column.name, styles["head"])
         sheet.write_comment(3, at, column.description)
-        cells = column.plain[:MOST_ROWS]
+        cells = column.plain[:1_048_570]  # a sheet ends there; release.json has all cells
         write = sheet.write_string if column.kind == "text" else sheet.write_number
         for row, cell in enumerate(cells, start=4):
             write(row, at, cell)
         longest = max([len(column.name), *(len(word) for word in column.words), 8])
-        sheet.set_column(at, at, min(longest + 2, WIDEST))
+        sheet.set_column(at, at, min(longest + 2, 40))
     sheet.freeze_panes(4, sum(column.kind == "text" for column in found))
 
 
@@ -160,7 +148,7 @@ def facts(release: Release) -> dict[str, Facts]:
     """The sheet as data: for each heading, what is stated."""
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
     numbers = ", ".join(f"{letters[key]} = {value:g}" for key, value in say.parameters(release.promise).items())
-    said = about(release)
+    said = release.about
     return {
         "The guarantee": [
             ("Notion", say.variant(release.promise)),
@@ -222,15 +210,13 @@ def sheet_html(release: Release) -> str:
 TRUSTED, ROUGH = 0.05, 0.2
 """Total variation by noise alone, up to which a pair is called trustworthy, or rough."""
 
-MOST_SHOWN = 60
-"""Attributes of the heat map."""
-
 
 def fidelity_html(release: Release) -> str:
     """A page without scripts: the distance that noise alone makes in every pair, and what that means."""
     published = Published.of(release)
-    distances = expected(published)
-    names = [name for name in release.schema.names if any(name in pair for pair in distances)][:MOST_SHOWN]
+    distances = expected_distances(published)
+    names = [name for name in release.schema.names if any(name in pair for pair in distances)]
+    names = names[:60]  # as many as a heat map can show
     body = [tag("h1", f"{title(release)}: what synthetic records can be trusted with"), *_summary(distances)]
     if names:
         body += [tag("h2", "Pairs of attributes"), _map(names, distances)]
@@ -246,7 +232,7 @@ def write_fidelity(release: Release, path: str | Path) -> None:
 def _summary(distances: dict[tuple[str, str], float]) -> list[Html]:
     if not distances:
         said = (
-            "No pair of attributes was measured, because the budget would have drowned it in noise. Each column of the "
+            "No pair of attributes was measured, because the budget leaves little but noise. Each column of the "
             "records follows its own distribution, and no dependence between columns can be trusted."
         )
         return [tag("p", said)]
@@ -290,47 +276,31 @@ def _cell(value: float) -> Html:
 
 FORMATS = {".csv": "text/csv", ".parquet": "application/x-parquet"}
 
+CROISSANT = (
+    "citeAs", "column", "conformsTo", "data", "dataType", "examples", "extract", "field", "fileProperty", "fileObject",
+    "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
+    "references", "regex", "repeated", "replace", "separator", "source", "subField", "transform",
+)  # fmt: skip
+"""The terms of the vocabulary."""
+
 CONTEXT: Record = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
     "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    **{term: f"cr:{term}" for term in CROISSANT},
+    "conformsTo": "dct:conformsTo",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
 }
 
 
-def croissant(release: Release, records: Path, columns: pyarrow.Schema, rows: int) -> Record:
+def croissant_json(release: Release, records: Path, columns: pyarrow.Schema, rows: int) -> str:
     """The metadata of a file of synthetic records that was made of a release."""
-    said, file = about(release), records.name
+    said, file = release.about, records.name
     found: Record = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -366,12 +336,7 @@ def croissant(release: Release, records: Path, columns: pyarrow.Schema, rows: in
     }
     if "author" in said:
         found["creator"] = {"@type": "sc:Organization", "name": said["author"]}
-    return found
-
-
-def croissant_json(release: Release, records: Path, columns: pyarrow.Schema, rows: int) -> str:
-    """The metadata as a file."""
-    return json.dumps(croissant(release, records, columns, rows), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
 def _field(release: Release, file: str, name: str, kind: pyarrow.DataType) -> Record:

@@ -13,7 +13,7 @@ from dpbayes.base.codec import digest
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.files import beside, cannot_write, check_folder, flush
 from dpbayes.release.format import Release
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.report import companions, registry
 from dpbayes.report.page import numbered_files, report_html
 from dpbayes.report.registry import Deployment
@@ -42,7 +42,7 @@ def save(
     checks.one_of("save", ("csv", "parquet"), numbers=numbers)
     where = check_folder(folder)
     if not any(table.products for table in release.tables):
-        release = completed(release)
+        release = complete(release)
     writers = _writers(release, numbers) | _companions(release, tuple(also), deployment)
     try:
         with beside(where, folder=True) as draft:

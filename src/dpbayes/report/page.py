@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby
 
-from dpbayes.base.display import Html, embedded, joined, listed_and, page, plural, table, tag
+from dpbayes.base.display import Html, embed, joined, listed_and, page, plural, table, tag
 from dpbayes.base.errors import DpbayesError
 from dpbayes.plot.canvas import gauge
-from dpbayes.privacy.target import guarantee_from_record
-from dpbayes.release.format import Release, Table
+from dpbayes.privacy.calibrate import guarantee_from_record
+from dpbayes.release.format import Answer, Release, Table
 from dpbayes.report import tables
 from dpbayes.schema.marginal import Marginal
 from dpbayes.words import budget, promise
@@ -24,11 +25,6 @@ from dpbayes.words.view import View
 MOST_RECORDS = 20
 """Mechanisms that are printed; release.json has all of them."""
 
-MOST_CELLS = 3000
-"""Tables are shown in full until the page has this many cells; the contents name the rest."""
-
-NOTEBOOK_TABLES = 6
-
 
 def report_html(release: Release) -> str:
     """A page for readers of a release: a summary, the tables, the promise, and how to check it all."""
@@ -36,14 +32,9 @@ def report_html(release: Release) -> str:
     return page(f"{title(release)}: {kind}", joined(_parts(release)))
 
 
-def about(release: Release) -> dict[str, str]:
-    """What the authors say of it: title, author, contact, purpose, and what it supersedes."""
-    return release.about
-
-
 def title(release: Release) -> str:
     """Its title, or the name of the data set."""
-    return about(release).get("title") or release.dataset
+    return release.about.get("title") or release.dataset
 
 
 def _parts(release: Release) -> Iterator[Html]:
@@ -54,30 +45,24 @@ def _parts(release: Release) -> Iterator[Html]:
         yield tag("p", promise.NOT_PRIVATE, class_="danger", role="alert")
     yield tag("p", words.summary(release, views[:shown]), class_="summary")
     yield _contents(release, shown)
-    numbers = file_names(release)
-    for number, source in enumerate(release.asked[:shown], start=1):
-        yield tables.section(number, release, source, file=numbers[number - 1])
-    for number in range(1, len(release.answers) + 1):
-        yield _answer(release, number)
+    for number, (source, file) in enumerate(zip(release.asked[:shown], file_names(release), strict=False), start=1):
+        yield tables.section(number, release, source, file=file)
+    yield from _answers(release)
     if points := words.reading(release):
-        listed = tag("ul", *(tag("li", point) for point in points))
-        yield tag("section", tag("h2", "How to read the numbers"), listed, id="reading")
-    yield _promise(release)
+        yield tag("section", tag("h2", "How to read the numbers"), _points(points), id="reading")
+    heading = "No promise" if release.seeded else f"The promise: {release.promise}"
+    yield tag("section", tag("h2", heading), tag("p", release.statement()), id="promise")
     yield appendix(release)
 
 
 def _shown(views: list[View]) -> int:
-    """How many tables the page shows in full."""
-    cells = 0
-    for number, view in enumerate(views):
-        cells += len(view.shown)
-        if cells > MOST_CELLS and number:
-            return number
-    return len(views)
+    """How many tables the page shows in full: one or more, until it has 3,000 cells; the contents name the rest."""
+    cells = accumulate(len(view.shown) for view in views)
+    return max(sum(each <= 3000 for each in cells), min(len(views), 1))
 
 
 def _header(release: Release) -> Html:
-    said = about(release)
+    said = release.about
     made = f"Drawn {_date(release.created)} by dpbayes {release.software.get('dpbayes', '')}."
     by = ", ".join(said[key] for key in ("author", "contact") if key in said)
     lines = [tag("h1", title(release), dir="auto")]
@@ -97,47 +82,38 @@ def _date(created: str) -> str:
 
 
 def _contents(release: Release, shown: int) -> Html:
-    entries = [
-        tag("li", tag("a", f"Table {number}. {words.title(source.marginal)}", href=f"#table-{number}", dir="auto"))
-        for number, source in enumerate(release.asked[:shown], start=1)
-    ]
-    names = file_names(release)[shown:]
-    for number, (source, name) in enumerate(zip(release.asked[shown:], names, strict=True), start=shown + 1):
-        entries.append(tag("li", f"Table {number}. {words.title(source.marginal)}: in the file {name}"))
-    for number, answer in enumerate(release.answers, start=1):
-        entries.append(tag("li", tag("a", f"{answer.name[:1].upper()}{answer.name[1:]}", href=f"#answer-{number}")))
-    others = [("#reading", "How to read the numbers")] if words.reading(release) else []
+    entries = []
+    for number, (source, file) in enumerate(zip(release.asked, file_names(release), strict=True), start=1):
+        name = f"Table {number}. {words.title(source.marginal)}"
+        on_page = tag("a", name, href=f"#table-{number}", dir="auto")
+        entries.append(tag("li", on_page if number <= shown else f"{name}: in the file {file}"))
+    others = [(f"#answer-{number}", _heading(answer)) for number, answer in enumerate(release.answers, start=1)]
+    others += [("#reading", "How to read the numbers")] if words.reading(release) else []
     others += [("#promise", "The promise"), ("#appendix", "Appendix: details, method, and how to check it")]
-    links = [tag("li", tag("a", text, href=place)) for place, text in others]
-    return tag("nav", tag("h2", "Contents"), tag("ul", *entries, *links), aria_label="Contents")
+    entries += [tag("li", tag("a", text, href=place)) for place, text in others]
+    return tag("nav", tag("h2", "Contents"), tag("ul", *entries), aria_label="Contents")
 
 
 def fragment(release: Release) -> str:
     """What a notebook shows: the promise and the tables, without the page around them."""
-    few = release.asked[:NOTEBOOK_TABLES]
+    few = release.asked[:6]
     shown = [tables.section(number, release, source) for number, source in enumerate(few, start=1)]
     left = len(release.asked) - len(few)
     more = [tag("p", f"{plural(left, 'more table')}.")] if left else []
-    answers = [_answer(release, number) for number in range(1, len(release.answers) + 1)]
     promised = promise.NOT_PRIVATE if release.seeded else release.statement()
     head = [tag("p", tag("strong", repr(release))), tag("p", promised)]
-    return embedded(joined([*head, *shown, *more, *answers]))
+    return embed(joined([*head, *shown, *more, *_answers(release)]))
 
 
-def _answer(release: Release, number: int) -> Html:
-    """Something drawn that is no table."""
-    answer = release.answers[number - 1]
-    values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in answer.values]
-    heading = tag("h2", f"{answer.name[:1].upper()}{answer.name[1:]}", dir="auto")
-    body = tag("p", listed(values))
-    return tag("section", heading, body, id=f"answer-{number}")
+def _answers(release: Release) -> Iterator[Html]:
+    """What was drawn and is no table."""
+    for number, answer in enumerate(release.answers, start=1):
+        values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in answer.values]
+        yield tag("section", tag("h2", _heading(answer), dir="auto"), tag("p", listed(values)), id=f"answer-{number}")
 
 
-def _promise(release: Release) -> Html:
-    if release.seeded:
-        return tag("section", tag("h2", "No promise"), tag("p", release.statement()), id="promise")
-    heading = tag("h2", f"The promise: {release.promise}")
-    return tag("section", heading, tag("p", release.statement()), id="promise")
+def _heading(answer: Answer) -> str:
+    return f"{answer.name[:1].upper()}{answer.name[1:]}"
 
 
 def appendix(release: Release) -> Html:
@@ -159,7 +135,7 @@ def _points(points: Sequence[str]) -> Html:
 def _spent(release: Release) -> list[Html]:
     if release.spending is None:
         reason = "It was not charged to a ledger" + (", because it is not private." if release.seeded else ".")
-        warning = "" if release.seeded else " So nobody counts what this and other releases reveal together."
+        warning = "" if release.seeded else " So nobody adds up what this and other releases reveal together."
         return [tag("p", reason + warning, class_=None if release.seeded else "warning")]
     spent = release.spending
     try:
@@ -189,17 +165,11 @@ def _method(release: Release) -> list[Html]:
     ]
     facts += _mechanisms(release)
     used = {name for each in release.asked for name in each.marginal.names}
-    facts += [
-        (f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}{_source(axis.source)}")
-        for axis in release.schema.attributes
-        if axis.name in used
-    ]
+    for axis in release.schema.attributes:
+        if axis.name in used:
+            source = f". Source: {axis.source.rstrip('.')}." if axis.source else ""
+            facts.append((f"levels of {axis.name}", f"{len(axis.levels)}: {listed(axis.levels)}{source}"))
     return [table("The release and its public parameters", ("what", "value"), facts, class_="facts")]
-
-
-def _source(source: str) -> str:
-    """Where a list of levels comes from."""
-    return f". Source: {source.rstrip('.')}." if source else ""
 
 
 def _mechanisms(release: Release) -> list[tuple[str, str]]:
@@ -229,12 +199,7 @@ def _numbers(numbers: list[int]) -> str:
     """Numbers of tables, with runs joined: ``Tables 1–4 and 6``."""
     if not numbers:
         return ""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])]
     said = listed_and([f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs])
     return f"Table{'s' if len(numbers) > 1 else ''} {said}"
 

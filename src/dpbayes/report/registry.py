@@ -15,7 +15,7 @@ from dpbayes.base.codec import Record
 from dpbayes.base.display import listed_and
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.release.format import Release
-from dpbayes.report.page import about, title
+from dpbayes.report.page import title
 from dpbayes.words import promise as say
 from dpbayes.words import report as words
 
@@ -50,7 +50,7 @@ def entry(release: Release, deployment: Deployment) -> Record:
     """The entry as data, with everything that the release and its ledger know."""
     if release.seeded:
         raise InvalidArgument("registry: a seeded release is not private, so there is nothing to register.")
-    said, spent = about(release), release.spending
+    said, spent = release.about, release.spending
     tables = listed_and([words.title(table.marginal) for table in release.asked], most=20)
     basic: Record = {
         "name": title(release),

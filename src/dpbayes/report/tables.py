@@ -16,13 +16,13 @@ import numpy as np
 
 from dpbayes.base.display import Html, plural, tag
 from dpbayes.plot.canvas import Bar, Scale, bar_chart, shade
-from dpbayes.plot.pictures import densities
+from dpbayes.plot.pictures import bar_of, densities
 from dpbayes.release import numbers
+from dpbayes.release.estimates import TableView
 from dpbayes.release.format import WHOLE, Product, Release, Table
-from dpbayes.release.table import TableView
 from dpbayes.schema.labels import labels
 from dpbayes.words import report as words
-from dpbayes.words.promise import caution
+from dpbayes.words.promise import warning
 from dpbayes.words.view import View, for_files, spread_text, step_of, text_of
 
 Numbers = Literal["csv", "parquet"]
@@ -45,7 +45,7 @@ def section(number: int, release: Release, source: Table, *, file: str | None = 
     """Everything that a reader of the report sees of one table."""
     view = View(release, source)
     parts = [tag("h2", f"Table {number}. {words.title(source.marginal)}", dir="auto")]
-    parts += [tag("p", caution(note), class_="warning") for note in source.notes]
+    parts += [tag("p", warning(note), class_="warning") for note in source.notes]
     if view.shares is None and not len(source.values):
         parts.append(tag("p", words.caption(view), class_="note"))
         return tag("section", *parts, id=f"table-{number}", class_="table")
@@ -114,32 +114,17 @@ def _list(view: View) -> Html:
         drawn = view.size
         bars = [Bar(labels=view.names(cell), value=0.0, texts=(f"{drawn[cell]:,.6g}",)) for cell in cells]
         return tag("div", bar_chart(words.caption(view), view.source.marginal.names, ("value",), bars, Scale(0.25, 4)))
-    bars, columns = [], ["%", "±"] if view.halves.size else ["%"]
-    step = _step(view, view.shares, cells, 100.0)
-    counts = view.counts
-    counted = counts is not None and not view.given
-    if counted:
-        columns += ["records", "±"]
-    parameters = view.source.kind == "parameters"
-    if parameters:
-        columns.append(words.VALUES["parameters"])
-    records = _step(view, counts, cells) if counts is not None and counted else 1.0
+    shares, counts, parameters = view.shares, None if view.given else view.counts, view.source.kind == "parameters"
+    columns = ["%", "±"] if view.halves.size else ["%"]
+    step, records = _step(view, shares, cells, 100.0), _step(view, counts, cells) if counts is not None else 1.0
+    columns += ["records", "±"] if counts is not None else []
+    columns += [words.VALUES["parameters"]] if parameters else []
+    bars = []
     for cell in cells:
-        texts = _number(view, view.shares, cell, step, 100.0)[: 2 if view.halves.size else 1]
-        if counted and counts is not None:
-            texts += _number(view, counts, cell, records)
-        if parameters:
-            texts += (f"{view.source.values[cell]:,.6g}",)
-        gone, ends = bool(view.swallowed[cell]), view.shares
-        bars.append(
-            Bar(
-                labels=view.names(cell),
-                value=0.0 if gone else float(ends.values[cell]),
-                lower=None if ends.lower is None else float(ends.lower[cell]),
-                upper=None if ends.upper is None else float(ends.upper[cell]),
-                texts=texts,
-            )
-        )
+        texts = _number(view, shares, cell, step, 100.0)[: 2 if view.halves.size else 1]
+        texts += _number(view, counts, cell, records) if counts is not None else ()
+        texts += (f"{view.source.values[cell]:,.6g}",) if parameters else ()
+        bars.append(bar_of(view, shares, cell, texts))
     chart = bar_chart(words.caption(view), view.source.marginal.names, columns, bars, Scale.over(bars))
     return tag("div", chart, class_="scroll", tabindex=0, role="region", aria_label=words.title(view.source.marginal))
 

@@ -107,7 +107,7 @@ class Attribute:
         faults.raise_all(SchemaError)
 
     def __repr__(self) -> str:
-        return display.shortened(f"Attribute({self.name!r}: {display.listed(self.levels)})")
+        return display.shorten(f"Attribute({self.name!r}: {display.listed(self.levels)})")
 
     def _repr_html_(self) -> str:
         return display.as_html(f"Attribute {self.name!r}", [("levels", display.listed(self.levels))])
@@ -295,7 +295,7 @@ class Attribute:
             number = math.nan
         if math.isnan(number):
             raise SchemaError(
-                f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.{checks.meant(str(value))}"
+                f"Schema: attribute {self.name!r} has the edge {value!r}. Edges are numbers.{checks.hint(str(value))}"
             )
         return number + 0.0  # no negative zero
 

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.curator import Curator
+from dpbayes.design.noise import Wish
 from dpbayes.jobs.base import LOOSEST
-from dpbayes.jobs.mechanisms import Wish
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.tuning import Accounting
@@ -49,9 +49,6 @@ ONE_ROW = "one row per person"
 
 WITHOUT_NOISE = PureDP(epsilon=LOOSEST)
 """What a model that is not private asks for. With a thousand tables, a cell is off by one with a chance below e⁻⁴⁰⁰."""
-
-BLOCK = 2**16
-"""Records that are predicted at a time."""
 
 
 def _never(estimator: PrivateCategoricalNB) -> bool:
@@ -89,8 +86,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         accounting: "exact", or "published" for the papers' parameters (Dirichlet).
         split: "optimal" by the sizes of the tables, or "equal".
         estimate: "posterior", or "draw" for the papers' single draw.
-        tempered: spend a tenth of the budget on how far the model may trust itself. None does so where public numbers
-            say that it can do more than guess.
+        tempered: spend a tenth of the budget on a temperature, which corrects overconfident predictions. None does so
+            where public numbers say that it helps.
         ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
         dataset: the data set's name in the ledger.
         private: False fits the same model without noise, to compare with. It is not private, charges nothing, and
@@ -154,7 +151,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if refused:
             raise InvalidArgument(
                 f"{type(self).__name__}: {', '.join(refused)} is refused: a weight would let one person count for "
-                "many, which the guarantee does not cover. Repeat no rows and weigh none."
+                "many, which the guarantee does not cover. Do not repeat or weight rows."
             )
         goal = self._goal()
         declared = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
@@ -238,9 +235,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _in_blocks(self, X: Any, predict: Callable[[dict[str, np.ndarray]], np.ndarray]) -> np.ndarray:
         """Records a block at a time: columns of a matrix lie far apart, and a block of them fits into the cache."""
         check_is_fitted(self)
-        columns = self._columns(X, reset=False)
-        starts = range(0, len(next(iter(columns.values()))), BLOCK)
-        blocks = ({name: column[at : at + BLOCK] for name, column in columns.items()} for at in starts)
+        columns, many = self._columns(X, reset=False), 2**16
+        starts = range(0, len(next(iter(columns.values()))), many)
+        blocks = ({name: column[at : at + many] for name, column in columns.items()} for at in starts)
         return np.concatenate([predict(block) for block in blocks])
 
     def __sklearn_tags__(self) -> Any:
@@ -330,7 +327,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 AssumedPublic,
                 stacklevel=3,
             )
-            _check_classes(y)
+            checked(assert_all_finite, y, input_name="y")  # NaN and fractions are no classes
+            checked(check_classification_targets, y)
         listed = list(y if self.classes is None else self.classes)
         known, first = checked(np.unique, np.asarray(listed), return_index=True)
         if len(known) < 2:
@@ -346,17 +344,13 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self, columns: Mapping[str, np.ndarray], texts: Sequence[str], unit: PrivacyUnit, *, typed: Mapping[str, Any]
     ) -> Schema:
         attributes = self._declarations.attributes(columns, typed)
-        name = _free_name([*columns, *([unit.person] if unit.person else [])])
+        taken, name = {each.casefold() for each in (*columns, unit.person or "")}, CLASS
+        while name in taken:
+            name += "_"
         numbered = [f"class {place}" for place in range(len(texts))]
         target = _class_attribute(name, texts) or _class_attribute(name, numbered)
         assert target is not None
         return Schema(id=self.dataset, unit=unit, attributes=(*attributes, target))
-
-
-def _check_classes(y: np.ndarray) -> None:
-    """Refuse what is no set of classes, such as NaN and fractions."""
-    checked(assert_all_finite, y, input_name="y")
-    checked(check_classification_targets, y)
 
 
 def _class_attribute(name: str, texts: Iterable[str]) -> Attribute | None:
@@ -364,14 +358,6 @@ def _class_attribute(name: str, texts: Iterable[str]) -> Attribute | None:
     with suppress(SchemaError):
         return Attribute(name=name, categories=tuple(texts), unknown="drop", missing="drop")
     return None
-
-
-def _free_name(taken: Iterable[str]) -> str:
-    folded = {name.casefold() for name in taken}
-    name = CLASS
-    while name.casefold() in folded:
-        name += "_"
-    return name
 
 
 def _seed(state: int | np.random.RandomState | None) -> int | None:

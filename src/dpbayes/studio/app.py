@@ -28,7 +28,7 @@ from dpbayes.studio.folder import Folder
 from dpbayes.studio.outlook import alternatives, outlook_of, rehearsal, risk_of
 from dpbayes.studio.safety import Guard, Session
 
-HIDDEN = "Studio: an unexpected {}, a fault of dpbayes. Its text stays hidden, since it may quote private values."
+HIDDEN = "Studio: an unexpected {}, a bug in dpbayes. Its text stays hidden, since it may quote private values."
 
 
 def studio(start: str | Path, *, session: Session | None, hosts: tuple[str, ...]) -> Starlette:
@@ -40,7 +40,7 @@ def studio(start: str | Path, *, session: Session | None, hosts: tuple[str, ...]
     made = Starlette(
         routes=[*routes, drawn, static],
         middleware=[Middleware(Guard, session=session, hosts=hosts), Middleware(_Quiet)],
-        exception_handlers={DpbayesError: _told, HTTPException: _missing},
+        exception_handlers={DpbayesError: _problem, HTTPException: _absence},
     )
     made.state.desk = desk
     return made
@@ -61,11 +61,11 @@ class _Quiet:
             await answer(scope, receive, send)
 
 
-async def _told(request: HttpRequest, problem: Exception) -> Response:
+async def _problem(request: HttpRequest, problem: Exception) -> Response:
     return page(request, "problem.html", status=400, problem=str(problem), title="Not possible")
 
 
-async def _missing(request: HttpRequest, problem: Exception) -> Response:
+async def _absence(request: HttpRequest, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 404
     said = "Studio: there is no such page." if status == 404 else "Studio: this page cannot be asked for in that way."
     return page(request, "problem.html", status=status, problem=said, title="Not found")

@@ -1,4 +1,7 @@
-"""What every page works with: the folder, the drafts, the session, and one way to show a page."""
+"""What every page works with: the folder, the drafts with their requests, the session, and one way to show a page.
+
+The request of a draft is a plain file, the same that ``dpbayes release --request`` takes.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dpbayes.base.display import listed, plural
 from dpbayes.base.errors import DpbayesError
+from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.plot.canvas import gauge
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee, PureDP
 from dpbayes.privacy.risk import percent
 from dpbayes.schema.marginal import Marginal
 from dpbayes.studio.drafts import Draft, Drafts
@@ -25,30 +30,33 @@ from dpbayes.studio.folder import Folder
 from dpbayes.studio.safety import Session
 from dpbayes.studio.work import Work
 from dpbayes.words import budget
-from dpbayes.words.promise import caution, whom
-from dpbayes.words.report import title
+from dpbayes.words.promise import warning, whom
+from dpbayes.words.report import VERDICTS, title
 from dpbayes.words.view import plus
 
-STEPS = (
-    ("table", "Table and people"),
-    ("declare", "Declare"),
-    ("ask", "Ask"),
-    ("risk", "Risk"),
-    ("preview", "Preview"),
-    ("review", "Review and release"),
-)
-"""The way from a table to a publication."""
+FIRST = ApproxDP(epsilon=1.0, delta=1e-6)
+"""What is proposed where no ledger says otherwise."""
 
+STEPS = {
+    "table": "Table and people",
+    "declare": "Declare",
+    "ask": "Ask",
+    "risk": "Risk",
+    "preview": "Preview",
+    "review": "Review and release",
+}
+"""The way from a table to a publication."""
 
 SAID = {
     "budget": budget,
-    "caution": caution,
     "gauge": gauge,
     "listed": listed,
     "percent": percent,
     "plural": plural,
     "plus": plus,
     "table_title": title,
+    "verdicts": VERDICTS,
+    "warning": warning,
     "whom": whom,
 }
 """What templates say and draw; they have no words of their own for it."""
@@ -82,6 +90,36 @@ class Desk:
             return None
         ledger = Ledger(where)
         return ledger.account(draft.id) if draft.id in ledger.datasets() else None
+
+    def request(self, draft: Draft) -> Request:
+        """The request of a draft so far."""
+        path = self.folder.start / _request_file(draft)
+        found = Request.load(path) if path.is_file() and not path.is_symlink() else Request()
+        return found if found.target is not None else found.with_changes(target=self._first_target(draft))
+
+    def keep(self, draft: Draft, request: Request) -> None:
+        """Write the request of a draft."""
+        request.save(self.folder.start / _request_file(draft))
+
+    def _first_target(self, draft: Draft) -> Guarantee:
+        """Half of the limit, in the notion of the ledger, or what is left if that is less."""
+        try:
+            account = self.account(draft)
+        except DpbayesError:
+            return FIRST
+        if account is None or hasattr(account.budget, "rho"):
+            return FIRST
+        half = min(account.limit / 2, account.left()) or account.limit / 2
+        epsilon = float(f"{half:.2g}") if half >= 0.01 else half
+        delta = getattr(account.budget, "delta", None)
+        return PureDP(epsilon=epsilon) if delta is None else ApproxDP(epsilon=epsilon, delta=delta)
+
+    def out_folder(self, draft: Draft) -> str:
+        """A new folder for the release."""
+        number = 1
+        while (self.folder.start / "published" / f"{draft.name}-{number}").exists():
+            number += 1
+        return f"published/{draft.name}-{number}"
 
 
 class Form:
@@ -131,6 +169,25 @@ def _quoted(word: str) -> str:
     return f'"{word}"' if "'" in word and not set(word) & set('"$`\\\\!') else shlex.quote(word)
 
 
+def _request_file(draft: Draft) -> str:
+    return f"{draft.name}.request.toml"
+
+
+def release_commands(draft: Draft, *, out: str = "", dry: bool = False) -> tuple[str, ...]:
+    """The release, or its dry run, on the command line."""
+    words = ["dpbayes", "release", draft.table or "TABLE", "--schema", draft.schema]
+    words += ["--request", _request_file(draft)]
+    words += ["--ledger", draft.ledger] if draft.ledger else ["--no-ledger"]
+    words += ["--out", out] if out else []
+    first = [] if draft.ledger or not dry else [command(*_opening(draft))]
+    return (*first, command(*words, *(["--dry-run"] if dry else [])))
+
+
+def _opening(draft: Draft) -> list[str]:
+    limit = ["--epsilon", "2", "--delta", "1e-6"]
+    return ["dpbayes", "ledger", "init", f"{draft.name}.ledger", "--schema", draft.schema, *limit]
+
+
 def to(path: str) -> Response:
     """Go on to another page, with GET."""
     return RedirectResponse(path, status_code=303)
@@ -150,8 +207,8 @@ def _environment() -> Environment:
     return made
 
 
-def page(request: HttpRequest, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-    """A page, with what all pages show."""
+def page(request: HttpRequest, template: str, *, status: int = 0, step: str = "", **context: Any) -> HTMLResponse:
+    """A page, with what all pages show. A page of a step has its title, and one that tells a problem its status."""
     desk = desk_of(request)
     draft: Draft | None = context.setdefault("draft", None)
     everywhere: dict[str, Any] = {
@@ -159,11 +216,12 @@ def page(request: HttpRequest, template: str, *, status: int = 200, **context: A
         "path": request.url.path,
         "problem": "",
         "commands": (),
-        "title": "dpbayes studio",
-        "step": "",
+        "title": STEPS.get(step, "dpbayes studio"),
+        "step": step,
         "csrf": _csrf(desk),
         "strip": _strip(desk, draft),
     }
+    status = status or (422 if context.get("problem") else 200)
     return HTMLResponse(_environment().get_template(template).render({**everywhere, **context}), status_code=status)
 
 

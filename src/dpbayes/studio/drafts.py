@@ -18,7 +18,7 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
-from dpbayes.studio.folder import Folder
+from dpbayes.studio.folder import Folder, writing
 from dpbayes.tables.declaring import cuts
 from dpbayes.tables.engine import Column, Kind
 
@@ -26,9 +26,6 @@ OURS = "# Written by dpbayes studio: what is public about this table. Nothing he
 NUMBERS = (Kind.INTEGER, Kind.NUMBER)
 
 STATE = ".studio"
-
-SHORT = 12
-"""Up to this many levels are offered in a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +83,7 @@ class Declared:
             declared = self.attribute().declared
         except SchemaError:
             declared = ()
-        offered = (*(declared if len(declared) <= SHORT else ()), rule)
+        offered = (*(declared if len(declared) <= 12 else ()), rule)
         return tuple(dict.fromkeys(level for level in offered if level not in ("other", "category", "drop", "refuse")))
 
     def attribute(self) -> Attribute:
@@ -170,23 +167,21 @@ class Draft:
             return Schema(**said, attributes=attributes)  # type: ignore[arg-type]  # by name
         return replace(before.project(same), **said, attributes=attributes)  # type: ignore[arg-type]
 
-    def with_schema(self, schema: Schema, columns: Sequence[Column]) -> Draft:
-        """The draft as a schema file says it, for a table with these columns."""
+    def about(self, schema: Schema) -> Draft:
+        """The draft with what a schema says of people and records."""
+        unit, records = schema.unit, schema.records
+        return replace(self, id=schema.id, adjacency=str(unit.adjacency), max_rows=unit.max_rows, records=records)
+
+    def with_columns(self, schema: Schema, columns: Sequence[Column]) -> Draft:
+        """The draft with what a schema says of these columns of a table."""
         known = {attribute.name: attribute for attribute in schema.attributes}
-        made = []
-        for column in columns:
-            if column.name in known:
-                made.append(Declared.of(known[column.name], column.kind))
-            else:
-                made.append(first(column, use="person" if column.name == schema.person else "ignore"))
-        return replace(
-            self,
-            id=schema.id,
-            adjacency=str(schema.unit.adjacency),
-            max_rows=schema.unit.max_rows,
-            records=schema.records,
-            columns=tuple(made),
+        declared = (
+            Declared.of(known[each.name], each.kind)
+            if each.name in known
+            else first(each, use="person" if each.name == schema.person else "ignore")
+            for each in columns
         )
+        return replace(self, columns=tuple(declared))
 
 
 def first(column: Column, use: str = "ignore") -> Declared:
@@ -229,7 +224,7 @@ class Drafts:
 
     def save(self, draft: Draft) -> Draft:
         """Keep a draft."""
-        with _writable():
+        with writing():
             self.state.mkdir(mode=0o700, exist_ok=True)
             text = json.dumps(codec.fields_record(draft), indent=1, ensure_ascii=False)
             files.write(self.state / f"{draft.name}.json", text + "\n")
@@ -246,7 +241,7 @@ class Drafts:
 
     def forget(self, draft: Draft) -> None:
         """Take a draft off the list."""
-        with _writable():
+        with writing():
             (self.state / f"{draft.name}.json").unlink(missing_ok=True)
 
     def schema(self, draft: Draft) -> Schema:
@@ -264,7 +259,7 @@ class Drafts:
             name = f"{draft.name}-{number}.toml"
         path = self.folder.inside(name)
         if not path.exists() or Schema.load(path) != schema:
-            with _writable():
+            with writing():
                 files.write(path, OURS + schema.to_toml())
         return replace(draft, schema=self.folder.name(path))
 
@@ -275,13 +270,3 @@ class Drafts:
             return text.startswith(OURS) or Schema.load(path) == schema
         except (OSError, UnicodeError, DpbayesError):
             return False
-
-
-class _writable:  # noqa: N801 - it reads as a verb phrase: with _writable()
-    """Turns a refusal of the disk into a sentence."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
-        if isinstance(problem, OSError):
-            raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.release.format import Release
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import file_source
 
-DEEPEST = 3
-"""How many folders down the studio looks for files."""
-
-MOST_ENTRIES = 5_000
-"""It looks at no more files than this."""
+T = TypeVar("T")
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".duckdb")
 HIDDEN = (".draws",)
@@ -89,15 +87,15 @@ class Folder:
         return str(self.start / self.new_file(address, ".ledger"))
 
     def files(self) -> Iterator[Path]:
-        """Files in the folder and the folders in it, in the order of their names; links are not followed."""
+        """Files up to three folders down, the first 5,000 in the order of their names; links are not followed."""
         seen = 0
         for where, folders, names in os.walk(self.start):
             depth = len(Path(where).relative_to(self.start).parts)
             keep = [each for each in sorted(folders) if not each.startswith(".") and not each.endswith(HIDDEN)]
-            folders[:] = keep if depth < DEEPEST else []
+            folders[:] = keep if depth < 3 else []
             for name in sorted(names):
                 seen += 1
-                if seen > MOST_ENTRIES:
+                if seen > 5_000:
                     return
                 path = Path(where) / name
                 if not name.startswith(".") and not path.is_symlink():
@@ -116,7 +114,7 @@ class Folder:
         """The schema files that can be read."""
         found: dict[str, Schema] = {}
         for path in self.files():
-            if path.suffix == ".toml" and (schema := _schema(path, *_stamp(path))) is not None:
+            if path.suffix == ".toml" and (schema := _read(Schema.load, path)) is not None:
                 found[self.name(path)] = schema
         return found
 
@@ -124,7 +122,7 @@ class Folder:
         """The releases, by their folder, the latest first."""
         found: dict[str, Release] = {}
         for path in self.files():
-            if path.name == "release.json" and (release := _release(path, *_stamp(path))) is not None:
+            if path.name == "release.json" and (release := _read(Release.load, path)) is not None:
                 found[self.name(path.parent)] = release
         return dict(sorted(found.items(), key=lambda item: item[1].created, reverse=True))
 
@@ -136,25 +134,30 @@ class Folder:
         return found[name]
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turns a refusal of the disk into a sentence; what must exist only once stays an error of its own."""
     try:
-        found = path.stat()
+        yield
+    except FileExistsError:
+        raise
+    except OSError as problem:
+        raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None
+
+
+def _read(load: Callable[[Path], T], path: Path) -> T | None:
+    """What is in a file, kept until the file changes; None if it cannot be read."""
+    try:
+        stamp = path.stat()
     except OSError:
-        return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
-
-
-@lru_cache(maxsize=256)
-def _schema(path: Path, _time: int, _size: int) -> Schema | None:
-    try:
-        return Schema.load(path)
-    except DpbayesError:
         return None
+    found: T | None = _load(load, path, stamp.st_mtime_ns, stamp.st_size)
+    return found
 
 
-@lru_cache(maxsize=256)
-def _release(path: Path, _time: int, _size: int) -> Release | None:
+@lru_cache(maxsize=512)
+def _load(load: Callable[[Path], Any], path: Path, _time: int, _size: int) -> Any:
     try:
-        return Release.load(path)
+        return load(path)
     except DpbayesError:
         return None

@@ -1,9 +1,8 @@
-"""What a request would give and cost, before anything is read or paid: noise, budgets, risk, and made-up rows."""
+"""What a request would give and cost, before anything is read or paid: noise, budgets, risk, and example rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -13,36 +12,22 @@ import pyarrow as pa
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import TableForecast, design_of, forecast, remarks, sentences
+from dpbayes.design.noise import least
 from dpbayes.design.plan import Plan
-from dpbayes.jobs.base import planned
+from dpbayes.jobs.base import plan_of
 from dpbayes.jobs.request import Request
-from dpbayes.jobs.wanted import least
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.history import already
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
-from dpbayes.privacy.risk import BLIND, Profile, Risk, membership, success
+from dpbayes.privacy.risk import BLIND, Risk, chords, membership, success
 from dpbayes.release.format import Release
-from dpbayes.release.products import completed
+from dpbayes.release.products import complete
 from dpbayes.schema.attribute import DROPPED, MISSING, OTHER, Attribute
 from dpbayes.schema.schema import Schema
-
-MOST_SAID = 6
-"""Sentences about tables that are published already; more are no help."""
-
-LEAST, MOST = 1e-4, 100.0
-"""The ε or ρ that are looked at for an accuracy; a ledger allows fewer."""
+from dpbayes.words.report import VERDICTS
 
 SEED = 4
 """Every preview of a request looks the same: nobody takes its numbers for news."""
-
-MOST_ROWS, FALLBACK = 100_000, 10_000
-"""Made-up rows at most, and where nobody declares or guesses how many there are."""
-
-MOST_TABLES = 20
-"""Of more tables the first are shown, with the noise that all of them have."""
-
-BUDGETS, MANY = (0.25, 0.5, 1.0, 2.0, 4.0), 40
-"""The ε that a request is compared at, and the tables beyond which fewer are: each has to be planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +37,6 @@ class Expected:
     table: TableForecast
     verdict: str
     """``good``, ``fair`` or ``poor``; empty where that cannot be said."""
-
-    @property
-    def words(self) -> str:
-        """The verdict in words."""
-        return {"good": "reads well", "fair": "rough", "poor": "mostly noise", "": "size unknown"}[self.verdict]
 
     @property
     def points(self) -> float | None:
@@ -101,7 +81,7 @@ class Outlook:
         """What is published already, and how the tables help each other, in sentences."""
         design = design_of(self.plan)
         before = [] if self.account is None else already(self.account, self.plan.wanted)
-        said = [*before[:MOST_SAID], *remarks(self.plan)]
+        said = [*before[:6], *remarks(self.plan)]
         if design is not None and len(design.asked) > 1 and design.over_separate < 0.995:
             gained = 100.0 * (1.0 - design.over_separate)
             said.append(f"Planned together, errors are {gained:.0f} % smaller than those of separate, equal tables.")
@@ -130,11 +110,11 @@ def outlook_of(request: Request, schema: Schema, account: Account | None) -> Out
     """The plan as the ledger would price it. No table is opened."""
     if account is not None and account.unit != schema.unit:
         raise InvalidArgument("Ledger: the ledger protects another unit than the schema declares.")
-    return Outlook(plan=planned(request.job(schema), schema, request.target, account=account), account=account)
+    return Outlook(plan=plan_of(request.job(schema), schema, request.target, account=account), account=account)
 
 
 def verdict(table: TableForecast, known: int | None) -> str:
-    """A table reads well if its cells are off by at most a tenth of an average cell, and is rough up to half of it."""
+    """Good is a table whose cells are off by at most a tenth of an average cell, and fair up to half of it."""
     if not known:
         return ""
     part = table.records * table.cells / known
@@ -142,15 +122,15 @@ def verdict(table: TableForecast, known: int | None) -> str:
 
 
 def cheapest(request: Request, schema: Schema, account: Account | None, within: float) -> Request:
-    """The request with the smallest budget, up to what is left, at which no cell is off by more, at 95 %."""
+    """The request with the smallest budget, from 10⁻⁴ to what is left, at which no cell is off by more, at 95 %."""
     if not (math.isfinite(within) and within > 0):
         raise InvalidArgument("studio: expected a number of records above 0.")
 
     def enough(target: Guarantee) -> bool:
         return outlook_of(replace(request, target=target), schema, account).worst <= within
 
-    asked, most = request.guarantee(), MOST if account is None else float(rounded_down(account.left(), 3))
-    target = least(asked.of_size(most), enough, lowest=LEAST, tolerance=0.01) if most > LEAST else None
+    asked, most = request.guarantee(), 100.0 if account is None else float(rounded_down(account.left(), 3))
+    target = least(asked.of_size(most), enough, lowest=1e-4, tolerance=0.01) if most > 1e-4 else None
     if target is None:
         left = f"{asked.letter} = {most:.3g}" + (", all that still fits the budget" if account is not None else "")
         raise InvalidArgument(f"studio: every count within ± {within:g} would take more than {left}. Ask for less.")
@@ -179,19 +159,9 @@ def coin(plan: Plan) -> float:
 
 def risk_of(plan: Plan) -> Risk:
     """What the best attacker can do."""
-    profile = chords(plan.cost.delta)
+    profile = chords(np.linspace(0.0, 12.0, 48), plan.cost.delta)
     guesses = tuple((blind, success(profile, blind)) for blind in BLIND if blind != 0.5)  # a coin has its own number
     return Risk(membership=coin(plan), guesses=guesses)
-
-
-def chords(profile: Profile, *, points: int = 48, farthest: float = 12.0) -> Profile:
-    """A profile that is quick to ask, and nowhere below the given one.
-
-    δ is convex as a function of e^ε, a supremum of lines in it, so chords lie above it; beyond the last point it falls.
-    """
-    levels = np.linspace(0.0, farthest, points)
-    known = np.array([profile(float(level)) for level in levels])
-    return lambda epsilon: float(np.interp(math.exp(min(epsilon, farthest)), np.exp(levels), known))
 
 
 def alternatives(request: Request, outlook: Outlook) -> list[Alternative]:
@@ -201,11 +171,12 @@ def alternatives(request: Request, outlook: Outlook) -> list[Alternative]:
     if own is None or not outlook.expected:
         return []
     found = []
-    budgets = BUDGETS if len(request.tables) <= MANY else (own / 2, own * 2)
+    # each has to be planned, so many tables are compared at fewer
+    budgets = (0.25, 0.5, 1.0, 2.0, 4.0) if len(request.tables) <= 40 else (own / 2, own * 2)
+    order = list(VERDICTS)
     for epsilon in sorted({*budgets, float(own)}):
         asked = replace(request, target=request.guarantee().of_size(epsilon))
         other = outlook if epsilon == own else outlook_of(asked, plan.schema, account)
-        order = ["good", "fair", "poor", ""]
         found.append(
             Alternative(
                 epsilon=epsilon,
@@ -220,28 +191,28 @@ def alternatives(request: Request, outlook: Outlook) -> list[Alternative]:
 
 
 def rehearsal(schema: Schema, request: Request, account: Account | None) -> Release:
-    """What the release would be like on made-up rows; it is seeded, so it says of itself that it is not private."""
+    """The first twenty tables of the release on up to 100,000 example rows; as it is seeded, it says it is not private.
+
+    Each has the noise that all tables together would have.
+    """
     job, target = request.job(schema), request.guarantee()
     marginals = request.tables_of(schema).marginals
     names = sorted({name for marginal in marginals for name in marginal.names}, key=schema.names.index)
-    many = min(schema.records or request.expected_records or FALLBACK, MOST_ROWS)
+    many = min(schema.records or request.expected_records or 10_000, 100_000)
     size = many if request.product == "posterior" else None
     public = replace(
         schema.project(names), person=None, unit=replace(schema.unit, person=None), records=size, margins=()
     )
-    curator = Curator(rows(public, names, many), public, seed=SEED)
+    rng = np.random.default_rng(SEED)
+    rows = pa.table({name: _column(public[name], many, rng) for name in names})
+    curator = Curator(rows, public, seed=SEED)
     rule = target if account is None else account.priced(target)
     made = curator.release(job, rule, about=request.about, estimates=False)
-    return completed(replace(made, promise=target, tables=made.tables[:MOST_TABLES]))
-
-
-def rows(schema: Schema, names: Sequence[str], many: int) -> pa.Table:
-    """Independent columns, each with shares of its own that no table has a part in."""
-    rng = np.random.default_rng(SEED)
-    return pa.table({name: _column(schema[name], many, rng) for name in names})
+    return complete(replace(made, promise=target, tables=made.tables[:20]))
 
 
 def _column(attribute: Attribute, many: int, rng: np.random.Generator) -> pa.Array:
+    """Values with random shares that no table has a part in, independent of every other column."""
     levels = list(attribute.levels)
     weights = rng.gamma(2.0, size=len(levels))
     for place, level in enumerate(levels):

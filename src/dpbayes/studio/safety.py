@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, quote
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -120,18 +120,17 @@ class Guard:
             return None if scope["method"] in SAFE else _no(405, "Studio: this studio only shows releases.")
         if scope["path"].startswith("/static/") and scope["method"] in SAFE:
             return None
+        known = session.knows(_cookies(headers))
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
         if scope["path"] == "/" and scope["method"] == "GET" and given:
+            home = RedirectResponse("/", status_code=303)
             if session.opens(given[0]):
-                home = RedirectResponse("/", status_code=303)
                 session.set_cookie(home)
                 return home
-            if not session.knows(_cookies(headers)):
-                return _no(403, "Studio: this address was used already, or is too old. The terminal shows a new one.")
-            return RedirectResponse("/", status_code=303)
-        if not session.knows(_cookies(headers)):
-            return _no(403, "Studio: this browser has not been let in. Open the address that the terminal shows.")
-        return None
+            no = _no(403, "Studio: this address was used already, or is too old. The terminal shows a new one.")
+            return home if known else no
+        no = _no(403, "Studio: this browser has not been let in. Open the address that the terminal shows.")
+        return None if known else no
 
     def _form_refusal(self, scope: Scope, headers: Headers, body: bytes | None) -> Response | None:
         session = self._session
@@ -193,26 +192,22 @@ def _cookies(headers: Headers) -> dict[str, str]:
 
 async def _body(receive: Receive) -> bytes | None:
     """The whole body, or None if it is too long."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
+    body, more = bytearray(), True
+    while more:
         message = await receive()
-        if message["type"] != "http.request":
-            return b"".join(parts)
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > LARGEST_FORM:
+        body += message.get("body", b"")
+        if len(body) > LARGEST_FORM:
             return None
-        if not message.get("more_body", False):
-            return b"".join(parts)
+        more = message.get("more_body", False)  # a browser that left has no more
+    return bytes(body)
 
 
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = {name.lower() for name, _ in message.get("headers", [])}
-            extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-            message = {**message, "headers": [*message.get("headers", []), *(h for h in extra if h[0] not in own)]}
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return sending

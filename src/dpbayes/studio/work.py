@@ -17,10 +17,9 @@ from typing import Any
 
 from dpbayes.base import files
 from dpbayes.base.errors import DpbayesError, InvalidArgument, Unfinished
+from dpbayes.studio.folder import writing
 
 Say = Callable[[str], None]
-
-STATES = ("running", "done", "refused", "unfinished", "interrupted")
 
 
 class Work:
@@ -34,19 +33,19 @@ class Work:
         """Make a release in the background, unless it was asked for before; whether this call started it."""
         path = self._path(once)
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(path.with_suffix(".lock"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with writing():
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                handle = os.open(path.with_suffix(".lock"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             return False
-        except OSError as problem:
-            raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None
         fcntl.flock(handle, fcntl.LOCK_EX)
         try:
-            self._note(path, {**about, "state": "running", "says": "starting"})
-        except OSError as problem:
+            with writing():
+                self._note(path, {**about, "state": "running", "says": "starting"})
+        except InvalidArgument:
             path.with_suffix(".lock").unlink(missing_ok=True)
             os.close(handle)
-            raise InvalidArgument(f"studio: the start folder cannot be written to: {problem.strerror}.") from None
+            raise
         thread = threading.Thread(target=self._run, args=(path, about, make, handle), name="release", daemon=False)
         self._threads[once] = thread
         thread.start()
@@ -57,7 +56,7 @@ class Work:
         path = self._path(once)
         if not path.with_suffix(".lock").exists():
             return None
-        held = _held(path.with_suffix(".lock"))
+        held = _is_locked(path.with_suffix(".lock"))
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -106,7 +105,7 @@ class Work:
         files.write(path, json.dumps(said, ensure_ascii=False))
 
 
-def _held(lock: Path) -> bool:
+def _is_locked(lock: Path) -> bool:
     """Whether somebody works on it."""
     try:
         with lock.open("r", encoding="utf-8") as handle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpbayes.base.doors import on_demand
+from dpbayes.base.display import on_demand
 
 if TYPE_CHECKING:
     from dpbayes.tables.sources import open_table

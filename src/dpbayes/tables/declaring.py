@@ -19,9 +19,6 @@ from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
-MOST_PUBLIC = 1000
-"""Different values of a public column up to which they are taken as its categories."""
-
 
 def categories(name: str, text: str) -> Attribute:
     """``F,M`` or, for categories with commas, ``F;M``."""
@@ -75,7 +72,7 @@ KINDS: dict[str, Callable[[str, str], Attribute]] = {
 """How a column may be declared, and what reads the words for it."""
 
 
-def declared(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> dict[str, Attribute]:
+def declare(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> dict[str, Attribute]:
     """Declarations such as ``edges: ["age=0,18,65"]``; a column that is not there is refused."""
     known, found = {column.name for column in columns}, dict[str, Attribute]()
     for kind, texts in said.items():
@@ -91,7 +88,7 @@ def declared(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> di
     return found
 
 
-def closing(texts: Sequence[str], known: Mapping[str, Attribute]) -> dict[str, Attribute]:
+def close(texts: Sequence[str], known: Mapping[str, Attribute]) -> dict[str, Attribute]:
     """Declared columns made closed by ``sex=M``: the level counts everything else, and there are no further ones."""
     found = {}
     for text in texts:
@@ -118,7 +115,7 @@ def from_codebooks(paths: Sequence[str | Path], columns: Sequence[Column]) -> di
 def from_public(path: str, columns: Sequence[Column]) -> dict[str, Attribute]:
     """Categories from a file that is **already public**: the values of its columns of text and whole numbers.
 
-    Numbers with fractions, dates, and columns of very many values are left to be declared.
+    Numbers with fractions, dates, and columns of more than 1000 values are left to be declared.
     """
     table = open_table(path)
     unit, known = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE), {column.name for column in columns}
@@ -127,7 +124,7 @@ def from_public(path: str, columns: Sequence[Column]) -> dict[str, Attribute]:
         if column.name not in known or column.kind not in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN):
             continue
         values = sorted(table.values(column.name, unit))
-        if 0 < len(values) <= MOST_PUBLIC:
+        if 0 < len(values) <= 1000:
             made = Schema.from_public_data({column.name: values}, id="public", unit=unit)[column.name]
             found[column.name] = replace(made, source=f"public file {Path(path).name}"[:300])
     return found

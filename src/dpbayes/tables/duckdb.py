@@ -33,11 +33,9 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables import sources
-from dpbayes.tables.dialects import DUCKDB
-from dpbayes.tables.encoding import identifier
-from dpbayes.tables.engine import Column, check_column, check_names, check_schema, needed
+from dpbayes.tables.encoding import DUCKDB, identifier
+from dpbayes.tables.engine import Column, add_rows, check_column, check_names, check_schema, needed, pack, unpack
 from dpbayes.tables.mending import copies
-from dpbayes.tables.packing import add_rows, pack, unpack
 from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_source, one_table, parquet_names
 
 _KEPT_ROWS = "dpbayes_kept_rows"

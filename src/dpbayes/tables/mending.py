@@ -15,22 +15,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO, cast
 
-_REACH = 2**26
-"""Characters within which a quoted value must end; otherwise its quote is a character like others."""
-
-_LONGEST, _LONGEST_LINE = 2**14, 400_000
-"""Characters of a value and of a line that are kept: more than a category has, and no more than a line may have."""
-
 
 def copies(files: Sequence[str], delimiter: str, columns: int, folder: Path) -> list[str]:
     """Copies of all files, in a new private folder."""
     folder.mkdir(mode=0o700)
-    return [mended(file, delimiter, columns, folder / f"{number}.csv") for number, file in enumerate(files)]
+    return [mend(file, delimiter, columns, folder / f"{number}.csv") for number, file in enumerate(files)]
 
 
-def mended(file: str, delimiter: str, columns: int, copy: Path) -> str:
+def mend(file: str, delimiter: str, columns: int, copy: Path) -> str:
     """Write a copy of a CSV file, every line with this many quoted fields, and return its path."""
-    longest = min(_LONGEST, _LONGEST_LINE // columns)
+    longest = min(2**14, 400_000 // columns)  # more than a category has, and no more than a line may have
     line_end = _line_end(file)
     with copy.open("w", encoding="utf-8", newline="") as out, _opened(file, line_end) as lines:
         writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -98,11 +92,11 @@ class _Records:
             at = stop + 1
 
     def _extended(self, text: str, at: int) -> str:
-        """The text with the lines that a quoted value goes on in, if it is closed there as it should be."""
+        """The text with the lines that a quoted value goes on in, if it is closed there, within 2²⁶ characters."""
         if not self._open.match(text, at):
             return text
         taken, size = list[str](), 0
-        while size < _REACH and (line := self._next()) is not None:
+        while size < 2**26 and (line := self._next()) is not None:
             taken.append(line)
             size += len(line)
             if '"' not in line:

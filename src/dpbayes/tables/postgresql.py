@@ -26,14 +26,20 @@ from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
-from dpbayes.tables.dialects import POSTGRESQL, SEARCHED
-from dpbayes.tables.encoding import identifier, key_expressions, missing_code
-from dpbayes.tables.engine import Column, Kind, check_column, check_names, check_schema, needed
-from dpbayes.tables.packing import PackedTable, pack, split, unpack
-from dpbayes.tables.sources import one_table
-
-PATIENCE = 10
-"""Seconds to wait for a server that does not answer."""
+from dpbayes.tables.encoding import POSTGRESQL, SEARCHED, identifier, key_expressions, missing_code
+from dpbayes.tables.engine import (
+    Column,
+    Kind,
+    PackedTable,
+    check_column,
+    check_names,
+    check_schema,
+    needed,
+    pack,
+    split,
+    unpack,
+)
+from dpbayes.tables.sources import PATIENCE, one_table
 
 _TABLES = """
     SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -48,11 +54,8 @@ _COLUMNS = """
     ORDER BY a.attnum
 """
 
-_COPIED_HEADER = 19
 _COPIED = np.dtype([("fields", ">i2"), ("", ">i4"), ("key", ">i8"), ("", ">i4"), ("rows", ">i8")])
-"""What COPY sends in binary for a row of two bigint: a header once, then these 26 bytes; at the end two of -1."""
-
-_BLOCKS = 2**16
+"""What COPY sends in binary for a row of two bigint: a header of 19 bytes, 26 a row, and two of -1 at the end."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -180,8 +183,8 @@ class PostgreSQLEngine:
         copied = f"COPY ({query}) TO STDOUT (FORMAT binary)"
         with self._transaction() as connection, connection.cursor() as cursor, cursor.copy(copied) as copy:
             blocks = iter(copy)
-            left = bytes(next(blocks))[_COPIED_HEADER:]  # the server sends the header with the first row
-            while more := b"".join(islice(blocks, _BLOCKS)):
+            left = bytes(next(blocks))[19:]  # the server sends the header with the first row
+            while more := b"".join(islice(blocks, 2**16)):
                 left += more
                 found = np.frombuffer(left, dtype=_COPIED, count=len(left) // _COPIED.itemsize)
                 cells[found["key"]] = found["rows"]

@@ -45,6 +45,9 @@ _ENGINE_OF_SCHEME = {"postgresql": "postgresql", "postgres": "postgresql", "spar
 _ENGINE_OF_LIBRARY = {"psycopg": "postgresql", "sqlalchemy": "postgresql", "pyspark": "spark"}
 _EXTRA_OF_LIBRARY = {"psycopg": "postgres", "pyspark": "spark"}
 
+PATIENCE = 10
+"""Seconds to wait for a server that does not answer."""
+
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 FORMATS = {
     "csv": "csv",

@@ -43,12 +43,22 @@ from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
-from dpbayes.tables.dialects import SEARCHED, SPARK
 from dpbayes.tables.duckdb import DuckDBEngine
-from dpbayes.tables.encoding import key_expressions, missing_code
-from dpbayes.tables.engine import Column, Engine, Kind, check_column, check_names, check_schema, needed
-from dpbayes.tables.packing import PackedTable, pack, split, unpack
-from dpbayes.tables.sources import FileSource, file_source, parquet_names, private_folder
+from dpbayes.tables.encoding import SEARCHED, SPARK, key_expressions, missing_code
+from dpbayes.tables.engine import (
+    Column,
+    Engine,
+    Kind,
+    PackedTable,
+    check_column,
+    check_names,
+    check_schema,
+    needed,
+    pack,
+    split,
+    unpack,
+)
+from dpbayes.tables.sources import PATIENCE, FileSource, file_source, parquet_names, private_folder
 
 _guard = threading.Lock()
 _silent: dict[str, tuple[int, Callable[[], None]]] = {}  # for each log: how many jobs need silence, and its end
@@ -118,9 +128,6 @@ def _virtual_machine(session: SparkSession) -> Any:
 
 
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # none is used here
-
-PATIENCE = 10
-"""Seconds to wait for a master that does not answer."""
 
 _NO_LOG = Path(__file__).with_name("log4j2.properties").as_uri()
 _MUTE = "-Dlog4j2.level=OFF -Dlog4j2.configurationFile=none"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpbayes.ledger.account import Account, Spending
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
-from dpbayes.privacy.target import guarantee_from_record
 
 
 def costs(amount: float, budget: Guarantee) -> str:
@@ -35,6 +35,9 @@ def room(left: float, budget: Guarantee) -> str:
     return f"One more release of up to {most} fits{'; (ε, δ) costs do not simply add' if budget.exception else ''}."
 
 
+REMEDY = "Lower the budget of this release, or ask the data owner to raise the limit."
+
+
 def standing(spending: Spending) -> str:
     """Where a release stands in its ledger."""
     budget = guarantee_from_record(spending.budget)
@@ -45,7 +48,7 @@ def rule(budget: Limit) -> str:
     """How a limit is kept."""
     if budget.rule is None:
         return "kept by adding up"
-    return f"kept by the rule {budget.rule!r}, whatever later releases are adapted to"
+    return f"kept by the rule {budget.rule!r}, which holds for adaptive releases too"
 
 
 def balance(account: Account) -> list[str]:

@@ -9,35 +9,18 @@ import math
 from collections.abc import Mapping
 
 from dpbayes.base.display import listed_and
+from dpbayes.mechanisms.kinds import class_of
+from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
-from dpbayes.privacy.target import guarantee_from_record
 from dpbayes.release.format import Paid, Release, Table
-from dpbayes.release.words import chance, rows, times
+from dpbayes.release.words import likely, rows, times, unless
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.words import budget
-
-CAUTION = "Caution"
-"""How every caution begins, on the terminal, in the studio and in the report."""
 
 NOT_PRIVATE = (
     "Not private. This release was drawn with a seed. Whoever knows or guesses the seed can remove the noise. "
     "Use it for tests with data that is public already, and do not publish it."
 )
-
-LAWS = {
-    "dirichlet-1": "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid, "
-    "at least one step",
-    "dirichlet-2": "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid and from 1 on "
-    "to about √z/64, at least one step; drawn in doubles, exact in real arithmetic only",
-    "pseudo-records": "records drawn one by one from y = Dirichlet(r·c + α), by Pólya's urn in whole numbers",
-    "gaussian-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers",
-    "hellinger-1": "α + k, k drawn from all tables of the public size with P[k] ∝ exp(−a·H), H the Hellinger distance "
-    "between the posteriors of k and of the counts; a is larger where a record moves that distance less",
-    "posterior-exponential-1": "α + k, k drawn from all tables of the public size by the exponential mechanism",
-    "posterior-laplace-1": "α + x, x = c + k for each cell but the last with count c, P[k] ∝ exp(−|k|/scale) on the "
-    "whole numbers, if truncated cut to what is left of the public total; the last cell is the rest of it",
-    "laplace-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers",
-}
 
 PARAMETERS = {
     "weight": "weight r",
@@ -48,6 +31,7 @@ PARAMETERS = {
     "records": "number of pseudo-records",
     "sigma": "standard deviation σ",
     "scale": "scale",
+    "cells": "number of cells",
 }
 
 VARIANTS: dict[type, str] = {
@@ -59,7 +43,7 @@ VARIANTS: dict[type, str] = {
 """The names that the registry of deployments has for notions of privacy; it calls all others custom."""
 
 FLOATING = (
-    "Noise is drawn from exact integer distributions, or rounded to a grid so coarse that the doubles behind it do not "
+    "Noise is drawn from exact integer distributions, or rounded to a grid so coarse that floating-point errors do not "
     "show."
 )
 SAMPLING = "Randomness comes from ChaCha20 streams, each keyed with 256 bits of the operating system's entropy."
@@ -89,9 +73,9 @@ def parameters(promise: Guarantee) -> dict[str, float]:
     return {key: float(record[key]) for key in ("epsilon", "delta", "rho") if key in record}
 
 
-def caution(said: str) -> str:
-    """What a careful colleague says before it is too late, marked as such on every face."""
-    return f"{CAUTION}: {said}"
+def warning(said: str) -> str:
+    """A warning, marked as such on the terminal, in the studio and in the report."""
+    return f"Warning: {said}"
 
 
 def whom(unit: PrivacyUnit) -> str:
@@ -121,7 +105,7 @@ def unit_details(release: Release) -> str:
     held = (
         f"The column {unit.person} identifies people, and no more rows of each are read."
         if unit.person is not None
-        else "That nobody has more is the owner's word; the software does not check it."
+        else "The data owner vouches that nobody has more; the software does not check it."
     )
     return (
         f"Data sets are neighbours ({unit.adjacency}) if they differ by {change}. "
@@ -185,7 +169,7 @@ def composition(release: Release) -> str:
 def preparation(release: Release) -> str:
     """What happened to the rows before noise was added, and how parameters were set."""
     bought = [answer.name for answer in release.answers]
-    learned = f" Learned from the rows, and paid for in this release: {listed_and(bought)}." if bought else ""
+    learned = f" Discovered in the rows, and charged in this release: {listed_and(bought)}." if bought else ""
     return (
         "Values were mapped to the declared categories and bins, and counted. Categories, bins and parameters were "
         f"chosen from public knowledge, without looking at the rows.{learned} How the mechanism was chosen: "
@@ -199,8 +183,8 @@ def accuracy(release: Release) -> str:
         return "The release carries no estimates with intervals."
     return (
         f"Every cell has a {100 * release.level:g} % interval for the noise that was added. Small groups have wide "
-        "intervals, and groups that noise swallows are marked. Wrong answers and people who are not in the data are "
-        "not accounted for."
+        "intervals, and groups that are lost in the noise are marked. Wrong answers and people who are not in the data "
+        "are not accounted for."
     )
 
 
@@ -209,17 +193,15 @@ def short_promise(release: Release) -> str:
     promise = release.promise
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
-        unless = f", except with probability {chance(delta)}" if delta else ""
-        factor = rounded_up(math.exp(epsilon), 3)
         whether = "whatever a person answered" if release.unit.replaces else "whether or not a person took part"
-        return f"It is private: {whether}, no outcome becomes more than {factor} times as likely{unless}."
+        return f"It is private: {whether}, {likely(epsilon, delta)}."
     return f"It is private, within {promise}."
 
 
 def law(table: Table, mechanism: Mapping[str, object]) -> str:
     """The law that the released values follow, given the counts."""
-    name = str(mechanism.get("mechanism"))
-    return LAWS.get(table.kind if table.kind == "pseudo-records" else name, "see the record below")
+    name = "pseudo-records-1" if table.kind == "pseudo-records" else str(mechanism.get("mechanism"))
+    return class_of(name).law_in_words
 
 
 def meaning(release: Release) -> list[str]:
@@ -240,12 +222,11 @@ def meaning(release: Release) -> list[str]:
 def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
-        but = f", except with probability {chance(delta)}" if delta else ""
         # Under add-remove, two answers are two steps apart: removing one, adding the other.
         bet = "between two answers of a person" if unit.replaces else "on whether a person took part"
         return (
             f"In practice: reading this release improves the odds of someone who bets {bet} at most "
-            f"{rounded_up(math.exp(epsilon), 3)}-fold{but}."
+            f"{rounded_up(math.exp(epsilon), 3)}-fold{unless(delta)}."
         )
     return promise.in_practice or "In practice, this is so weak that a reader may learn a person's answer."
 

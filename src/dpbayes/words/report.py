@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpbayes.base.display import listed_and, plural
+from dpbayes.release.estimates import TableView, repeats
 from dpbayes.release.format import Release
-from dpbayes.release.posterior import repeats
-from dpbayes.release.table import TableView
 from dpbayes.schema.attribute import OTHER
 from dpbayes.schema.marginal import Marginal
 from dpbayes.words.promise import short_promise
@@ -17,6 +16,9 @@ from dpbayes.words.view import View, step_of, text_of
 
 SWALLOWED = "†"
 IMPOSSIBLE = "–"
+
+VERDICTS = {"good": "readable", "fair": "rough", "poor": "mostly noise", "": "size unknown"}
+"""What is expected of a table, from the best to what cannot be said."""
 
 VALUES = {
     "gammas": "released gamma",

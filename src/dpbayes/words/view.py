@@ -16,15 +16,6 @@ from dpbayes.release.format import Product, Release, Table
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.labels import labels
 
-MOST_CELLS = 60
-"""A longer list of cells shows its largest ones only."""
-
-MOST_COLUMNS, MOST_ROWS = 8, 40
-"""A cross table is at most this large; a larger one shows its largest rows, or becomes a list."""
-
-WIDE, HIDDEN = 0.2, 0.5
-"""A group with an interval this wide is called small; from the second on, its shares are not printed."""
-
 
 @dataclass(frozen=True)
 class View:
@@ -122,7 +113,7 @@ class View:
         if not self.given:
             return np.asarray((np.asarray(counts.lower) <= 0.0) & ~self.impossible)
         widths = np.subtract(shares.upper, shares.lower).reshape(self.rows, -1)
-        return np.asarray(np.repeat(widths.max(axis=1) >= HIDDEN, prod(self.shape) // self.rows))
+        return np.asarray(np.repeat(widths.max(axis=1) >= 0.5, prod(self.shape) // self.rows))
 
     @cached_property
     def empty(self) -> Bools:
@@ -161,26 +152,23 @@ class View:
 
     @cached_property
     def column_axis(self) -> int | None:
-        """Which axis runs across the page: the last if it fits, else the shortest that does; none makes a list."""
+        """Which axis runs across the page: the last if it has up to 8 levels, else the shortest that has; or none."""
         if len(self.shape) < 2:
             return None
         sizes = [len(levels) for levels in self.kept]
-        if sizes[-1] <= MOST_COLUMNS:
+        if sizes[-1] <= 8:
             return len(sizes) - 1
-        fitting = [at for at, size in enumerate(sizes) if size <= MOST_COLUMNS]
-        return min(fitting, key=lambda at: sizes[at]) if fitting else None
+        return sizes.index(min(sizes)) if min(sizes) <= 8 else None
 
     @cached_property
     def listed(self) -> list[int]:
-        """The cells of a list: all that are kept in order, or the largest."""
+        """The cells of a list: all that are kept in order, or the 60 largest."""
         cells = self.cells(self.kept)
-        if cells.size > MOST_CELLS:
-            cells = cells[_largest(self.size[cells], MOST_CELLS)]
-        return [int(cell) for cell in cells]
+        return [int(cell) for cell in (cells[_largest(self.size[cells], 60)] if cells.size > 60 else cells)]
 
     @cached_property
     def lines(self) -> list[list[int]]:
-        """The rows of a cross table, each with its cells in the order of the columns: all, or the largest."""
+        """The rows of a cross table, each with its cells in the order of the columns: all, or the 40 largest."""
         across = self.column_axis
         if across is None:
             return [[cell] for cell in self.listed]
@@ -189,8 +177,8 @@ class View:
         first = self.kept[across][0]
         offsets = step * (np.array(self.kept[across], dtype=np.int64) - first)
         found = self.cells(down)[:, None] + offsets
-        if len(found) > MOST_ROWS:
-            found = found[np.sort(_largest(self.size[found].sum(axis=1), MOST_ROWS))]
+        if len(found) > 40:
+            found = found[np.sort(_largest(self.size[found].sum(axis=1), 40))]
         return [[int(cell) for cell in line] for line in found]
 
     @property
@@ -200,11 +188,11 @@ class View:
 
     @cached_property
     def small(self) -> list[int]:
-        """The groups of a conditional table that have a wide interval, but for those that are marked as swallowed."""
+        """The groups of a conditional table with an interval of 20 points or more, but for those marked unreadable."""
         shares = self.source.products.get("empirical")
         if not self.given or shares is None or shares.lower is None or shares.upper is None:
             return []
-        wide = np.subtract(shares.upper, shares.lower).reshape(self.rows, -1).max(axis=1) >= WIDE
+        wide = np.subtract(shares.upper, shares.lower).reshape(self.rows, -1).max(axis=1) >= 0.2
         marked = (self.swallowed | self.impossible).reshape(self.rows, -1).all(axis=1)
         sizes, kept = self.shape[: self.given], self.kept[: self.given]
         shown = np.zeros(sizes, dtype=bool)
@@ -226,16 +214,9 @@ def _largest(values: Floats, most: int) -> Ints:
 MOST_DIGITS = 6
 """Decimals at most: a percentage is never printed finer."""
 
-FINEST = 15.0
-"""Powers of ten within which doubles are rounded: they hold no more digits."""
-
-FOR_READERS, FOR_FILES = 0.5, 0.05
+FOR_READERS = 0.5
 """How large a rounding step may be, as a share of the uncertainty: it adds a quarter of the share to the error at most
-(half a step). People get one or two digits of it, programs one digit more."""
-
-
-SMALLEST = 1e-300
-"""A file may state any number; what is smaller cannot be told from this."""
+(half a step). People get one or two digits of it; files have a tenth of this step, one digit more."""
 
 LOPSIDED = 3.0
 """An interval whose longer side is up to this many times its shorter one is printed as ± the longer side."""
@@ -249,7 +230,7 @@ def step_of(uncertainty: float, share: float = FOR_READERS) -> float:
     """
     if not (math.isfinite(uncertainty) and uncertainty > 0):
         return 10.0**-MOST_DIGITS
-    return 10.0 ** math.floor(math.log10(max(uncertainty * share, SMALLEST)) + 1e-9)
+    return 10.0 ** math.floor(math.log10(max(uncertainty * share, 1e-300)) + 1e-9)
 
 
 def decimals(step: float) -> int:
@@ -316,8 +297,8 @@ def for_files(
         return six, lower, upper
     half = np.maximum(np.subtract(upper, lower) / 2, 0.0)
     sure = ~(np.isfinite(half) & (half > 0))
-    power = np.floor(np.log10(np.where(sure, 1.0, half) * FOR_FILES) + 1e-9)
-    power = np.clip(np.where(sure, -float(MOST_DIGITS), power), -FINEST, FINEST)
+    power = np.floor(np.log10(np.where(sure, 1.0, half) * 0.1 * FOR_READERS) + 1e-9)
+    power = np.clip(np.where(sure, -float(MOST_DIGITS), power), -15.0, 15.0)  # doubles hold no more digits
     up, down = 10.0 ** np.maximum(power, 0.0), 10.0 ** np.maximum(-power, 0.0)  # a step is up / down: both are exact
     return (
         np.rint(values * down / up) * up / down + 0.0,

@@ -6,6 +6,4 @@ per cell, ``n`` is the number of records and ``m`` the number of cells. ``sensit
 """
 
 from dpbayes.papers.hellinger.mechanism import *
-from dpbayes.papers.hellinger.reading import *
 from dpbayes.papers.hellinger.scores import *
-from dpbayes.papers.hellinger.ties import *

@@ -1,37 +1,118 @@
-"""M_H itself: its law, one release, what it costs, how far it goes. Symbols as in ``scores``; u = −H is the score."""
+"""M_H itself: its law, one release, what it costs, how far it goes, and what a released posterior says.
+
+By Bayes' rule and the noise of its mechanism, P(counts | released) ∝ P(released | counts)·DirichletMultinomial(counts |
+prior): summed over all tables where they can be listed, else as ``inference.released`` reads it for the products. Or
+taken as it is, as the papers do. Symbols as in ``scores``; u = −H is the score.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betainc, betaincinv, gammaln
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, non_negative, positive
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.hellinger import calibration
+from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger import distance as distances
-from dpbayes.hellinger.accuracy import expected, step_probabilities
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
 from dpbayes.hellinger.distance import Laws
-from dpbayes.hellinger.exponential import PosteriorExponential
-from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.mechanism import Hellinger, expected, step_probabilities
+from dpbayes.inference.released import Reading, reading
 from dpbayes.papers.checked import equal, found, states
-from dpbayes.papers.hellinger.reading import Coverage, Naive, Posterior, covered, read
 from dpbayes.papers.hellinger.scores import UNIT, Prior, floats, laplace_scale, total
 from dpbayes.papers.result import Result, shown
 
 __all__ = [
-    "M_H", "Release", "accuracy", "coverage", "delta", "expected_H", "laplace", "laplace_law", "law", "lemma_4_1",
-    "loss", "posterior", "renyi", "steps",
+    "M_H", "Aware", "Coverage", "Naive", "Released", "accuracy", "coverage", "delta", "expected_H", "laplace",
+    "laplace_law", "law", "lemma_4_1", "loss", "posterior", "renyi", "steps",
 ]  # fmt: skip
 
 Law = dict[tuple[int, ...], float]
 Pairwise = Callable[[Floats, Floats], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Naive:
+    """A Dirichlet law read cell by cell."""
+
+    parameters: tuple[float, ...]
+
+    @property
+    def mean(self) -> Floats:
+        """Expected shares."""
+        return np.asarray(self.parameters) / math.fsum(self.parameters)
+
+    def interval(self, level: float = 0.95) -> Floats:
+        """Central intervals of the shares, one per row."""
+        checks.probability("interval", level=level)
+        values, tail = np.asarray(self.parameters), 0.5 * (1.0 - level)
+        ends = (betaincinv(values, values.sum() - values, at) for at in (tail, 1.0 - tail))
+        return np.column_stack([*ends])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aware:
+    """The shares behind a release, given its noise; ``naive`` is the released law, which ignores it."""
+
+    reading: Reading
+    naive: Naive
+
+    @property
+    def mean(self) -> Floats:
+        """Expected shares."""
+        return self.reading.mean
+
+    def interval(self, level: float = 0.95) -> Floats:
+        """Central intervals of the shares, one per row."""
+        return np.column_stack(self.reading.interval(level))
+
+
+@lru_cache(maxsize=16)
+def read(made: Hellinger | PosteriorLaplace | PosteriorExponential, released: tuple[float, ...]) -> Aware:
+    """The posterior of a release, exact where tables can be listed."""
+    naive = Naive(released)
+    if not isinstance(made, Hellinger) or candidates.number(made.total, len(made.prior)) ** 2 > 30_000_000:
+        return Aware(reading=reading(made, released), naive=naive)
+    joint = _joint(made)
+    k = candidates.check_counts("posterior", np.subtract(released, made.prior), len(made.prior), made.total)
+    tables = joint.laws.rows.all_tables()
+    weights = candidates.shares(joint.logs(tuple(k.tolist())))
+    exact = Reading(prior=np.asarray(made.prior), total=made.total, counts=tables, weights=weights)
+    return Aware(reading=exact, naive=naive)
+
+
+class Joint:
+    """The law of tables and releases together, for a prior that the tables follow."""
+
+    def __init__(self, made: Hellinger) -> None:
+        self.laws = Laws.of(made.prior, made.total, made.sharpness, made.smoothing)
+        tables = self.laws.rows.all_tables()
+        logs = (gammaln(np.add(made.prior, tables)) - gammaln(tables + 1.0)).sum(axis=1)
+        exponents, normalisers = np.array([self.laws.exponent(tuple(table)) for table in tables.tolist()]).T
+        self._exponents, self._logs = exponents, np.log(candidates.shares(logs)) - normalisers
+
+    def logs(self, k: tuple[int, ...]) -> Floats:
+        """Ln P(c, k) for every table c."""
+        return np.asarray(self._logs - self._exponents * self.laws.rows.distances(k))  # H is symmetric
+
+
+_joint = lru_cache(maxsize=4)(Joint)
+
+
+class Coverage(NamedTuple):
+    """How often intervals hold the first share: those of the posterior given the noise, and of the released law."""
+
+    aware: float
+    naive: float
 
 
 def law(x: ArrayLike, *, prior: Prior, epsilon: float, delta: float | None = None, sensitivity: str = "smooth") -> Law:
@@ -52,14 +133,14 @@ def laplace_law(x: ArrayLike, *, prior: Prior, epsilon: float) -> Law:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Release:
+class Released:
     """A posterior as released: its parameters, and the mechanism that drew them and prices them."""
 
     released: tuple[float, ...]
     mechanism: Hellinger | PosteriorLaplace | PosteriorExponential
 
     @property
-    def posterior(self) -> Posterior:
+    def posterior(self) -> Aware:
         """What the release says about the shares, given the noise of its mechanism."""
         return read(self.mechanism, self.released)
 
@@ -75,10 +156,10 @@ class Release:
         ]
         return "; ".join(said).replace("\n", "")
 
-    def laws(self) -> dict[str, Posterior | Naive]:
+    def laws(self) -> dict[str, Aware | Naive]:
         """Both readings, as far as there are any: that of other distances is not known, and noise may go below 0."""
         known = not isinstance(self.mechanism, PosteriorExponential) or self.mechanism.score == "hellinger"
-        aware: dict[str, Posterior | Naive] = {"posterior": self.posterior} if known else {}
+        aware: dict[str, Aware | Naive] = {"posterior": self.posterior} if known else {}
         return aware | ({"naive": self.naive} if min(self.released) > 0 else {})
 
     @property
@@ -94,7 +175,7 @@ class Release:
 def M_H(
     x: ArrayLike, *, prior: Prior, epsilon: float, delta: float | None = None, sensitivity: str = "smooth",
     distance: str = "hellinger", rng: np.random.Generator | None = None,
-) -> Release:  # fmt: skip
+) -> Released:  # fmt: skip
     """Draws one posterior by ``law``, of any number of cells and records. Another ``distance`` is "kl".
     Source: [H-full] definition 3; [H-notes] definition 2.1; [H-abstract] section 6 for other distances.
 
@@ -108,22 +189,22 @@ def M_H(
         made = mechanism(prior, n, epsilon, delta, sensitivity)
     else:
         made = PosteriorExponential(prior=alpha, total=n, sharpness=epsilon, score=distance, unit=UNIT)
-    return Release(released=tuple(map(float, made.draw(x, rng))), mechanism=made)
+    return Released(released=tuple(map(float, made.draw(x, rng))), mechanism=made)
 
 
-def laplace(x: ArrayLike, *, prior: Prior, epsilon: float, rng: np.random.Generator | None = None) -> Release:
+def laplace(x: ArrayLike, *, prior: Prior, epsilon: float, rng: np.random.Generator | None = None) -> Released:
     """The baseline with the printed scale: whole noise on all counts but the last. ``loss`` has what it costs.
     Source: [H-full] section 2.
     """
     alpha = floats(prior)
     scale = laplace_scale(epsilon=epsilon, m=len(alpha)).printed
     made = PosteriorLaplace(prior=alpha, total=total(x), scale=scale, truncated=False, unit=UNIT)
-    return Release(released=tuple(map(float, made.draw(x, rng))), mechanism=made)
+    return Released(released=tuple(map(float, made.draw(x, rng))), mechanism=made)
 
 
 def posterior(
     released: Prior, *, prior: Prior, epsilon: float, delta: float | None = None, sensitivity: str = "smooth"
-) -> Posterior:
+) -> Aware:
     """P(counts | released) ∝ P(released | counts)·DirichletMultinomial(counts | prior), for parameters drawn by M_H
     Source: our reading of [H-full] definition 3; the papers take what is released for the posterior.
     """
@@ -138,7 +219,33 @@ def coverage(
     """How often 95 % intervals of the first share hold it, exactly, for shares that follow the prior.
     Source: our reading of [H-full] definition 3; the papers take what is released for the posterior.
     """
-    return covered(mechanism(prior, n, epsilon, delta, sensitivity), 0.95)
+    made, level = mechanism(prior, n, epsilon, delta, sensitivity), 0.95
+    joint = _joint(made)
+    tables = joint.laws.rows.all_tables()
+    both = np.array([np.bincount(tables[:, 0], np.exp(joint.logs(tuple(k)))) for k in tables.tolist()])  # of k and c₁
+    mass, whole = both.sum(axis=1), made.total + math.fsum(made.prior)
+    a = made.prior[0] + np.arange(made.total + 1.0)
+    grid = np.linspace(0.0, 1.0, 801)
+    chances = both @ betainc(a[:, None], whole - a[:, None], grid) / mass[:, None]
+
+    def below(x: Floats) -> Floats:
+        return np.asarray((both * betainc(a, whole - a, x[:, None])).sum(axis=1))
+
+    def quantile(tail: float) -> Floats:
+        at, rows = np.clip((chances < tail).sum(axis=1), 1, grid.size - 1), np.arange(len(tables))
+        low, high, start, end = grid[at - 1], grid[at], chances[rows, at - 1], chances[rows, at]
+        for _ in range(3):
+            x = low + (tail - start) / (end - start) * (high - low)
+            chance = below(x) / mass
+            left = chance < tail
+            low, start = np.where(left, x, low), np.where(left, chance, start)
+            high, end = np.where(left, high, x), np.where(left, end, chance)
+        return np.asarray(x)
+
+    released = np.array([Naive(tuple(np.add(made.prior, k))).interval(level)[0] for k in tables]).T
+    ends = [quantile(0.5 * (1.0 - level)), quantile(0.5 * (1.0 + level))]
+    aware, naive = (float((below(upper) - below(lower)).sum()) for lower, upper in (ends, released))
+    return Coverage(aware, naive)
 
 
 @states("N25 A3 A23 A24 N22")

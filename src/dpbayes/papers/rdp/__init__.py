@@ -6,6 +6,5 @@
 """
 
 from dpbayes.papers import related as related
-from dpbayes.papers.rdp.classifiers import *
 from dpbayes.papers.rdp.definitions import *
 from dpbayes.papers.rdp.theorems import *

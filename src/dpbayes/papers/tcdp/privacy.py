@@ -28,17 +28,13 @@ from dpbayes.papers.rdp.theorems import equation_11 as equation_3
 from dpbayes.papers.rdp.theorems import pair, records
 from dpbayes.papers.result import Result
 from dpbayes.privacy.bounds import trigamma
-from dpbayes.privacy.convert import tcdp_to_epsilon
-from dpbayes.privacy.solve import least, safe_root
+from dpbayes.privacy.convert import least, safe_root, tcdp_to_epsilon
 
 __all__ = [
     "G", "H", "alpha_for", "compose", "definition_2_1", "definition_2_2", "definition_2_3", "density",
     "dirichlet_posterior_sampling", "equation_1", "equation_3", "equation_6", "equation_7", "lemma_1", "synthesise",
     "theorem_1", "theorem_2",
 ]  # fmt: skip
-
-ORDERS = 400
-"""Orders between which the largest D_λ/λ is bracketed before it is refined."""
 
 
 @states("T14")
@@ -51,9 +47,9 @@ def definition_2_3(P: ArrayLike, Q: ArrayLike, *, omega: float) -> Result[float]
         order = 1.0 + math.exp(depth)
         return -float(rdp_definition_2_3(P, Q, order=order)) / order
 
-    grid = np.linspace(math.log(1e-5), math.log(max(min(omega, 1e8) - 1.0, 1e-4)), ORDERS)
+    grid = np.linspace(math.log(1e-5), math.log(max(min(omega, 1e8) - 1.0, 1e-4)), 400)  # the largest is between two
     at = int(np.argmin([missed(x) for x in grid]))
-    highest = -least(missed, grid[max(at - 1, 0)], grid[min(at + 1, ORDERS - 1)])[0]
+    highest = -least(missed, grid[max(at - 1, 0)], grid[min(at + 1, 399)])[0]
     return equal(max(highest, float(kl(P, Q)), float(kl(Q, P))))  # KL is the limit at order 1
 
 

@@ -20,7 +20,7 @@ from dpbayes.mechanisms.utility import distribution
 from dpbayes.papers.checked import counted, equal, found, same_size, states, vector
 from dpbayes.papers.rdp.definitions import dirichlet_mechanism, mean_error, parameters
 from dpbayes.papers.result import Result
-from dpbayes.privacy.solve import safe_root
+from dpbayes.privacy.convert import safe_root
 
 __all__ = [
     "beta_tail", "bias", "binomial_reciprocal", "equation_11", "equation_12", "equation_14", "equation_15",
@@ -30,9 +30,6 @@ __all__ = [
 
 L2_SQUARED = 2.0
 """Δ₂² of a table in which one record is replaced."""
-
-LISTED = 50_000_000
-"""Outcomes that are summed in a few seconds and two gigabytes."""
 
 
 @states("T37 T58")
@@ -45,8 +42,8 @@ def theorem_3(p: ArrayLike, *, N: int, alpha: ArrayLike, alpha_prime: ArrayLike)
     base, private = (np.broadcast_to(np.asarray(each, dtype=np.float64), cells.shape) for each in (alpha, alpha_prime))
     if not ((base >= 1) & (private >= base)).all():
         raise InvalidArgument("theorem_3: expected alpha >= 1 and alpha_prime >= alpha in every cell.")
-    if N * cells.size > LISTED:
-        raise InvalidArgument(f"theorem_3: expected up to {LISTED:,} outcomes N times d, which are summed one by one.")
+    if N * cells.size > 50_000_000:  # some seconds and two gigabytes
+        raise InvalidArgument("theorem_3: expected up to 50,000,000 outcomes N times d, which are summed one by one.")
     moved, x = private - base, np.arange(N + 1, dtype=np.float64)[:, None]
     mass = np.exp(gammaln(N + 1.0) - gammaln(x + 1.0) - gammaln(N - x + 1.0) + xlogy(x, cells) + xlog1py(N - x, -cells))
     each, total = gammaln(x + private) - gammaln(x + base) - moved * digamma(x + base), N + base.sum()

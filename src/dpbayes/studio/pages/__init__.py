@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from dpbayes.studio.pages import ask, datasets, declare, explain, models, preview, published, review, risk, table
+from dpbayes.studio.pages import ask, datasets, declare, models, published, review
 
-PUBLIC: list[Route] = [*published.ROUTES, *models.ROUTES, *explain.ROUTES]
+PUBLIC: list[Route] = [*published.ROUTES, *models.ROUTES]
 """What readers may see: pure functions of releases, by GET only."""
 
 READERS: list[Route] = [*published.HOME, *PUBLIC]
@@ -15,11 +15,8 @@ READERS: list[Route] = [*published.HOME, *PUBLIC]
 PRIVATE: list[Route] = [
     *PUBLIC,
     *datasets.ROUTES,
-    *table.ROUTES,
     *declare.ROUTES,
     *ask.ROUTES,
-    *risk.ROUTES,
-    *preview.ROUTES,
     *review.ROUTES,
 ]
 """The studio of the owner of the data."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -15,11 +15,10 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.plot.pictures import pairs_picture
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, Limit, PureDP
+from dpbayes.privacy.guarantee import ApproxDP, PureDP
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.studio import requests
-from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, to
+from dpbayes.studio.desk import Desk, Form, desk_of, draft_of, form_of, page, release_commands, to
 from dpbayes.studio.drafts import Draft
 from dpbayes.studio.outlook import Expected, Outlook, cheapest, outlook_of
 from dpbayes.words.report import title
@@ -27,19 +26,15 @@ from dpbayes.words.report import title
 MOST_IN_TRIANGLE = 14
 """With more attributes, one row of the triangle is shown at a time, and all of it as a small map."""
 
-MOST_CELLS = 1_000_000
-"""A larger table is refused: a browser and a reader have no use for it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Box(NamedTuple):
     """A place in the triangle."""
 
     key: str
     name: str
     cells: int
     chosen: bool
-    verdict: str = ""
+    verdict: str
 
 
 def show(
@@ -56,16 +51,14 @@ def show(
     try:
         schema, account = desk.drafts.schema(draft), desk.account(draft)
     except DpbayesError as met:
-        return page(http, "problem.html", status=422, title="Ask", draft=draft, step="ask", problem=str(met))
-    asked = asked or requests.load(desk, draft)
+        return page(http, "problem.html", step="ask", draft=draft, problem=str(met))
+    asked = asked or desk.request(draft)
     focus = focus or http.query_params.get("focus", "")
     outlook, trouble = (None, "") if unread else _forecast(schema, account, asked)
     problem = problem or trouble
     return page(
         http,
         "ask.html",
-        status=422 if problem else 200,
-        title="Ask",
         step="ask",
         draft=draft,
         schema=schema,
@@ -75,7 +68,7 @@ def show(
         outlook=outlook,
         trouble="",
         typed=form_of(http) if problem and http.method == "POST" else None,
-        commands=requests.commands(draft, dry=True) if asked.tables else (),
+        commands=release_commands(draft, dry=True) if asked.tables else (),
         forms=forms,
         **_triangle(schema, asked, outlook.expected if outlook else [], focus),
     )
@@ -99,11 +92,11 @@ def _triangle(schema: Schema, asked: Request, expected: list[Expected], focus: s
     judged = {frozenset(each.table.marginal.names): each.verdict for each in expected}
     names, sizes = schema.names, schema.shape
 
-    def cell(row: int, column: int) -> Cell:
+    def cell(row: int, column: int) -> Box:
         pair = frozenset((names[row], names[column]))
         said = names[row] if row == column else f"{names[row]} × {names[column]}"
         many = sizes[row] if row == column else sizes[row] * sizes[column]
-        return Cell(f"{row}-{column}", said, many, pair in chosen, judged.get(pair, ""))
+        return Box(f"{row}-{column}", said, many, pair in chosen, judged.get(pair, ""))
 
     if len(names) <= MOST_IN_TRIANGLE:
         rows = [[cell(row, column) for column in range(row + 1)] for row in range(len(names))]
@@ -116,12 +109,12 @@ def _triangle(schema: Schema, asked: Request, expected: list[Expected], focus: s
 def save(http: HttpRequest) -> Response:
     """Keep what was chosen; solve for the budget if an accuracy was asked for."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
-    asked, focus = requests.load(desk, draft), form.text("next-focus") or form.text("focus")
+    asked, focus = desk.request(draft), form.text("next-focus") or form.text("focus")
     problem = ""
     try:
         schema = desk.drafts.schema(draft)
         asked, problem = _read(schema, asked, form)
-        requests.save(desk, draft, asked)
+        desk.keep(draft, asked)
         if problem:
             return show(http, draft, asked, problem, focus, unread=True)
         if form.text("action") in ("solve", "next") and not asked.tables:
@@ -129,7 +122,7 @@ def save(http: HttpRequest) -> Response:
         if form.text("action") == "solve":
             within = checks.number("studio", "records", form.text("within"))
             asked = cheapest(asked, schema, desk.account(draft), within)
-            requests.save(desk, draft, asked)
+            desk.keep(draft, asked)
         if form.text("action") == "budget":
             draft = _budget(desk, draft, schema, form)
     except DpbayesError as met:
@@ -145,8 +138,8 @@ def live(http: HttpRequest) -> Response:
     """The forecast for the form as it stands. The form is kept, so that a link to another step loses nothing."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
     schema, account = desk.drafts.schema(draft), desk.account(draft)
-    asked, problem = _read(schema, requests.load(desk, draft), form)
-    requests.save(desk, draft, asked)
+    asked, problem = _read(schema, desk.request(draft), form)
+    desk.keep(draft, asked)
     outlook, trouble = (None, problem) if problem else _forecast(schema, account, asked)
     return page(
         http,
@@ -165,54 +158,49 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
     """The request as far as the form can be read, tables first, and what is wrong with the rest."""
     asked = before
     try:
-        asked = replace(before, tables=_ticked(schema, before, form))
+        asked = replace(before, tables=_choice(schema, before, form))
         more = tuple(str(Marginal.parse(text)) for text in form.texts("other"))
         for text in (*asked.tables, *more):
-            if Marginal.parse(text).size(schema) > MOST_CELLS:
-                raise InvalidArgument(f"studio: {text} has more than {MOST_CELLS:,} cells. Choose fewer attributes.")
+            if Marginal.parse(text).size(schema) > 1_000_000:  # no browser and no reader has a use for it
+                raise InvalidArgument(f"studio: {text} has more than 1,000,000 cells. Choose fewer attributes.")
         asked = replace(asked, tables=tuple(dict.fromkeys((*asked.tables, *more))))
         records = form.text("expected_records") if schema.records is None else ""
         return replace(
             asked,
             **_product(form, before),
-            target=_target(form, before.target),
+            target=_guarantee(form) if form.text("epsilon") else before.target,
             expected_records=checks.whole("studio", "records", records) if records else None,
         ), ""
     except DpbayesError as met:
         return asked, str(met)
 
 
-def _ticked(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
+def _choice(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
     """The tables that are ticked, and those that the form does not show."""
-    names = schema.names
     known = {frozenset(Marginal.parse(text).names): text for text in before.tables}
     forms = {frozenset(Marginal.parse(text).names): text for text in form.texts("form")}
     tables: list[str] = []
     for key in form.texts("cell"):
-        pair = _pair(key, names)
-        joint = str(Marginal(tuple(dict.fromkeys(names[place] for place in pair))))
-        tables.append(
-            forms.get(frozenset(names[place] for place in pair)) or known.get(frozenset(names[p] for p in pair), joint)
-        )
-    for axes, text in known.items():
-        if not _shown(axes, schema, form.text("focus")) and (len(axes) <= 2 or text in form.texts("keep")):
-            tables.append(forms.get(axes, text))
+        axes = _axes(key, schema.names)
+        tables.append(forms.get(frozenset(axes)) or known.get(frozenset(axes), str(Marginal(axes))))
+    for chosen, text in known.items():
+        if not _has_box(chosen, schema, form.text("focus")) and (len(chosen) <= 2 or text in form.texts("keep")):
+            tables.append(forms.get(chosen, text))
     order = {text: place for place, text in enumerate(before.tables)}
     return tuple(dict.fromkeys(sorted(tables, key=lambda text: order.get(text, len(order)))))
 
 
-def _shown(axes: frozenset[str], schema: Schema, focus: str) -> bool:
+def _has_box(axes: frozenset[str], schema: Schema, focus: str) -> bool:
     """Whether the form has a box for a table."""
-    if len(axes) > 2:
-        return False
-    return len(schema.names) <= MOST_IN_TRIANGLE or focus in axes
+    return len(axes) <= 2 and (len(schema.names) <= MOST_IN_TRIANGLE or focus in axes)
 
 
-def _pair(key: str, names: tuple[str, ...]) -> tuple[int, int]:
-    row, dash, column = key.partition("-")
-    if not dash or not (row.isdigit() and column.isdigit()) or int(row) >= len(names) or int(column) >= len(names):
+def _axes(key: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes of a box, one or two."""
+    row, _, column = key.partition("-")
+    if not (row.isdigit() and column.isdigit()) or int(row) >= len(names) or int(column) >= len(names):
         raise InvalidArgument("studio: there is no such table. Open this page again.")
-    return int(row), int(column)
+    return tuple(dict.fromkeys((names[int(row)], names[int(column)])))
 
 
 def _product(form: Form, before: Request) -> dict[str, Any]:
@@ -224,29 +212,20 @@ def _product(form: Form, before: Request) -> dict[str, Any]:
     return {"product": product, "prior_parameters": prior or before.prior_parameters}
 
 
-def _target(form: Form, before: Guarantee | None) -> Guarantee | None:
-    if not form.text("epsilon"):
-        return before
-    epsilon = checks.number("studio", "ε", form.text("epsilon"))
-    if form.text("delta") in ("", "0"):
+def _guarantee(form: Form, which: str = "") -> PureDP | ApproxDP:
+    """The (ε, δ) of a form; without δ, a pure ε."""
+    epsilon, delta = checks.number("studio", "ε", form.text(f"{which}epsilon")), form.text(f"{which}delta")
+    if delta in ("", "0"):
         return PureDP(epsilon=epsilon)
-    return ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", form.text("delta")))
+    return ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", delta))
 
 
 def _budget(desk: Desk, draft: Draft, schema: Schema, form: Form) -> Draft:
     """Give the data set a budget: the owner's decision, written to the ledger."""
     from dpbayes.ledger.ledger import Ledger
 
-    epsilon = checks.number("studio", "ε", form.text("limit-epsilon"))
-    delta = form.text("limit-delta")
-    limit: Limit = (
-        PureDP(epsilon=epsilon)
-        if delta in ("", "0")
-        else ApproxDP(epsilon=epsilon, delta=checks.number("studio", "δ", delta))
-    )
-    name = form.text("ledger") or f"{draft.name}.ledger"
-    where = desk.folder.ledger(name)
-    Ledger(where).open(schema, limit, about=form.text("limit-about"))
+    limit, name = _guarantee(form, "limit-"), form.text("ledger") or f"{draft.name}.ledger"
+    Ledger(desk.folder.ledger(name)).open(schema, limit, about=form.text("limit-about"))
     return desk.drafts.save(replace(draft, ledger=name))
 
 

@@ -29,49 +29,38 @@ CHOICES = {
 
 def show(request: Request, draft: Draft | None = None, problem: str = "") -> Response:
     """The grid of columns."""
-    desk, draft = desk_of(request), draft or draft_of(request)
+    draft = draft or draft_of(request)
     if not draft.columns and not problem:
         return to(f"/d/{draft.name}/table")
     faults = draft.faults() if problem else {}
     return page(
         request,
         "declare.html",
-        status=422 if problem else 200,
-        title="Declare",
         step="declare",
         draft=draft,
         problem=problem,
         faults=faults,
         presets=list(PRESETS),
-        account=_account(request, draft),
         commands=(
             command("dpbayes", "schema", "check", draft.schema, draft.table),
             command("dpbayes", "schema", "show", draft.schema),
         )
         if draft.schema
         else (),
-        bought=command(
+        discovery=command(
             *("dpbayes", "discover", "categories", draft.table, "--column", draft.columns[0].name),
             *("--schema", draft.schema, "--epsilon", "0.2", "--delta", "1e-8", "--ledger", draft.ledger, "--dry-run"),
         )
         if draft.schema and draft.ledger
         else "",
-        desk=desk,
     )
-
-
-def _account(request: Request, draft: Draft) -> object:
-    try:
-        return desk_of(request).account(draft)
-    except DpbayesError:
-        return None
 
 
 def save(request: Request) -> Response:
     """Keep what was declared; write the schema when all of it is sound, and go on."""
     desk, draft, form = desk_of(request), draft_of(request), form_of(request)
     try:
-        draft = _from_files(desk, _declared(draft, form), form)
+        draft = _from_files(desk, _with_answers(draft, form), form)
         desk.drafts.save(draft)
         if form.text("action") == "fill":
             return to(f"/d/{draft.name}/declare")
@@ -86,7 +75,7 @@ def save(request: Request) -> Response:
     return to(f"/d/{draft.name}/ask")
 
 
-def _declared(draft: Draft, form: Form) -> Draft:
+def _with_answers(draft: Draft, form: Form) -> Draft:
     """The draft with what the form says of each column."""
     if form.text("count") != str(len(draft.columns)):
         raise InvalidArgument("studio: the table was changed in another window. Open this page again.")

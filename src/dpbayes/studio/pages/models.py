@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from itertools import combinations
 from typing import Any
 
-import numpy as np
+from pyarrow import csv
+from scipy.special import softmax
 from starlette.datastructures import QueryParams
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -14,25 +16,23 @@ from starlette.routing import Route
 
 from dpbayes.base import checks
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.models.base import Model, ModelSpec, built
-from dpbayes.models.base import Published as Tables
-from dpbayes.models.bayes_net import BayesNet
+from dpbayes.models.bayes_net import BayesNet, directed
+from dpbayes.models.model import Model, ModelSpec, Published, built
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
-from dpbayes.models.synthetic import synthetic_table
+from dpbayes.models.synthetic import plain_text, synthetic_table
 from dpbayes.plot.pictures import network_picture
 from dpbayes.schema.marginal import Marginal
 from dpbayes.studio.desk import command, page
-from dpbayes.studio.pages.explain import Published, chosen
+from dpbayes.studio.pages.published import Collection, collection_of
 from dpbayes.studio.safety import attachment
 
 MOST_ROWS = 100_000
-MOST_NODES = 60
-"""A larger network is listed, and not drawn."""
+"""Records of one download: it is made in memory, in a second or two."""
 
 
 def show(http: HttpRequest) -> Response:
     """A model, drawn, and what it predicts."""
-    published, found = chosen(http)
+    published, others = collection_of(http)
     query, problem = http.query_params, ""
     context: dict[str, Any] = {"model": None, "drawn": None, "tables": [], "prediction": [], "spec": None, "inputs": []}
     if published is not None:
@@ -43,11 +43,10 @@ def show(http: HttpRequest) -> Response:
     return page(
         http,
         "models.html",
-        status=422 if problem else 200,
         title="Models",
         problem=problem,
         published=published,
-        others=[each for each in found if published is None or each != published.id],
+        others=others,
         query=query,
         kind=query.get("kind", "network"),
         targets=[] if published is None else _targets(published),
@@ -56,12 +55,13 @@ def show(http: HttpRequest) -> Response:
     )
 
 
-def _context(published: Published, query: QueryParams) -> dict[str, Any]:
+def _context(published: Collection, query: QueryParams) -> dict[str, Any]:
     model = build(published, query)
     shown = model.network
     tables = [(node, above, shown.tables[node].size) for node, above in shown.parents.items()]
-    small = len(shown.parents) <= MOST_NODES
-    drawn = network_picture(shown, f"{model.kind} of {published.id}").svg if small else None
+    drawn = None  # a larger network is listed
+    if len(shown.parents) <= 60:
+        drawn = network_picture(shown, f"{model.kind} of {published.id}").svg
     found: dict[str, Any] = {"model": model, "drawn": drawn, "tables": tables}
     if isinstance(model, NaiveBayesModel):
         schema = model.published.schema
@@ -80,18 +80,17 @@ def _prediction(model: NaiveBayesModel, given: dict[str, list[str]]) -> list[tup
     for name, table in zip(model.features, model.feature_log_prob, strict=True):
         if name in given:
             scores += model.temperature * table[: len(model.classes), schema[name].levels.index(given[name][0])]
-    shares = np.exp(scores - scores.max())
-    return list(zip(model.classes, (shares / shares.sum()).tolist(), strict=True))
+    return list(zip(model.classes, softmax(scores).tolist(), strict=True))
 
 
-def build(published: Published, query: QueryParams) -> Model:
+def build(published: Collection, query: QueryParams) -> Model:
     """The model that an address names; by default a network over everything published."""
     if published.releases[0].kind == "model" and not query.get("kind"):
         return built(published.releases[:1])
     return specification(published, query).build(list(published.releases))
 
 
-def specification(published: Published, query: QueryParams) -> ModelSpec[Model]:
+def specification(published: Collection, query: QueryParams) -> ModelSpec[Model]:
     """Naive Bayes of one attribute, or a network: as written, or a tree over the published pairs."""
     if query.get("kind") == "naive-bayes":
         target = query.get("target", "") or next(iter(_targets(published)), "")
@@ -107,49 +106,32 @@ def specification(published: Published, query: QueryParams) -> ModelSpec[Model]:
     return tree(published)
 
 
-def tree(published: Published) -> BayesNet:
+def tree(published: Collection) -> BayesNet:
     """A network that the published pairs support: each attribute hangs below one that came before it."""
     pairs = _pairs(published)
     names = [n for n in published.releases[0].schema.names if any(n in t.names for t in _marginals(published))]
-    edges: list[tuple[str, str]] = []
-    seen: set[str] = set()
-    for root in sorted(names, key=lambda name: -sum(name in pair for pair in pairs)):
-        queue = [root] if root not in seen else []
-        seen.update(queue)
-        while queue:
-            node = queue.pop(0)
-            for other in names:
-                if other not in seen and frozenset((node, other)) in pairs:
-                    seen.add(other)
-                    queue.append(other)
-                    edges.append((node, other))
+    near = {name: [other for other in names if frozenset((name, other)) in pairs] for name in names}
+    edges = directed(near, sorted(names, key=lambda name: -len(near[name])))
     linked = {name for edge in edges for name in edge}
-    return BayesNet(edges=tuple(edges), nodes=tuple(name for name in names if name not in linked))
+    return BayesNet(edges=edges, nodes=tuple(name for name in names if name not in linked))
 
 
-def _marginals(published: Published) -> list[Marginal]:
-    tables = Tables.of(list(published.releases)).tables
-    return [table.marginal for table in tables]
+def _marginals(published: Collection) -> list[Marginal]:
+    return [table.marginal for table in Published.of(list(published.releases)).tables]
 
 
-def _pairs(published: Published) -> set[frozenset[str]]:
+def _pairs(published: Collection) -> set[frozenset[str]]:
     """The pairs of attributes that some table has."""
-    return {
-        frozenset((one, other))
-        for each in _marginals(published)
-        for one in each.names
-        for other in each.names
-        if one != other
-    }
+    return {frozenset(pair) for each in _marginals(published) for pair in combinations(each.names, 2)}
 
 
-def _targets(published: Published) -> list[str]:
+def _targets(published: Collection) -> list[str]:
     """The attributes that are published with another one."""
     paired = {name for pair in _pairs(published) for name in pair}
     return [name for name in published.releases[0].schema.names if name in paired]
 
 
-def _commands(published: Published, query: QueryParams) -> tuple[str, ...]:
+def _commands(published: Collection, query: QueryParams) -> tuple[str, ...]:
     if published.releases[0].kind == "model" and not query.get("kind"):
         return (command("dpbayes", "show", published.folders[0]),)
     if query.get("kind") == "naive-bayes":
@@ -164,8 +146,8 @@ def _commands(published: Published, query: QueryParams) -> tuple[str, ...]:
 
 
 def synthetic(http: HttpRequest) -> Response:
-    """Made-up records that follow the model."""
-    published, _ = chosen(http)
+    """Synthetic records that follow the model."""
+    published, _ = collection_of(http)
     if published is None:
         raise InvalidArgument("studio: nothing is published in this folder yet.")
     text = http.query_params.get("rows", "1000")
@@ -173,17 +155,9 @@ def synthetic(http: HttpRequest) -> Response:
     if many > MOST_ROWS:
         raise InvalidArgument(f"synthetic: expected a number of records from 1 to {MOST_ROWS:,}.")
     table = synthetic_table(build(published, http.query_params), many)
-    return Response(_csv(table), media_type="text/csv; charset=utf-8", headers=attachment("synthetic.csv"))
-
-
-def _csv(table: Any) -> bytes:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    columns = [each.cast(pa.string()) if pa.types.is_dictionary(each.type) else each for each in table.itercolumns()]
-    kept = io.BytesIO()
-    csv.write_csv(pa.table(columns, names=table.column_names), kept)
-    return kept.getvalue()
+    written = io.BytesIO()
+    csv.write_csv(plain_text(table), written)
+    return Response(written.getvalue(), media_type="text/csv; charset=utf-8", headers=attachment("synthetic.csv"))
 
 
 ROUTES = [Route("/models", show, methods=["GET"]), Route("/models/synthetic.csv", synthetic, methods=["GET"])]

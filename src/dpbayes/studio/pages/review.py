@@ -1,4 +1,4 @@
-"""Review and release: the exact cost, the balance before and after, and the one form that spends."""
+"""From a request to a release: the risk, a preview on example rows, the review with the one form that spends."""
 
 from __future__ import annotations
 
@@ -13,17 +13,73 @@ from starlette.routing import Route
 
 from dpbayes import curator, recovery
 from dpbayes.base.codec import canonical, digest
+from dpbayes.base.display import tag
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.base.files import check_folder
+from dpbayes.design.forecast import warnings
 from dpbayes.design.plan import Plan
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.release.words import ABOUT, statement
-from dpbayes.studio import requests
-from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
+from dpbayes.report.page import report_html
+from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, release_commands, to
 from dpbayes.studio.drafts import Draft
-from dpbayes.studio.outlook import Outlook
+from dpbayes.studio.outlook import Outlook, alternatives, outlook_of, rehearsal, risk_of
+from dpbayes.studio.pages.published import in_frame
 from dpbayes.studio.work import Say
+
+MARK = "Preview on example rows. None of these numbers is about your table."
+
+STYLE = """<style>
+body::before { content: "PREVIEW"; position: fixed; inset: 0; display: grid; place-items: center; pointer-events: none;
+font: 700 20vw/1 sans-serif; color: rgb(127 127 127 / 0.13); transform: rotate(-24deg); z-index: 9; }
+.preview { background: #0b5a8f; color: #ffffff; font-weight: 600; padding: 0.6rem 1rem; max-width: none; }
+</style>"""
+
+
+def risk(http: HttpRequest) -> Response:
+    """The promise in words, the best attacker, and other budgets."""
+    desk, draft = desk_of(http), draft_of(http)
+    schema, account, asked = desk.drafts.schema(draft), desk.account(draft), desk.request(draft)
+    if not asked.tables:
+        return to(f"/d/{draft.name}/ask")
+    outlook = outlook_of(asked, schema, account)
+    compared = alternatives(asked, outlook)
+    target = asked.guarantee()
+    return page(
+        http,
+        "risk.html",
+        step="risk",
+        draft=draft,
+        promise=statement(target, schema.unit, tables=len(asked.tables), seeded=False),
+        target=target,
+        risk=risk_of(outlook.plan),
+        taking_part=not schema.unit.replaces,
+        compared=compared,
+        warnings=warnings(outlook.plan),
+        commands=release_commands(draft, dry=True),
+    )
+
+
+def preview(http: HttpRequest) -> Response:
+    """The frame around the report."""
+    desk, draft = desk_of(http), draft_of(http)
+    if not desk.request(draft).tables:
+        return to(f"/d/{draft.name}/ask")
+    return page(http, "preview.html", step="preview", draft=draft, commands=release_commands(draft, dry=True))
+
+
+def preview_report(http: HttpRequest) -> Response:
+    """The report itself, on example rows."""
+    desk, draft = desk_of(http), draft_of(http)
+    schema, asked = desk.drafts.schema(draft), desk.request(draft)
+    if sum(marginal.size(schema) for marginal in asked.tables_of(schema).marginals) > 20_000:
+        raise InvalidArgument("studio: a preview shows at most 20,000 cells. The release itself may have more.")
+    html, banner = (
+        report_html(rehearsal(schema, asked, desk.account(draft))),
+        tag("p", MARK, class_="preview", role="note"),
+    )
+    return in_frame(html.replace("</head>", f"{STYLE}</head>", 1).replace("<main>", f"<main>{banner}", 1))
 
 
 def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Response:
@@ -34,19 +90,17 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         return to(f"/d/{draft.name}/released/{draft.once}")
     if under_way is not None:  # nothing was charged: the next attempt gets a name of its own
         draft = desk.drafts.save(replace(draft, once=secrets.token_hex(16)))
-    asked = requests.load(desk, draft)
+    asked = desk.request(draft)
     if not asked.tables:
         return to(f"/d/{draft.name}/ask")
     try:
-        plan, account = _planned(desk, draft, asked)
+        plan, account = _plan(desk, draft, asked)
     except DpbayesError as met:
-        return page(http, "problem.html", status=422, title="Review", draft=draft, step="review", problem=str(met))
-    out = requests.out_folder(desk, draft)
+        return page(http, "problem.html", step="review", draft=draft, problem=str(met))
+    out = desk.out_folder(draft)
     return page(
         http,
         "review.html",
-        status=422 if problem else 200,
-        title="Review and release",
         step="review",
         draft=draft,
         problem=problem,
@@ -57,13 +111,13 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         price=account.price(plan.cost),
         out=out,
         promise=statement(plan.target, plan.schema.unit, tables=len(asked.tables), seeded=False),
-        reviewed=_reviewed(draft, asked, plan, account, out),
+        reviewed=_fingerprint(draft, asked, plan, account, out),
         earlier=_earlier(desk, draft),
-        commands=requests.commands(draft, out=out),
+        commands=release_commands(draft, out=out),
     )
 
 
-def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
+def _plan(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
     """The plan, with the columns of the table checked by name and type. No row is read."""
     account = desk.account(draft)
     if account is None:
@@ -80,7 +134,7 @@ def _planned(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
     return held.plan(asked), account
 
 
-def _reviewed(draft: Draft, asked: Request, plan: Plan, account: Account, out: str) -> str:
+def _fingerprint(draft: Draft, asked: Request, plan: Plan, account: Account, out: str) -> str:
     """What was on the page: a release is made of this, or not at all."""
     asked = asked.with_changes(**dict.fromkeys(ABOUT, ""))  # what readers are told comes with the form
     return digest(canonical([asked.to_toml(), plan.schema.digest, draft.table, draft.ledger, account.head.hash, out]))
@@ -99,13 +153,13 @@ def describe(http: HttpRequest) -> Response:
     """What readers are told about the release."""
     desk, draft, form = desk_of(http), draft_of(http), form_of(http)
     try:
-        requests.save(desk, draft, _told(requests.load(desk, draft), form))
+        desk.keep(draft, _with_about(desk.request(draft), form))
     except DpbayesError as problem:
         return show(http, draft, str(problem))
     return to(f"/d/{draft.name}/review")
 
 
-def _told(asked: Request, form: Form) -> Request:
+def _with_about(asked: Request, form: Form) -> Request:
     """The request with what the form tells readers."""
     return asked.with_changes(**{key: form.text(key).replace("\r\n", "\n") for key in ABOUT if key in form})
 
@@ -116,15 +170,15 @@ def release(http: HttpRequest) -> Response:
     once = form.text("once")
     if desk.work.status(once) is not None:
         return to(f"/d/{draft.name}/released/{once}")
-    asked = requests.load(desk, draft)
-    out = requests.out_folder(desk, draft)
+    asked = desk.request(draft)
+    out = desk.out_folder(draft)
     try:
         if once != draft.once:
             raise InvalidArgument("studio: this page is out of date. Review the release again.")
-        asked = _told(asked, form)
-        requests.save(desk, draft, asked)
-        plan, account = _planned(desk, draft, asked)
-        if form.text("reviewed") != _reviewed(draft, asked, plan, account, out):
+        asked = _with_about(asked, form)
+        desk.keep(draft, asked)
+        plan, account = _plan(desk, draft, asked)
+        if form.text("reviewed") != _fingerprint(draft, asked, plan, account, out):
             raise InvalidArgument(
                 "studio: the request, the table or the balance has changed since this page was shown. Review it again."
             )
@@ -138,11 +192,11 @@ def release(http: HttpRequest) -> Response:
             return to(f"/d/{draft.name}/released/{once}")
         return show(http, draft, str(problem))
     about = {"draft": draft.name, "folder": out, "ledger": draft.ledger}
-    desk.work.start(once, about, _maker(desk, draft, asked, folder))
+    desk.work.start(once, about, _work(desk, draft, asked, folder))
     return to(f"/d/{draft.name}/released/{once}")
 
 
-def _maker(desk: Desk, draft: Draft, asked: Request, folder: Path) -> Callable[[Say], None]:
+def _work(desk: Desk, draft: Draft, asked: Request, folder: Path) -> Callable[[Say], None]:
     table, ledger, schema = desk.folder.table(draft.table), desk.folder.ledger(draft.ledger), desk.drafts.schema(draft)
 
     def make(say: Say) -> None:
@@ -152,7 +206,7 @@ def _maker(desk: Desk, draft: Draft, asked: Request, folder: Path) -> Callable[[
     return make
 
 
-def released(http: HttpRequest) -> Response:
+def progress(http: HttpRequest) -> Response:
     """How a release stands."""
     desk, draft, once = desk_of(http), draft_of(http), http.path_params["once"]
     status = desk.work.status(once)
@@ -166,11 +220,11 @@ def released(http: HttpRequest) -> Response:
         draft=draft,
         once=once,
         status_=status,
-        commands=_finishing(draft, status),
+        commands=_finish_command(draft, status),
     )
 
 
-def _finishing(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
+def _finish_command(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
     if status["state"] == "done":
         return (command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
     return (command("dpbayes", "finish", draft.ledger),) if status["state"] in ("unfinished", "interrupted") else ()
@@ -206,10 +260,13 @@ def again(http: HttpRequest) -> Response:
 
 
 ROUTES = [
+    Route("/d/{name}/risk", risk, methods=["GET"]),
+    Route("/d/{name}/preview", preview, methods=["GET"]),
+    Route("/d/{name}/preview/report", preview_report, methods=["GET"]),
     Route("/d/{name}/review", show, methods=["GET"]),
     Route("/d/{name}/review", describe, methods=["POST"]),
     Route("/d/{name}/release", release, methods=["POST"]),
-    Route("/d/{name}/released/{once}", released, methods=["GET"]),
+    Route("/d/{name}/released/{once}", progress, methods=["GET"]),
     Route("/d/{name}/released/{once}/finish", finish, methods=["POST"]),
     Route("/d/{name}/again", again, methods=["POST"]),
 ]
