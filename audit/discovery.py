@@ -14,8 +14,8 @@ from audit.bounds import distinguish
 from audit.command import dpbayes
 from audit.result import Effort, Row, from_betrayals, from_evidence
 from dpbayes import Attribute, Curator, Edges, NaiveBayes, PrivacyUnit, PureDP, Quantiles, Release, Schema
-from dpbayes.design.temperature import choose_temperature
 from dpbayes.jobs.edges import selection_for
+from dpbayes.jobs.model import choose_temperature
 from dpbayes.tables.engine import CodedTable
 
 AREA = "discovery"

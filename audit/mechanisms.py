@@ -15,11 +15,11 @@ from audit.bounds import Claim, distinguish
 from audit.result import Attack, Effort, Row, from_betrayals, from_evidence
 from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
 from dpbayes.hellinger import calibration
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import certify
-from dpbayes.hellinger.exponential import PosteriorExponential
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
-from dpbayes.mechanisms.records import KINDS
+from dpbayes.mechanisms.kinds import KINDS
 from dpbayes.mechanisms.subsampled import subsampled
+from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 
 AREA = "mechanism"
 REPLACE, ADD = PrivacyUnit(adjacency="replace-one"), PrivacyUnit(adjacency="add-remove")
@@ -108,6 +108,19 @@ def _laplace(effort: Effort) -> list[Row]:
         made = Laplace(scale=scale, unit=unit)
         what = f"scale = {scale:g}, {_unit(unit)}"
         rows.append(attacked("laplace-1", what, made, *noisy(made, effort.draws)))
+    return rows
+
+
+@audits("sum-zero-laplace-1")
+def _sum_zero_laplace(effort: Effort) -> list[Row]:
+    """One table a draw: its loss is a function of the two cells that a person's rows may be in."""
+    rows, draws = [], min(effort.draws // 5, 20_000)
+    for scale, cells, unit in ((2.0, 3, REPLACE), (2.0, 2, REPLACE), (3.0, 4, TWICE)):
+        made = SumZeroLaplace(scale=scale, cells=cells, unit=unit)
+        tables = [[*table, *[0] * (cells - 2)] for table in neighbours(unit)]
+        one, other = (np.array([made.draw(table)[:2] @ (1, -1) for _ in range(draws)]) for table in tables)
+        what = f"{cells} cells, scale = {scale:g}, {_unit(unit)}"
+        rows.append(attacked("sum-zero-laplace-1", what, made, one, other))
     return rows
 
 

@@ -39,9 +39,7 @@ ROOMS = {
     "mechanisms": ["mechanisms/**/*.py"],
     "ledger": ["ledger/*.py"],
     "curator": ["curator.py", "jobs/base.py", "jobs/edges.py", "jobs/vector.py", "jobs/categories.py"],
-    "intervals": [
-        f"inference/{name}.py" for name in ("ask", "intervals", "law", "measurement", "numbers")
-    ],
+    "intervals": [f"inference/{name}.py" for name in ("ask", "intervals", "law", "measurement", "numbers")],
 }
 """What a guarantee or an interval rests on."""
 

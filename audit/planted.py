@@ -22,7 +22,7 @@ from dpbayes.cli import output
 from dpbayes.curator import Curator
 from dpbayes.design.plan import Plan
 from dpbayes.hellinger import mechanism as hellinger
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential
 from dpbayes.ledger.account import Account
 from dpbayes.mechanisms import lazy, noise
 from dpbayes.mechanisms.dirichlet import Dirichlet

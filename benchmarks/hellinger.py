@@ -40,7 +40,7 @@ def published(total: int, cells: int) -> Hellinger:
 
 def enumeration(made: Hellinger, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The authors' way, vectorised: list every posterior, score it, normalise, choose."""
-    tables = candidates.listed(made.total, len(made.prior))
+    tables = candidates.all_tables(made.total, len(made.prior))
     prior = np.asarray(made.prior)
     own, others = prior + counts, prior + tables
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpbayes import Adjacency, Gaussian, Laplace, PrivacyUnit
-from dpbayes.mechanisms import inversion, noise
+from dpbayes.mechanisms import exact, noise
 from dpbayes.mechanisms.exact import Law
 from dpbayes.mechanisms.noise import words
 
@@ -51,7 +51,7 @@ def opendp(name: str, cells: int) -> Callable[[], object]:
 
 
 def fresh(law: Law, cells: int) -> None:
-    inversion._tables.clear()
+    exact._tables.clear()
     noise.draw(law, cells, None)
 
 
@@ -65,7 +65,7 @@ def large(cells: int) -> dict[str, dict[str, float]]:
             taken[0] += count
             return source(count)
 
-        inversion.table_for(law, cells, repeatable=True).fill(np.empty(cells, dtype=np.int64), counted)
+        exact.table_for(law, cells, repeatable=True).fill(np.empty(cells, dtype=np.int64), counted)
         stream = processor(lambda n=taken[0]: [source(min(2**15, n - start)) for start in range(0, n, 2**15)])
         cold, warm = (
             processor(lambda law=law: fresh(law, cells)),
@@ -97,7 +97,7 @@ def small() -> dict[str, dict[str, float]]:
             counts = np.zeros(cells, dtype=np.int64)
 
             def cold(mechanism=mechanism, counts=counts) -> None:
-                inversion._tables.clear()
+                exact._tables.clear()
                 mechanism.draw(counts)
 
             found[f"{name}, {cells} cells"] = {

@@ -151,10 +151,14 @@ def _home(module: str, name: str) -> str:
 
     if module == "dpbayes" and name in dpbayes._HOME:
         return f"dpbayes.{dpbayes._HOME[name]}"
+    if module == "dpbayes" and name in dpbayes._MOVED:  # dp.schema.Marginal
+        module = dpbayes._MOVED[name].rpartition(".")[0]
     front = SOURCES.parent / Path(*module.split("."), "__init__.py")
     if not (module.startswith("dpbayes.") and front.is_file()):
         return module
-    offered = (node for node in ast.parse(front.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom))
+    offered = (
+        node for node in ast.walk(ast.parse(front.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)
+    )
     homes = (node.module for node in offered if _spread(node, name) or any(alias.name == name for alias in node.names))
     return next(homes, None) or module
 
@@ -299,6 +303,13 @@ def _parameter_row(parameter: object) -> str:
 
 ROOMS = {
     "dpbayes": "dp",
+    "dpbayes.schema": "dp.schema",
+    "dpbayes.privacy": "dp.privacy",
+    "dpbayes.mechanisms": "dp.mechanisms",
+    "dpbayes.hellinger": "dp.hellinger",
+    "dpbayes.tables": "dp.tables",
+    "dpbayes.jobs": "dp.jobs",
+    "dpbayes.models": "dp.models",
     "dpbayes.papers": "dpbayes.papers",
     "dpbayes.sklearn": "dpbayes.sklearn",
     "dpbayes.bridges": "dpbayes.bridges",
@@ -311,8 +322,9 @@ def python_page() -> str:
     lines = [
         "# Python",
         "",
-        "What `import dpbayes as dp` offers, then `dpbayes.papers` (its functions are on the page",
-        "[From the papers to the code](papers.md)), `dpbayes.sklearn` and `dpbayes.bridges`. Everything but `Curator`,",
+        "What `import dpbayes as dp` offers, then what its rooms offer besides (`dp.schema.Marginal`), then",
+        "`dpbayes.papers` (its functions are on the page [From the papers to the code](papers.md)), `dpbayes.sklearn`",
+        "and `dpbayes.bridges`. Everything but `Curator`,",
         "`Ledger` and the estimator is immutable, and arguments have to be named unless the signature says otherwise.",
         "Examples are in the [tutorials](../tutorials/first-release.md) and the how-to pages. Written by",
         "`docs/build_reference.py`.",

@@ -40,11 +40,11 @@ from dpbayes.base.errors import DpbayesError
 from dpbayes.cli.models import read_columns
 from dpbayes.cli.published import _ledger_in as read_export
 from dpbayes.ledger.kept import Kept
-from dpbayes.mechanisms.records import cost_of
+from dpbayes.mechanisms.kinds import cost_of
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.release.signature import check_signature, new_key, sign
 from dpbayes.schema.codebook import read_codebook
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Prior
 from dpbayes.tables.sources import open_table
 
 SCHEMA = """

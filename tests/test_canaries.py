@@ -35,7 +35,7 @@ from dpbayes import (
     WideDistribution,
 )
 from dpbayes.base.errors import DpbayesError
-from dpbayes.hellinger.sampler import Cell
+from dpbayes.hellinger.sampler import ScoreCell
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.counts import Counts, SparseCounts
@@ -372,7 +372,7 @@ def test_no_object_that_holds_counts_prints_them() -> None:
         key=WORD.encode().ljust(32),
     )
     coded = CodedTable({"v": np.full(9, count)})
-    cell = Cell(prior=1.0, count=count, total=9, reach=1.0)
+    cell = ScoreCell(prior=1.0, count=count, total=9, reach=1.0)
     engine = open_table({"v": [WORD] * 9})
     holders = [counts, sparse, wide, wide.lazy(), coded, cell, engine, engine.columns(), MODEL, TRAINED]
     holders.append(Curator(engine, schema(V)))

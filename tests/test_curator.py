@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 from dpbayes import (
     RDP,
@@ -35,8 +36,7 @@ from dpbayes.base.errors import (
 )
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.schema.attribute import Attribute
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.public import Margin
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import open_table
@@ -250,7 +250,7 @@ def test_auto_chooses_without_data_and_says_why(tmp_path):
     assert "no data was read" in plan.choice
     assert made.plan(Tables("sex,income"), TARGET).paid == plan.paid
     (pure,) = made.plan(Tables("sex"), PureDP(epsilon=1)).paid
-    assert pure.mechanism.record()["mechanism"] == "laplace-1"
+    assert pure.mechanism.record()["mechanism"] == "sum-zero-laplace-1"
 
 
 def test_what_is_no_job_is_refused(tmp_path):
@@ -443,3 +443,30 @@ def test_a_release_that_will_not_fit_on_its_disk_is_refused_before_the_charge(tm
         made.release(Tables("sex"), TARGET, out=out and tmp_path / out)
     assert not ledger.account("people").charges
     assert not (tmp_path / "folder").exists()
+
+
+def test_a_table_finds_its_schema_and_its_ledger_and_never_charges_another_data_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pa.table({"sex": ["F", "M"] * 200, "income": ["low", "high", None, "low"] * 100})
+    csv.write_csv(table, "people.csv")
+    with pytest.raises(SchemaError, match=r"there is no 'people.toml'. `dpbayes schema init people.csv`"):
+        Curator("people.csv")
+    Path("people.toml").write_text(schema().to_toml())
+    made = Curator("people.csv")
+    with pytest.raises(LedgerError, match=r"there is no 'people.ledger'.*`dpbayes ledger init people.csv"):
+        made.release(Tables("sex"), TARGET)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "people.toml"]
+    assert Curator("people.csv", ledger="none").release(Tables("sex"), TARGET).spending is None
+    other = Ledger("people.ledger")
+    other.open("others", ApproxDP(3, 1e-6), REPLACE)
+    with pytest.raises(LedgerError, match="people"):
+        Curator("people.csv").release(Tables("sex"), TARGET)
+    assert not other.account("others").charges
+    other.open("people.toml", ApproxDP(3, 1e-6))
+    release = Curator("people.csv").release(Tables("sex"), TARGET)
+    assert release.spending.hash == other.account("people").charges[1].entry.hash
+    Path("other.toml").write_text(schema().to_toml().replace('"low"', '"lower"'))
+    with pytest.raises(LedgerError, match="another schema"):
+        Curator("people.csv", "other.toml").release(Tables("sex"), TARGET)
+    with pytest.raises(SchemaError, match="in memory"):
+        Curator(people())

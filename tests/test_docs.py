@@ -220,7 +220,7 @@ def test_a_call_in_a_test_is_told_from_a_name_that_is_never_used() -> None:
 
 
 def test_every_mechanism_has_a_row_among_the_theorems() -> None:
-    from dpbayes.mechanisms.records import KINDS
+    from dpbayes.mechanisms.kinds import KINDS
 
     stated = {f"{each.module}:{each.name.split('.')[0]}" for each in reference.statements()}
     assert {name for name, place in KINDS.items() if place not in stated} == set()

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import dpbayes as dp
-from dpbayes.design.temperature import CANDIDATES, choose_temperature
+from dpbayes.hellinger.baselines import kl_sensitivity, total_variation_sensitivity
 from dpbayes.hellinger.candidates import cell_divergences, log_number
-from dpbayes.hellinger.exponential import kl_sensitivity, total_variation_sensitivity
 from dpbayes.hellinger.sensitivity import range_excess, step_divergence
 from dpbayes.inference.intervals import Spread
 from dpbayes.jobs.edges import Quantiles
+from dpbayes.jobs.model import CANDIDATES, choose_temperature
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import betrayal

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpbayes import Adjacency, ApproxDP, PrivacyUnit, Quantiles
 from dpbayes.base.errors import InvalidArgument, SchemaError
-from dpbayes.design.temperature import CANDIDATES
+from dpbayes.jobs.model import CANDIDATES
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.sklearn import ONE_ROW, STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget

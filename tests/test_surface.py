@@ -51,8 +51,11 @@ def loaded_by(statement: str) -> set[str]:
 def test_all_names_are_importable_and_nothing_public_is_left_out() -> None:
     offered = {name: getattr(dpbayes, name) for name in dpbayes.__all__}
     assert len(offered) == len(dpbayes.__all__)
-    assert set(dpbayes._HOME) == set(dpbayes.__all__)
-    for name, thing in offered.items():
+    assert len(offered) <= 30
+    assert {*dpbayes._HOME, "__version__"} == set(dpbayes.__all__)
+    assert not set(dpbayes._HOME) & set(dpbayes._MOVED)
+    for name in dpbayes._HOME:
+        thing = offered[name]
         assert thing is getattr(importlib.import_module(f"dpbayes.{dpbayes._HOME[name]}"), name)
     assert set(dpbayes.__all__) <= set(dir(dpbayes))
 
@@ -75,7 +78,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_pricing_one_release_loads_no_accountant_sampler_or_statistics() -> None:
     loaded = loaded_by(
         "from dpbayes import *\n"
-        "unit = PrivacyUnit(adjacency='replace-one')\n"
+        "unit = Unit(adjacency='replace-one')\n"
         "for m in (Dirichlet(weight=1, concentration=9, unit=unit), Gaussian(sigma=3, unit=unit),"
         " Laplace(scale=3, unit=unit)):\n"
         "    Cost.of(m).epsilon(1e-6), m.renyi(2), m.record()"
@@ -85,8 +88,8 @@ def test_pricing_one_release_loads_no_accountant_sampler_or_statistics() -> None
 
 def test_drawing_noise_needs_no_library_but_numpy_and_the_generator() -> None:
     loaded = loaded_by(
-        "from dpbayes import Gaussian, Laplace, PrivacyUnit\n"
-        "unit = PrivacyUnit(adjacency='replace-one')\n"
+        "from dpbayes import Gaussian, Laplace, Unit\n"
+        "unit = Unit(adjacency='replace-one')\n"
         "for m in (Gaussian(sigma=3, unit=unit), Laplace(scale=3, unit=unit)):\n"
         "    m.draw([1, 2, 3])"
     )
@@ -136,13 +139,14 @@ def test_no_tracked_file_names_a_package_registry() -> None:
 def test_what_a_first_user_writes_is_understood_or_answered_in_a_sentence() -> None:
     assert dpbayes.ApproxDP(1, 1e-6) == dpbayes.ApproxDP(epsilon=1, delta=1e-6)
     assert (dpbayes.PureDP(1), dpbayes.ZCDP(1)) == (dpbayes.PureDP(epsilon=1), dpbayes.ZCDP(rho=1))
-    unit = dpbayes.PrivacyUnit(adjacency="replace-one")
+    unit = dpbayes.Unit(adjacency="replace-one")
     schema = dpbayes.Schema(
         id="two", unit=unit, attributes=(dpbayes.Attribute(name="a", categories=("x", "y"), missing="other"),)
     )
     curator = dpbayes.Curator({"a": ["x", "y"]}, schema)
     with pytest.raises(
-        dpbayes.base.errors.InvalidArgument, match=r"got 1\.0\. Write PureDP\(epsilon=1\), or ApproxDP\("
+        dpbayes.base.errors.InvalidArgument,
+        match=r"expected a guarantee, got 1\.0\. Write dp\.PureDP\(1\.0\) or dp\.ApproxDP\(1\.0, 1e-6\)\.$",
     ):
         curator.release(dpbayes.Tables("a"), 1.0)
     with pytest.raises(
@@ -153,3 +157,73 @@ def test_what_a_first_user_writes_is_understood_or_answered_in_a_sentence() -> N
 
 def test_the_version_is_that_of_the_installation() -> None:
     assert dpbayes.__version__ == importlib.metadata.version("dpbayes")
+
+
+ROOMS = ("hellinger", "jobs", "mechanisms", "models", "privacy", "schema", "tables")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_offers_its_names_and_loads_them_when_they_are_asked_for(room: str) -> None:
+    module = importlib.import_module(f"dpbayes.{room}")
+    assert list(module.__all__) == sorted(module._HOME) == sorted(set(module._HOME) - set(dpbayes._HOME))
+    for name, home in module._HOME.items():
+        thing = getattr(module, name)
+        assert thing is getattr(importlib.import_module(f"dpbayes.{home}"), name)
+        assert dpbayes._MOVED[name] == f"dpbayes.{room}.{name}"
+    with pytest.raises(AttributeError, match=f"module 'dpbayes.{room}' has no attribute 'Magic'"):
+        module.Magic  # noqa: B018 - asking is the test
+
+
+def test_importing_a_room_loads_nothing_heavy() -> None:
+    loaded = loaded_by("".join(f"import dpbayes.{room}\n" for room in ROOMS))
+    assert not loaded & HEAVY
+    assert "dpbayes.schema.schema" not in loaded
+
+
+def test_what_a_thing_is_about_comes_by_position() -> None:
+    dp = dpbayes
+    replace = dp.Unit("replace-one")
+    assert (dp.RDP(5, 1), dp.TCDP(0.1, 20)) == (dp.RDP(order=5, epsilon=1), dp.TCDP(rho=0.1, omega=20))
+    assert dp.Dirichlet(1, 10, "replace-one") == dp.Dirichlet(weight=1, concentration=10, unit=replace)
+    assert dp.Gaussian(4, "add-remove:5").unit == dp.Unit("add-remove", 5)
+    assert dp.Laplace(4, replace) == dp.Laplace(scale=4, unit=replace)
+    assert dp.Attribute("sex", ["F", "M"]) == dp.Attribute(name="sex", categories=("F", "M"))
+    assert dp.Schema(id="a", unit="add-remove:5", attributes=()).unit.text == "add-remove:5"
+    assert dp.Categories("job") == dp.Categories(column="job")
+    edges = dp.Edges("age", 0, 120, bins=5)
+    assert (edges.column, edges.quantiles.upper, edges.quantiles.bins, edges.numeric) == ("age", 120.0, 5, True)
+    assert dp.Synthetic("income") == dp.Synthetic(target="income")
+    assert dp.PosteriorTable("sex", 0.5).prior == (0.5,)
+
+
+def test_a_table_may_say_how_exact_it_has_to_be() -> None:
+    asked = dpbayes.Tables("sex ± 1 point", "region +- 50 records")
+    assert asked == dpbayes.Tables(want={"sex": "± 1 point", "region": "± 50 records"})
+    with pytest.raises(dpbayes.base.errors.InvalidArgument, match="want says nothing about job"):
+        dpbayes.Tables("job", "sex ± 1 point")
+
+
+def test_a_model_carries_what_its_release_is_asked_for_and_is_the_same_model_without() -> None:
+    from dpbayes.curator import as_job
+
+    plain, other = dpbayes.NaiveBayes("income", "sex", "age"), dpbayes.NaiveBayes("income", features=("sex", "age"))
+    assert plain == other == dpbayes.NaiveBayes("income", "sex", "age", mechanism="laplace")
+    fit = as_job(dpbayes.NaiveBayes("income", mechanism="laplace", tempered=True))
+    assert (fit.mechanism, fit.tempered) == ("laplace", True)
+    assert fit.record()["model"] == dpbayes.NaiveBayes("income").record()
+    assert dpbayes.NaiveBayes("income", single_draw=True).estimate == "draw"
+    graph = dpbayes.BayesNet("age", "education|age", "income|age,education", "sex")
+    assert graph.parents["income"] == ("age", "education")
+    assert graph.nodes == ("sex",)
+    for wrong in (("a", "a"), ("a,b|c",), ("a|b", "a|c")):
+        with pytest.raises(dpbayes.base.errors.InvalidArgument, match="each node once, with its parents"):
+            dpbayes.BayesNet(*wrong)
+
+
+def test_costs_add_up_as_they_are_written() -> None:
+    draw, noise = dpbayes.Dirichlet(1, 10, "replace-one"), dpbayes.Gaussian(4, "replace-one")
+    assert 3 * draw + noise == dpbayes.Cost.of(draw, 3) + dpbayes.Cost.of(noise) == draw + 2 * draw + noise
+    with pytest.raises(dpbayes.base.errors.InvalidArgument, match="Fix all but one"):
+        dpbayes.calibrate(dpbayes.Dirichlet, dpbayes.ApproxDP(1, 1e-6), "replace-one")
+    with pytest.raises(dpbayes.base.errors.InvalidArgument, match="expected the unit"):
+        dpbayes.calibrate(dpbayes.Gaussian, dpbayes.ApproxDP(1, 1e-6))

@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
-from dpbayes.hellinger.accuracy import expected
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.certificate import certify
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.mechanism import expected
 from experiments import style
 from experiments.hellinger.contenders import UNIT, described, distances, paper_laplace, readings, split
 from experiments.lab import Claim, verdict

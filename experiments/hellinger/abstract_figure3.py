@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
-from dpbayes.hellinger.accuracy import expected
+from dpbayes.hellinger.mechanism import expected
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, verdict

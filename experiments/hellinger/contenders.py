@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from dpbayes import Adjacency, ApproxDP, Gaussian, Hellinger, Laplace, PrivacyUnit, PureDP, calibrate
 from dpbayes.hellinger import calibration
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.distance import hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
 from experiments.estimates import noise_aware as estimated
 

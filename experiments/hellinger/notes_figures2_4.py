@@ -17,11 +17,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
-from dpbayes.hellinger.accuracy import expected
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.candidates import listed
 from dpbayes.hellinger.distance import hellinger
-from dpbayes.hellinger.mechanism import published_smoothing
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.mechanism import expected, published_smoothing
 from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
 from experiments import style
 from experiments.hellinger import contenders

@@ -18,10 +18,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
-from dpbayes.hellinger.accuracy import distance_probabilities, step_probabilities
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.candidates import listed
 from dpbayes.hellinger.certificate import affordable, certify
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.mechanism import distance_probabilities, step_probabilities
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, Verdict, verdict

@@ -27,7 +27,7 @@ from dpbayes.design.forecast import of_the_limit
 from dpbayes.design.plan import Job, Plan
 from dpbayes.jobs.base import plan_of, plan_record
 from dpbayes.jobs.request import Request
-from dpbayes.ledger.history import already, check_superseded, line
+from dpbayes.ledger.history import check_superseded, line
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, now
@@ -35,6 +35,7 @@ from dpbayes.release.products import complete
 from dpbayes.release.words import checked
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
+from dpbayes.tables.beside import beside
 from dpbayes.tables.engine import Engine
 from dpbayes.tables.sources import open_table, public_address
 
@@ -75,9 +76,9 @@ class Curator:
 
     Args:
         table: a path or address, a frame, an open connection's engine: whatever can be counted.
-        schema: what is public about it, as a ``Schema`` or its file.
-        ledger: what remembers the cost, as a ``Ledger``, a path or an address. None remembers nothing.
-        engine: ``duckdb``, ``postgresql`` or ``spark``; chosen from the table's address if left out.
+        schema: what is public about it, as a ``Schema`` or its file; left out, the file that bears the table's name.
+        ledger: what remembers the cost, as a ``Ledger``, a path or an address. Left out, it is the file that bears the
+            table's name, and without one nothing is released; ``"none"`` remembers nothing, as for a table in memory.
         seed: makes draws repeatable; such a release is stamped as not private and is never charged.
         progress: is told what is going on.
         dry_run: plans and checks only; it raises ``DryRun`` where others would charge, read rows or write.
@@ -86,20 +87,21 @@ class Curator:
     def __init__(
         self,
         table: object,
-        schema: Schema | str | Path,
-        *,
+        schema: Schema | str | Path | None = None,
         ledger: Ledger | str | Path | None = None,
-        engine: str | None = None,
+        *,
         seed: int | None = None,
         progress: Callable[[str], None] | None = None,
         dry_run: bool = False,
     ) -> None:
         if seed is not None and (type(seed) is not int or seed < 0):
             raise InvalidArgument(f"Curator: expected seed to be a whole number >= 0, got {seed!r}.")
-        self.schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+        self._near = beside(table, schema, ledger)
+        declared = self._near.need_schema()
+        self.schema = declared if isinstance(declared, Schema) else Schema.load(declared)
         self._address = address(table)
-        self._engine: Engine = open_table(table, engine=engine)
-        self._ledger = opened(ledger)
+        self._engine: Engine = open_table(table)
+        self._ledger = opened(self._near.ledger)
         self._seed = seed
         self._say = progress or (lambda _: None)
         self.dry_run = dry_run
@@ -127,7 +129,9 @@ class Curator:
             asked = suiting(self._engine)
         plan = plan_of(asked, self.schema, target, account=account)
         plan.job.check(self._engine, plan)
-        return replace(plan, publication=said)
+        plan = replace(plan, publication=said)
+        object.__setattr__(plan, "account", account)
+        return plan
 
     def check(self, plan: Plan, out: str | Path | None = None) -> None:
         """Refuse what would be refused if this plan were released now. Charges nothing, reads no rows."""
@@ -162,10 +166,6 @@ class Curator:
         """Whether a ledger remembers the cost."""
         return self._ledger is not None
 
-    def already(self, plan: Plan) -> list[str]:
-        """Sentences about tables of a plan that the ledger knows to be published, or to follow from what is."""
-        return [] if self._ledger is None else already(self._ledger.account(self.schema.id), plan.wanted)
-
     def much(self, plan: Plan) -> list[str]:
         """A sentence about a plan that takes half of the ledger's limit or more."""
         if self._ledger is None:
@@ -199,6 +199,8 @@ class Curator:
         plan = self._trusted(job) if isinstance(job, Plan) else self.plan(job, target, about=about)
         if self.dry_run:
             raise DryRun(plan, self._ledger, None if out is None else Path(out))
+        if self._ledger is None and self._seed is None:
+            self._near.need_ledger()
         check_room(plan, self._ledger, out)
         self._check_size(plan)
         goes = None if out is None else destination(out, numbers)
@@ -384,7 +386,7 @@ def as_job(asked: object) -> Job:
     if hasattr(asked, "marginals") and hasattr(asked, "build"):
         from dpbayes.jobs.model import Fit  # with its models, which tables do not need
 
-        return Fit(model=cast("ModelSpec[Model]", asked))
+        return Fit(model=cast("ModelSpec[Model]", asked), **getattr(asked, "options", {}))
     raise InvalidArgument(f"Curator: expected a job such as Tables or NaiveBayes, got a {type(asked).__name__}.")
 
 

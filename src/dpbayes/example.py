@@ -22,38 +22,18 @@ INCOMES = ("under 15k", "15k to 30k", "30k to 50k", "50k to 80k", "80k and over"
 
 SCHEMA = f"""\
 # What is public about survey.csv. Nothing in this file was learned from the rows.
-format = 1
 id = "example-survey"
-
-# Neighbours: one person's answers are replaced by others. So the number of records is public.
-adjacency = "replace-one"
-max_rows = 1
+unit = "replace-one"  # neighbours: one person's answers are replaced by others, so the number of records is public
 records = {RECORDS}
 
-[[attribute]]
-name = "sex"
-categories = {value_text(list(SEXES))}
-missing = "other"  # no answer, and any answer that is not listed, is counted as "other"
-
-[[attribute]]
-name = "age"
-edges = [16, 30, 45, 60, 75, 120]  # years, cut into [16, 30), [30, 45), …
-missing = "other"
-
-[[attribute]]
-name = "region"
-categories = {value_text(list(REGIONS))}
-missing = "other"
-
-[[attribute]]
-name = "education"
-categories = {value_text(list(EDUCATIONS))}
-missing = "category"  # no answer is a level of its own, "missing"
-
-[[attribute]]
-name = "income"
-categories = {value_text(list(INCOMES))}
-missing = "category"
+[attributes]
+# no answer, and any answer that is not listed, is counted as "other"
+sex = {{ categories = {value_text(list(SEXES))}, missing = "other" }}
+age = {{ edges = [16, 30, 45, 60, 75, 120], missing = "other" }}  # years, cut into [16, 30), [30, 45), …
+region = {{ categories = {value_text(list(REGIONS))}, missing = "other" }}
+# no answer is a level of its own, "missing"
+education = {value_text(list(EDUCATIONS))}
+income = {value_text(list(INCOMES))}
 """
 
 Texts = NDArray[np.str_]

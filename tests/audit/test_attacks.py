@@ -11,7 +11,7 @@ from audit.result import Effort
 
 from audit import adaptive, floats, mechanisms
 from dpbayes import Gaussian, Laplace
-from dpbayes.mechanisms.records import KINDS
+from dpbayes.mechanisms.kinds import KINDS
 
 EFFORT = Effort(draws=20_000, pairs=200, releases=10, rows=1000, thorough=False)
 

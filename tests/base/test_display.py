@@ -58,7 +58,8 @@ def examples() -> dict[str, object]:
         curator.release(dp.NaiveBayes(target="sex"), TARGET).build(),
         curator.release(dp.BayesNet(edges=[("sex", "job")]), TARGET).build(),
     )
-    return {type(example).__name__: example for example in made}
+    found = {type(example).__name__: example for example in made}
+    return found | {"Unit": UNIT, "PosteriorTable": dp.PosteriorTable("sex")}
 
 
 CLASSES = [name for name in dp.__all__ if inspect.isclass(getattr(dp, name))]

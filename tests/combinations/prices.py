@@ -17,7 +17,7 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import betabinom, gamma
 
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 
 Record = dict[str, Any]
 EXACT = ("gaussian-1", "laplace-1", "dirichlet-2")
@@ -173,6 +173,24 @@ def _between_gammas(a: float, b: float, order: float) -> float:
         return float((mpmath.loggamma(mixed) - sides) / (mpmath.mpf(order) - 1))
 
 
+def _sum_zero(record: Record) -> tuple[np.ndarray, np.ndarray]:
+    """P[0 ≤ z_i, z_j ≤ 0] and its like for noise that adds up to zero, by convolution: the loss has three values."""
+    ratio, cells = math.exp(-1.0 / record["scale"]), record["cells"]
+    reach = math.ceil(45.0 * record["scale"])
+    k = np.arange(-reach, reach + 1)
+    rest = np.array([1.0])
+    for _ in range(cells - 2):
+        rest = np.convolve(rest, ratio ** np.abs(k))
+    sums = -(k[:, None] + k[None, :]) + (cells - 2) * reach
+    inside = (sums >= 0) & (sums < rest.size)
+    law = ratio ** (np.abs(k)[:, None] + np.abs(k)[None, :]) * np.where(
+        inside, rest[np.clip(sums, 0, rest.size - 1)], 0
+    )
+    up, down = (k >= 0)[:, None] & (k <= 0)[None, :], (k < 0)[:, None] & (k > 0)[None, :]
+    high, low = float(law[up].sum() / law.sum()), float(law[down].sum() / law.sum())
+    return np.array([high, 1.0 - high - low, low]), np.array([low, 1.0 - high - low, high])
+
+
 @lru_cache(maxsize=4096)
 def _pairs(text: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """Laws of independent parts of an output under two neighbours."""
@@ -186,6 +204,8 @@ def _pairs(text: str) -> list[tuple[np.ndarray, np.ndarray]]:
                 return _enumerated(record)
         one = _noise(record["scale"], rows)
         return [one, (one[1], one[0])][:cells]
+    if kind == "sum-zero-laplace-1":
+        return [_sum_zero(record)] if rows == 1 else [_noise(record["scale"], 2 * rows)]
     if kind == "dirichlet-2":
         first, second, shift = _shapes(record)
         two = _log_gammas(second, second + shift)

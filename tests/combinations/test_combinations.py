@@ -190,10 +190,13 @@ def outcome(case: Case, folder: Path) -> str:
     job, target = cases.constructed(name, chosen, declared, folder), cases.TARGETS[case["target"]]
     table, book = cases.source(case["source"], folder), cases.ledger(case, declared, folder)
     before = files(folder)
-    refused, problem = dry_run(Curator(table, declared, ledger=book, dry_run=True), job, target, folder / "out"), None
+    refused, problem = (
+        dry_run(Curator(table, declared, book or "none", dry_run=True), job, target, folder / "out"),
+        None,
+    )
     assert files(folder) == before, "a dry run wrote or charged"
     try:
-        Curator(table, declared, ledger=book).release(job, target, out=folder / "out")
+        Curator(table, declared, book or "none").release(job, target, out=folder / "out")
     except DpbayesError as met:
         problem = met
     assert str(refused) == str(problem), f"the dry run says {refused}, the release {problem}"

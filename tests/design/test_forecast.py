@@ -9,7 +9,7 @@ import pytest
 from tests.releases import PEOPLE, people
 
 from dpbayes import ApproxDP, Attribute, Curator, PrivacyUnit, PureDP, Schema, Tables
-from dpbayes.design.forecast import forecast, named, points, remarks, sentences, warnings, whole
+from dpbayes.design.forecast import forecast, name_of, points, remarks, sentences, warnings, whole
 
 USUAL = ApproxDP(epsilon=1, delta=1e-6)
 UNIT = PrivacyUnit(adjacency="replace-one")
@@ -89,4 +89,4 @@ def test_words_for_numbers() -> None:
         "37 records",
         "1,500 records",
     ]
-    assert named(Tables("x|y").marginals[0]) == "x within y"
+    assert name_of(Tables("x|y").marginals[0]) == "x within y"

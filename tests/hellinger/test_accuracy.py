@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, PrivacyUnit
-from dpbayes.hellinger import accuracy, calibration, distance
-from dpbayes.hellinger.exponential import PosteriorExponential
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger import calibration, distance
+from dpbayes.hellinger import mechanism as accuracy
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 
@@ -68,9 +68,9 @@ def test_steps_and_distances_are_distributed_over_all_candidates() -> None:
 
 def test_a_strong_prior_favours_hellinger_and_a_weak_one_laplace() -> None:
     common = {"total": 15, "epsilon": 0.8, "delta": 1e-8, "unit": UNIT, "around": [5, 5, 5]}
-    strong = accuracy.crossover(prior=(50.0,) * 3, rng=np.random.default_rng(0), **common)
+    strong = calibration.crossover(prior=(50.0,) * 3, rng=np.random.default_rng(0), **common)
     assert strong[0].name == "hellinger, certified"
-    weak = accuracy.crossover(
+    weak = calibration.crossover(
         prior=(1.0, 1.0), total=60, epsilon=0.8, delta=1e-8, unit=UNIT, around=[30, 30], rng=np.random.default_rng(0)
     )
     assert weak[0].name.startswith("laplace")
@@ -78,7 +78,7 @@ def test_a_strong_prior_favours_hellinger_and_a_weak_one_laplace() -> None:
 
 
 def test_crossover_leaves_certified_out_where_it_cannot_be_enumerated() -> None:
-    found = accuracy.crossover(
+    found = calibration.crossover(
         prior=(1.0,) * 4, total=3000, epsilon=0.8, delta=1e-8, unit=UNIT, draws=50, rng=np.random.default_rng(0)
     )
     assert {each.name for each in found} == {"hellinger, proved", "laplace", "laplace, truncated"}

@@ -14,7 +14,7 @@ from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, R
 from dpbayes.hellinger import calibration, certificate
 from dpbayes.hellinger.certificate import Certificate
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 PRIOR, TOTAL = (1.0, 1.0), 20

@@ -17,7 +17,7 @@ def plain(
     prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, delta: float
 ) -> tuple[float, float]:
     """Pure ε and ε at δ by a matrix of all laws and a bisection: the slow and obvious way."""
-    tables = candidates.listed(total, len(prior))
+    tables = candidates.all_tables(total, len(prior))
     posteriors = tables + np.asarray(prior)
     scores = distance.hellinger(posteriors[:, None, :], posteriors[None, :, :])
     steps = np.array([sensitivity.smooth_sensitivity(prior, table, smoothing) for table in tables])

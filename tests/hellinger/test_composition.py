@@ -17,12 +17,11 @@ from scipy.special import logsumexp
 from dpbayes import ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.hellinger import calibration, certificate, sensitivity
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.distance import Laws
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.hellinger.promise import Enumerated
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 
 UNIT = PrivacyUnit(adjacency="replace-one")
 Pair = tuple[np.ndarray, np.ndarray]

@@ -10,7 +10,7 @@ import pytest
 from dpbayes import Adjacency, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential
 
 PValue = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 
@@ -35,7 +35,7 @@ def make(prior: tuple[float, ...], total: int, score: str, sharpness: float = 1.
 )
 def test_the_sensitivity_of_a_score_is_that_of_its_definition(prior: tuple[float, ...], total: int, score: str) -> None:
     made = make(prior, total, score)
-    tables = candidates.listed(total, len(prior))
+    tables = candidates.all_tables(total, len(prior))
     scores = np.array([made.distances(table, tables) for table in tables])
     moves = np.abs(tables[:, None] - tables[None]).sum(axis=-1) // 2
     x, y = np.nonzero(moves == 1)
@@ -67,7 +67,7 @@ def test_draws_have_the_enumerated_law(
 )
 def test_no_pair_of_neighbours_loses_more_than_the_sharpness(prior: tuple[float, ...], total: int, score: str) -> None:
     made = make(prior, total, score, 0.7)
-    tables = candidates.listed(total, len(prior))
+    tables = candidates.all_tables(total, len(prior))
     logs = np.log([made.law(table)[1] for table in tables])
     moves = np.abs(tables[:, None] - tables[None]).sum(axis=-1) // 2
     x, y = np.nonzero(moves == 1)

@@ -13,11 +13,10 @@ import pytest
 from dpbayes import Adjacency, ApproxDP, Cost, Gaussian, PrivacyUnit, PureDP
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import certify
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger, published_smoothing
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.pld import epsilon_of
 

@@ -10,7 +10,7 @@ import pytest
 from dpbayes import Adjacency, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.baselines import PosteriorLaplace
 
 UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
 
@@ -37,7 +37,7 @@ def test_the_worst_loss_of_the_truncated_law_is_the_stated_epsilon_at_most(
     prior: tuple[float, ...], total: int
 ) -> None:
     made = make(prior, total, 2.0)
-    tables = candidates.listed(total, len(prior))
+    tables = candidates.all_tables(total, len(prior))
     logs = np.log([made.law(table)[1] for table in tables])
     moves = np.abs(tables[:, None] - tables[None]).sum(axis=-1) // 2
     x, y = np.nonzero(moves == 1)

@@ -34,7 +34,7 @@ def make(prior: tuple[float, ...], counts: tuple[int, ...], exponent: float) -> 
 
 
 def law(prior: tuple[float, ...], counts: tuple[int, ...], exponent: float) -> tuple[np.ndarray, np.ndarray]:
-    listed = candidates.listed(sum(counts), len(counts))
+    listed = candidates.all_tables(sum(counts), len(counts))
     scores = distance.hellinger(listed + np.asarray(prior), np.asarray(counts) + np.asarray(prior))
     weights = np.exp(-exponent * scores)
     return listed, weights / weights.sum()
@@ -89,7 +89,7 @@ def test_the_same_generator_gives_the_same_draws_and_batches_are_no_matter() -> 
 
 
 def test_cells_tell_their_divergence_outside_their_window() -> None:
-    cell = sampler.Cell(prior=0.7, count=1000, total=10**6, reach=sampler.UNDERFLOW)
+    cell = sampler.ScoreCell(prior=0.7, count=1000, total=10**6, reach=sampler.UNDERFLOW)
     window, low = cell.window
     k = np.array([low - 1 if low else 0, low, 1000, low + window.size - 1, low + window.size, 10**6])
     own, other = cell.prior + 1000, cell.prior + k

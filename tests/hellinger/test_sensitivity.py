@@ -27,7 +27,7 @@ CASES = [
 
 def brute_force(prior: tuple[float, ...], total: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All tables, their local sensitivity by definition (all neighbours, all candidates), and their distances."""
-    tables = candidates.listed(total, len(prior))
+    tables = candidates.all_tables(total, len(prior))
     posteriors = tables + np.asarray(prior)
     scores = distance.hellinger(posteriors[:, None, :], posteriors[None, :, :])
     moves = np.abs(tables[:, None] - tables[None]).sum(axis=-1) // 2

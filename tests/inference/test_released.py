@@ -9,10 +9,9 @@ from scipy.special import betainc, gammaln
 from dpbayes import PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration, candidates
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.distance import Laws, Rows
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement, everywhere, importance
 from dpbayes.inference.product import Normaliser
 from dpbayes.inference.released import Reading, reading
@@ -31,7 +30,7 @@ def log_prior(tables: np.ndarray, prior: tuple[float, ...]) -> np.ndarray:
 
 def enumerated(log_likelihood: np.ndarray, tables: np.ndarray, prior: tuple[float, ...]) -> np.ndarray:
     """Probabilities of all tables."""
-    return candidates.normalised(log_likelihood + log_prior(tables, prior))
+    return candidates.shares(log_likelihood + log_prior(tables, prior))
 
 
 def likelihood(mechanism: object, tables: np.ndarray, released: np.ndarray) -> np.ndarray:
@@ -60,7 +59,7 @@ def assert_agrees(read: Reading, tables: np.ndarray, chances: np.ndarray, error:
 def test_the_law_of_the_counts_is_that_of_enumeration(prior: tuple[float, ...], epsilon: float) -> None:
     total = {2: 60, 3: 20, 4: 10}[len(prior)]
     made, rng = laplace(prior, total, epsilon), np.random.default_rng(len(prior))
-    tables = candidates.listed(total, len(prior))
+    tables = candidates.all_tables(total, len(prior))
     for truth in tables[rng.integers(len(tables), size=2)]:
         released = made.draw_many(truth, 1, rng)[0]
         chances = enumerated(likelihood(made, tables, released), tables, prior)
@@ -78,7 +77,7 @@ def by(name: str, prior: tuple[float, ...], total: int, epsilon: float) -> Helli
 
 def hellinger_law(made: Hellinger | PosteriorExponential, released: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     laws = Laws.of(made.prior, made.total, made.sharpness, getattr(made, "smoothing", 0.0))
-    tables = candidates.listed(made.total, len(made.prior))
+    tables = candidates.all_tables(made.total, len(made.prior))
     at = int(np.flatnonzero((tables == released).all(axis=1))[0])
     told = np.array([laws.probabilities(tuple(map(int, table)))[0][at] for table in tables])
     return tables, enumerated(told, tables, made.prior)
@@ -109,7 +108,7 @@ def test_a_hellinger_release_and_a_table_of_the_same_cells_sharpen_each_other() 
     released = made.draw_many(truth, 1, rng)[0]
     tables, chances = hellinger_law(made, released)
     noise, other = LaplaceNoise(scale=3.0), np.array([23.0, 14.0, 4.0])
-    chances = candidates.normalised(
+    chances = candidates.shares(
         np.log(chances) + sum(noise.log_law(value, tables[:, cell]) for cell, value in enumerate(other))
     )
     both = reading(
@@ -123,7 +122,7 @@ def test_a_hellinger_release_and_a_table_of_the_same_cells_sharpen_each_other() 
 @pytest.mark.parametrize("exponent", [0.3, 3.0, 30.0])
 @pytest.mark.parametrize(("prior", "total"), [((0.5, 0.5), 200), ((1.0, 5.0, 0.5), 30), ((1.0,) * 4, 14)])
 def test_the_normaliser_is_the_sum_over_all_candidates(prior: tuple[float, ...], total: int, exponent: float) -> None:
-    rows, tables = Rows(prior, total), candidates.listed(total, len(prior))
+    rows, tables = Rows(prior, total), candidates.all_tables(total, len(prior))
     chosen = tables[np.random.default_rng(0).integers(len(tables), size=12)]
     exact = [np.log(np.exp(-exponent * rows.distances(tuple(map(int, table)))).sum()) for table in chosen]
     found = Normaliser(prior, total, exponent).log(chosen, np.full(12, exponent))
@@ -134,7 +133,7 @@ def test_the_normaliser_is_the_sum_over_all_candidates(prior: tuple[float, ...],
 def test_the_exponential_of_the_distance_is_a_mixture_of_powers(exponent: float) -> None:
     """At D = 0 and at every D that two tables can have; the sums of powers over all candidates are those listed."""
     prior, total = (1.0, 2.0, 0.5), 25
-    made, tables = Normaliser(prior, total, exponent), candidates.listed(total, 3)
+    made, tables = Normaliser(prior, total, exponent), candidates.all_tables(total, 3)
     amounts = np.exp(made.mixture(exponent))
     depth = np.append(0.0, np.geomspace(1 / (4.4 * 28.5), 30, 500))
     powers = np.exp(-np.multiply.outer(depth, np.append(0, made.rates)))
@@ -188,7 +187,7 @@ def test_what_has_no_known_law_is_not_read() -> None:
 @pytest.mark.parametrize("noise", [LaplaceNoise(scale=3.0), GaussianNoise(sigma=2.0)])
 def test_noise_on_every_count_and_a_second_measurement_multiply(noise: LaplaceNoise | GaussianNoise) -> None:
     prior, total = (1.0, 0.5, 2.0), 25
-    tables = candidates.listed(total, 3)
+    tables = candidates.all_tables(total, 3)
     noisy, other = np.array([11.0, -2.0, 19.0]), np.array([8.0, 1.0, 12.0])
     read = reading(noise, tuple(noisy + np.asarray(prior)), prior=prior, total=total)
     told = sum(noise.log_law(value, tables[:, cell]) for cell, value in enumerate(noisy))

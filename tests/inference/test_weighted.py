@@ -7,7 +7,7 @@ import pytest
 
 from dpbayes import PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.inference.numbers import Repeats
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.weighted import Weighted

@@ -11,7 +11,7 @@ from tests.releases import PEOPLE
 from dpbayes import AdaptiveDP, ApproxDP, Attribute, Categories, Curator, Ledger, PrivacyUnit, PureDP, Schema
 from dpbayes.base.errors import InvalidArgument, TableError
 from dpbayes.jobs.base import job_from_record, plan_of
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.privacy.cost import Cost
 
 UNITS = [

@@ -12,7 +12,7 @@ from dpbayes import ApproxDP, Attribute, DirichletPosterior, Laplace, PrivacyUni
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.design.plan import Plan
 from dpbayes.hellinger import calibration, candidates
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.inference.importance import chance_of_noise, error
 
 UNIT = PrivacyUnit(adjacency="replace-one")
@@ -49,7 +49,7 @@ def test_what_auto_takes_is_never_expected_to_be_worse_than_the_hellinger_mechan
 @pytest.mark.parametrize("cells", [2, 3])
 def test_the_largest_loss_over_all_neighbours_is_the_price(cells: int) -> None:
     mechanism = planned(cells, 2, PureDP(epsilon=0.7)).paid[0].mechanism
-    tables = candidates.listed(2, cells)
+    tables = candidates.all_tables(2, cells)
     outcomes = tables if cells == 2 else np.array(list(product(range(-3, 6), repeat=cells)))
 
     def logs(table: np.ndarray) -> np.ndarray:

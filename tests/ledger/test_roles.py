@@ -17,6 +17,7 @@ from dpbayes.base.errors import BudgetExceeded, LedgerError
 from dpbayes.ledger.account import Account, Entry
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.ledger.pricing import coefficients
+from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.convert import pure_mu
@@ -263,14 +264,23 @@ def test_the_databases_price_is_between_the_true_one_and_the_clients(urls: tuple
                 assert mu * (1 - 2e-8) <= math.sqrt(square) <= mu
                 assert flagged <= flag * (1 + 1e-9)
                 assert flag <= 1.5 * flagged or flagged > 1e-9
-            for scale in (0.5, 1.0, 3.0, 40.0, 1e6):
-                noise = Laplace(scale=scale, unit=unit)
+            pure_noise = [Laplace(scale=scale, unit=unit) for scale in (0.5, 1.0, 3.0, 40.0, 1e6)]
+            if unit.replaces:
+                pure_noise += [SumZeroLaplace(scale=2.0, cells=cells, unit=unit) for cells in (2, 256)]
+            for noise in pure_noise:
                 pure, rho, square, _ = price(noise)
                 assert pure == pytest.approx(noise.renyi(math.inf), rel=1e-14)
                 assert rho == pytest.approx(noise.concentrated(math.inf), rel=1e-14)
                 assert square >= (pure_mu(pure) / (1 + 1e-9)) ** 2 * (1 - 1e-11)
                 assert pure > 2 or square <= pure_mu(pure) ** 2
         assert math.isinf(price(Gaussian(sigma=1.9, unit=unit))[2])
+        replace = PrivacyUnit(adjacency="replace-one")
+        record = SumZeroLaplace(scale=2.0, cells=3, unit=replace).record()
+        for wrong in ({"cells": 1}, {"cells": 257}, {"cells": "3"}, {"cells": None}, {"cells": 2.5}, {"": 1}):
+            body = canonical({"mechanism": {**record, **wrong}, "times": 1})
+            with pytest.raises(psycopg.Error, match="for the owner only"):
+                connection.execute("SELECT dpbayes_price(%s::jsonb, %s::jsonb)", [body, canonical(replace.record())])
+            connection.rollback()
 
 
 def test_the_owner_is_told_if_no_roles_could_be_made(

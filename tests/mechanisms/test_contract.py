@@ -13,15 +13,14 @@ import pytest
 
 from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
 from dpbayes.base.errors import DpbayesError, InvalidArgument
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.mechanisms.events import Event
-from dpbayes.mechanisms.records import KINDS, from_record
+from dpbayes.mechanisms.kinds import KINDS, TableNoise, from_record
 from dpbayes.mechanisms.selection import Selection
-from dpbayes.mechanisms.stated import StatedRDP
+from dpbayes.mechanisms.stated import ForeignEvent, StatedRDP
 from dpbayes.mechanisms.subsampled import subsampled
+from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.adaptive import AdaptiveDP
@@ -54,6 +53,8 @@ EXAMPLES: list[Priced] = [
     Laplace(scale=4.0, unit=REPLACE),
     Laplace(scale=4.0, unit=CHANGE),
     Laplace(scale=40.0, unit=MANY),
+    SumZeroLaplace(scale=4.0, cells=3, unit=REPLACE),
+    SumZeroLaplace(scale=40.0, cells=3, unit=MANY),
     Selection(sharpness=0.7, unit=REPLACE),
     Selection(sharpness=12.0, unit=CHANGE),
     Threshold(scale=4.0, threshold=60, unit=REPLACE),
@@ -62,14 +63,14 @@ EXAMPLES: list[Priced] = [
     Stated(epsilon_stated=0.7, delta_stated=0.0, unit=REPLACE, what="a map"),
     Stated(epsilon_stated=0.7, delta_stated=1e-7, unit=CHANGE, what="a map"),
     StatedRDP(order=9.0, epsilon_stated=0.2, unit=CHANGE, what="a map"),
-    Event.from_record(
+    ForeignEvent.from_record(
         {
             "event": {"class": "GaussianDpEvent", "noise_multiplier": 2.0},
             "unit": CHANGE.record(),
             "what": "another library's map",
         }
     ),
-    Event.from_record(
+    ForeignEvent.from_record(
         {
             "event": {"class": "LaplaceDpEvent", "noise_multiplier": 3.0},
             "unit": CHANGE.record(),
@@ -86,7 +87,7 @@ every = pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: f"{type(m).
 NOISES = [
     m
     for m in EXAMPLES
-    if isinstance(m, (Dirichlet, PseudoRecords, Gaussian, Laplace))
+    if isinstance(m, (Dirichlet, PseudoRecords, TableNoise))
     and not isinstance(m, UnroundedDirichlet)
     and getattr(m, "records", 1) < 100
 ]
@@ -279,7 +280,7 @@ def test_whole_numbers_and_numpy_numbers_are_numbers(name: str, number: object) 
     assert from_record(json.loads(json.dumps(mechanism.record()))) == mechanism
 
 
-@pytest.mark.parametrize("bad", [None, "replace-one", Adjacency.REPLACE_ONE, 1])
+@pytest.mark.parametrize("bad", [None, "replace", "add-remove:0", "replace-one:", 1])
 @pytest.mark.parametrize(
     "make",
     [

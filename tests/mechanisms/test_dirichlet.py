@@ -17,7 +17,7 @@ from tests.privacy.reference import relative_error
 from dpbayes import Adjacency, Dirichlet, PrivacyUnit, Sensitivity
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.papers.tcdp import theorem_1
 from dpbayes.privacy.bounds import trigamma_bound
 

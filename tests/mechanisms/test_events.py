@@ -12,8 +12,8 @@ from tests.commands import dpbayes
 
 from dpbayes import AdaptiveDP, ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.events import Event, GaussianEvent
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
+from dpbayes.mechanisms.stated import ForeignEvent, GaussianEvent
 from dpbayes.privacy import events
 from dpbayes.privacy.convert import gaussian_epsilon
 from dpbayes.privacy.pld import epsilon_of
@@ -25,7 +25,7 @@ TRAINING = dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(0.01, dpa.GaussianD
 
 def test_compositions_are_taken_apart_and_repeated_events_counted() -> None:
     event = dpa.ComposedDpEvent([dpa.GaussianDpEvent(4.0), TRAINING, dpa.SelfComposedDpEvent(dpa.NoOpDpEvent(), 3)])
-    cost = Event.cost(event, UNIT, what="x", times=2)
+    cost = ForeignEvent.cost(event, UNIT, what="x", times=2)
     assert sorted(times for _, times in cost.entries) == [2, 100]
     assert [name for name, _ in events.leaves(dpa.GaussianDpEvent(4.0))] == [
         '{"class":"GaussianDpEvent","noise_multiplier":4.0}'
@@ -33,7 +33,7 @@ def test_compositions_are_taken_apart_and_repeated_events_counted() -> None:
 
 
 def test_gaussian_events_cost_what_the_gaussian_formula_says() -> None:
-    cost = Event.cost(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(8.0), 16), UNIT, what="x")
+    cost = ForeignEvent.cost(dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(8.0), 16), UNIT, what="x")
     (leaf, _), *_ = cost.entries
     assert isinstance(leaf, GaussianEvent)
     assert leaf.multiplier == 8.0
@@ -44,7 +44,7 @@ def test_gaussian_events_cost_what_the_gaussian_formula_says() -> None:
 
 
 def test_a_sampled_event_costs_what_its_own_accountants_say() -> None:
-    cost = Event.cost(TRAINING, UNIT, what="training")
+    cost = ForeignEvent.cost(TRAINING, UNIT, what="training")
     for accountant in (dpa.rdp.RdpAccountant(), dpa.pld.PLDAccountant()):
         accountant.compose(TRAINING)
         assert cost.epsilon(1e-6) <= accountant.get_epsilon(1e-6) * 1.02
@@ -57,14 +57,14 @@ def test_a_sampled_event_costs_what_its_own_accountants_say() -> None:
 
 
 def test_the_concentrated_cost_of_a_sampled_event_bounds_every_order() -> None:
-    (leaf, _), *_ = Event.cost(TRAINING, UNIT, what="x").entries
+    (leaf, _), *_ = ForeignEvent.cost(TRAINING, UNIT, what="x").entries
     rho = leaf.concentrated(6.0)
     assert all(leaf.renyi(order) <= rho * order for order in (1.01, 1.7, 3.0, 5.9))
     assert leaf.concentrated(math.inf) == math.inf
 
 
 def test_an_event_of_distributions_alone_has_no_divergences_and_still_a_cost() -> None:
-    (leaf, _), *_ = Event.cost(dpa.dp_event.DiscreteLaplaceDpEvent(0.5, 1), UNIT, what="x").entries
+    (leaf, _), *_ = ForeignEvent.cost(dpa.dp_event.DiscreteLaplaceDpEvent(0.5, 1), UNIT, what="x").entries
     assert leaf.renyi(2.0) == math.inf
     assert leaf.epsilon(1e-9) <= 0.5 * (1 + 1e-2)
     assert leaf.delta(0.0) == pytest.approx(math.tanh(0.25), rel=5e-3)  # in steps, rounded up
@@ -74,7 +74,7 @@ def test_an_event_of_distributions_alone_has_no_divergences_and_still_a_cost() -
 def test_both_rules_admit_events_and_never_below_their_cost(rule: str) -> None:
     limit = AdaptiveDP(epsilon=3.0, delta=1e-6, rule=rule)
     for event in (dpa.GaussianDpEvent(9.0), dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0))):
-        cost = Event.cost(event, UNIT, what="x")
+        cost = ForeignEvent.cost(event, UNIT, what="x")
         assert 0 < limit.part(cost) < 1
         assert limit.amount(cost) >= cost.epsilon(1e-6) * (1 - 1e-9)
 
@@ -83,7 +83,7 @@ def test_a_ledger_holds_events_beside_releases_of_its_own(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     ledger = Ledger("d.ledger")
     ledger.open("d", ApproxDP(epsilon=3, delta=1e-6), UNIT)
-    cost = Event.cost(TRAINING, UNIT, what="training") + Cost.of(Gaussian(sigma=6.0, unit=UNIT))
+    cost = ForeignEvent.cost(TRAINING, UNIT, what="training") + Cost.of(Gaussian(sigma=6.0, unit=UNIT))
     Path("series.json").write_text(json.dumps([{**made.record(), "times": k} for made, k in cost.entries]))
     done = dpbayes("ledger", "charge", "d.ledger", "series.json", "--about", "training")
     assert done.code == 0, done.err
@@ -117,7 +117,7 @@ def test_a_ledger_holds_events_beside_releases_of_its_own(tmp_path: Path, monkey
 )
 def test_events_that_say_nothing_are_refused(event: object) -> None:
     with pytest.raises(InvalidArgument, match=r"Event|Record"):
-        Event.cost(event, UNIT, what="x")
+        ForeignEvent.cost(event, UNIT, what="x")
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_an_accountant_that_keeps_a_part_elsewhere_is_not_believed(
     event: object, kind: type, name: str, answer: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As later versions do with the δ of an (ε, δ) event: what is said in public is more than what can be read."""
-    assert Event.cost(event, UNIT, what="x").epsilon(1e-6) > 0
+    assert ForeignEvent.cost(event, UNIT, what="x").epsilon(1e-6) > 0
     events._read.cache_clear()
     monkeypatch.setattr(kind, name, lambda *_: answer)
     with pytest.raises(InvalidArgument, match="price"):
-        Event.cost(event, UNIT, what="x")
+        ForeignEvent.cost(event, UNIT, what="x")
     events._read.cache_clear()
 
 
@@ -153,9 +153,9 @@ def test_mass_at_an_infinite_loss_is_kept() -> None:
 
 def test_units_on_which_dp_accounting_disagrees_with_itself_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="add-remove"):
-        Event.cost(dpa.GaussianDpEvent(2.0), PrivacyUnit(adjacency="replace-one"), what="x")
+        ForeignEvent.cost(dpa.GaussianDpEvent(2.0), PrivacyUnit(adjacency="replace-one"), what="x")
     with pytest.raises(InvalidArgument, match="one row"):
-        Event.cost(TRAINING, PrivacyUnit(adjacency="add-remove", max_rows=2), what="x")
+        ForeignEvent.cost(TRAINING, PrivacyUnit(adjacency="add-remove", max_rows=2), what="x")
     one, two = (
         dpa.rdp.RdpAccountant([2.0], dpa.NeighboringRelation.REPLACE_ONE),
         dpa.pld.PLDAccountant(dpa.NeighboringRelation.REPLACE_ONE),
@@ -172,7 +172,7 @@ def test_units_on_which_dp_accounting_disagrees_with_itself_are_refused() -> Non
 )
 def test_records_of_no_event_are_refused(text: str) -> None:
     with pytest.raises(InvalidArgument):
-        Event(event=text, unit=UNIT, what="x")
+        ForeignEvent(event=text, unit=UNIT, what="x")
     with pytest.raises(InvalidArgument):
         events.read(text)
 
@@ -180,7 +180,7 @@ def test_records_of_no_event_are_refused(text: str) -> None:
 @pytest.mark.parametrize("shift", [-1.0, True, math.inf, math.nan])
 def test_numbers_of_an_event_are_finite_and_not_negative(shift: float) -> None:
     record = {"class": "MixtureOfGaussiansDpEvent", "standard_deviation": 1.0, "sensitivities": [0.0, 1.0]}
-    assert Event(event=json.dumps({**record, "sampling_probs": [0.5, 0.5]}), unit=UNIT, what="x")
+    assert ForeignEvent(event=json.dumps({**record, "sampling_probs": [0.5, 0.5]}), unit=UNIT, what="x")
     wrong = {**record, "sensitivities": [0.0, shift], "sampling_probs": [0.5, 0.5]}
     with pytest.raises(InvalidArgument, match="can price"):
-        Event(event=json.dumps(wrong), unit=UNIT, what="x")
+        ForeignEvent(event=json.dumps(wrong), unit=UNIT, what="x")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.mechanisms.feed import DIGITS, Feed, magnitudes
 
-from dpbayes.mechanisms import inversion
-from dpbayes.mechanisms.exact import Law
-from dpbayes.mechanisms.inversion import Table, table_for
+from dpbayes.mechanisms import exact as integers
+from dpbayes.mechanisms.exact import InversionTable as Table
+from dpbayes.mechanisms.exact import Law, table_for
 from dpbayes.mechanisms.noise import words
 
 LAWS = [
@@ -54,7 +54,9 @@ def test_words_around_every_border_and_everywhere_fall_into_their_share(kind: st
     values = values[: 2**12 - 1] if not guided else (values * 5)[: 2**12 + 5000]
     signs = [i % 2 for i in range(len(values))]
     found = drawn(
-        Table(law_of(kind, scale), 0), len(values), Feed(*(v | s << 63 for v, s in zip(values, signs, strict=True)))
+        Table(law_of(kind, scale), 0),
+        len(values),
+        Feed(*(v | s << 63 for v, s in zip(values, signs, strict=True))),
     )
     expected = [(-1) ** s * bisect_right(truth, v) for v, s in zip(values, signs, strict=True)]
     assert found == expected
@@ -163,7 +165,7 @@ def test_noise_beyond_64_bits_is_cut_to_the_nearest_number_that_fits(scale: floa
 
 
 def test_few_cells_never_pay_for_a_long_table_and_many_get_a_full_one() -> None:
-    inversion._tables.clear()  # one at hand would be taken
+    integers._tables.clear()  # one at hand would be taken
     for scale in (1e-300, 0.5, 20.0, 3000.0, 1e9, 1e300):
         assert len(table_for(Law.gaussian(scale), 10, repeatable=False).bounds) < 300
         assert len(table_for(Law.laplace(scale), 10, repeatable=False).bounds) < 300
@@ -175,7 +177,7 @@ def test_tables_are_shared_and_few_are_kept() -> None:
     assert table_for(law, 10, repeatable=True) is table_for(law, 10**6, repeatable=False)
     for scale in range(1, 60):
         table_for(Law.gaussian(scale), 10, repeatable=True)
-    assert len(inversion._tables) <= inversion.TABLES_KEPT
+    assert len(integers._tables) <= integers.TABLES_KEPT
     assert table_for(law, 10, repeatable=True) is not None
 
 

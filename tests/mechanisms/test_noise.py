@@ -12,7 +12,8 @@ from tests.privacy import reference
 from dpbayes import Adjacency, Gaussian, Laplace, PrivacyUnit
 from dpbayes.base.checks import LARGEST_COUNT
 from dpbayes.base.errors import DpbayesError, NoiseError
-from dpbayes.mechanisms import inversion, noise
+from dpbayes.mechanisms import exact as integers
+from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.exact import Law
 from dpbayes.mechanisms.noise import PARALLEL, KeyedStreams, generator, secure, software, standard_gamma, words
 
@@ -70,7 +71,7 @@ def test_a_seed_repeats_whatever_was_drawn_before() -> None:
     first = noise.gaussian(counts, 700.0, np.random.default_rng(5))
     noise.gaussian(np.zeros(10**5, dtype=np.int64), 700.0, np.random.default_rng(6))
     assert (noise.gaussian(counts, 700.0, np.random.default_rng(5)) == first).all()
-    inversion._tables.clear()
+    integers._tables.clear()
     assert (noise.gaussian(counts, 700.0, np.random.default_rng(5)) == first).all()
 
 
@@ -88,7 +89,7 @@ def test_noise_cut_to_64_bits_and_noise_of_any_length_publish_the_same_number() 
     lengths = [-(2**70), -(2**63) - 1, -(2**63), -(2**62) - 1, -5, 0, 5, 2**62, 2**63 - 1, 2**63, 2**70]
     cut = np.array([min(max(n, -(2**63)), 2**63 - 1) for n in lengths])
     for count in (0, 1, 2**40, LARGEST_COUNT - 1, LARGEST_COUNT):
-        found = noise._sum(np.full(len(lengths), count, dtype=np.int64), cut).tolist()
+        found = noise.plus(np.full(len(lengths), count, dtype=np.int64), cut).tolist()
         assert found == [min(max(count + n, -(2**62)), 2**63 - 1) for n in lengths]
 
 
@@ -137,7 +138,7 @@ def test_some_seeded_noise_follows_its_law(sampler, law, parameter: float) -> No
 )
 def test_noise_drawn_in_blocks_of_any_width_follows_its_law(law: Law, exact, parameter: float, shift: int) -> None:
     noisy = np.empty(6_000, dtype=np.int64)
-    inversion.Table(law, shift).fill(noisy, words(np.random.default_rng(4)))
+    integers.InversionTable(law, shift).fill(noisy, words(np.random.default_rng(4)))
     assert fit(noisy, exact, parameter) > 1e-4
 
 
@@ -161,7 +162,7 @@ def test_noise_in_blocks_follows_its_law(kind: str, shift: int) -> None:
     parameter = 60.0 if kind == "gaussian" else 30.0
     exact = reference.discrete_gaussian if kind == "gaussian" else reference.discrete_laplace
     noisy = np.empty(400_000, dtype=np.int64)
-    inversion.Table(getattr(Law, kind)(parameter), shift).fill(noisy, words(None))
+    integers.InversionTable(getattr(Law, kind)(parameter), shift).fill(noisy, words(None))
     assert fit(noisy, exact, parameter) > 1e-5
 
 

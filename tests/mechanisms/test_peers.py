@@ -9,7 +9,7 @@ import pytest
 from dp_accounting import dp_event
 
 from dpbayes import Cost, Laplace, PrivacyUnit
-from dpbayes.mechanisms.events import Event
+from dpbayes.mechanisms.stated import ForeignEvent
 
 UNIT = PrivacyUnit(adjacency="add-remove")
 MIXTURES = [
@@ -20,7 +20,7 @@ SAMPLED = dpa.PoissonSampledDpEvent(0.2, dpa.GaussianDpEvent(0.5))
 
 
 def cost(*parts: tuple[object, int]) -> Cost:
-    made = [Event.cost(event, UNIT, what="x", times=times) for event, times in parts]
+    made = [ForeignEvent.cost(event, UNIT, what="x", times=times) for event, times in parts]
     return sum(made[1:], made[0])
 
 
@@ -52,7 +52,7 @@ def test_composed_events_cost_what_dp_accounting_expects(
     ],
 )
 def test_laplace_noise_has_the_profile_that_dp_accounting_expects(scale: float, masses: dict[int, float]) -> None:
-    event = Cost.of(Event.cost(dpa.LaplaceDpEvent(scale), UNIT, what="x").entries[0][0])
+    event = Cost.of(ForeignEvent.cost(dpa.LaplaceDpEvent(scale), UNIT, what="x").entries[0][0])
     for epsilon in range(max(masses)):
         expected = math.fsum(mass * -math.expm1(min(epsilon - loss, 0)) for loss, mass in masses.items())
         assert event.delta(float(epsilon)) <= expected * (1 + 1e-6)

@@ -7,7 +7,7 @@ import pytest
 from dpbayes import Adjacency, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords

@@ -18,16 +18,15 @@ from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.curator import Curator
 from dpbayes.design.ranking import ranking
 from dpbayes.jobs.tables import Tables
-from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
-from dpbayes.mechanisms.rounding import (
+from dpbayes.mechanisms.dirichlet import (
     DIGITS,
     FINEST,
     LARGEST_CONCENTRATION,
     LARGEST_SHAPE,
     LARGEST_WEIGHT,
+    UnroundedDirichlet,
     grid_for,
-    reachable_values,
-    rounded,
+    on_grid,
 )
 from dpbayes.mechanisms.tuning import ConcentrationCurve
 from dpbayes.release.format import Release
@@ -103,7 +102,7 @@ def cells_of(shape: float, grid: float) -> list[tuple[float, float]]:
         value = float(law.isf(RARE) if quantile is None else law.ppf(quantile))
         if not math.isfinite(value) or value <= 0:
             continue
-        at = float(rounded(np.array([value]), grid)[0])
+        at = float(on_grid(np.array([value]), grid)[0])
         step = step_at(math.nextafter(at, 0.0), grid)  # below a power of two steps may be half as long
         cells.append((0.5 * grid if at == grid else at - step / 2, at + step / 2))
     return cells
@@ -148,8 +147,8 @@ def test_gammas_of_the_first_version_had_fewer_values_than_steps():
     """The failing case: a grid of 2⁻²⁰ standard deviations, N declared as 10⁹ (and what is accepted today)."""
     alpha, old_grid = 2.8e20, 2.0**13
     wide = 2.0**20 * old_grid  # doubles are coarser than the grid itself
-    assert reachable(alpha, alpha, alpha + wide) == pytest.approx(reachable_values(alpha, wide), rel=0.01)
-    assert reachable_values(alpha, old_grid) < 0.1
+    assert reachable(alpha, alpha, alpha + wide) == pytest.approx(wide * 2.0**52 / (3.0 * alpha), rel=0.01)
+    assert old_grid * 2.0**52 / (3.0 * alpha) < 0.1
     with pytest.raises(InvalidArgument, match="Gaussian noise"):
         Dirichlet(weight=2.8e9, concentration=alpha, unit=REPLACE)
 
@@ -192,8 +191,8 @@ def test_counts_beyond_the_largest_are_drawn_as_the_largest():
 def test_rounding_twice_changes_nothing_and_values_are_multiples_of_the_grid():
     values = np.random.default_rng(2).standard_gamma(np.geomspace(0.01, LARGEST_SHAPE, 4000))
     for grid in (FINEST, 0.5, 64.0):
-        once = rounded(values, grid)
-        assert (rounded(once, grid) == once).all()
+        once = on_grid(values, grid)
+        assert (on_grid(once, grid) == once).all()
         assert (once / grid == np.rint(once / grid)).all()
         assert (once >= grid).all()
         mantissas = np.frexp(once)[0] * 2.0**DIGITS

@@ -18,7 +18,7 @@ import dpbayes as dp
 from dpbayes import ApproxDP, Cost, Dirichlet, Gaussian, Laplace, Ledger, PrivacyUnit, Stated
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.subsampled import Subsampled, subsampled
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.privacy import sampling

@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 from dpbayes import Cost, Laplace, PrivacyUnit
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.mechanisms.records import from_record
+from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 
 UNITS = [

@@ -49,7 +49,7 @@ def pictures(ranked: Ranking, model: object) -> dict[str, Picture]:
             why=ranked.why,
         ),
         "network": model.plot(),  # type: ignore[attr-defined]
-        "table": model.plot("income"),  # type: ignore[attr-defined]
+        "table": model.plot(node="income"),  # type: ignore[attr-defined]
     }
 
 
@@ -168,7 +168,7 @@ def test_a_network_has_its_nodes_and_a_table_its_rows(pictures: dict[str, Pictur
 
 def test_an_unknown_node_is_refused_by_name(model: object) -> None:
     with pytest.raises(InvalidArgument, match="no node 'town'"):
-        model.plot("town")  # type: ignore[attr-defined]
+        model.plot(node="town")  # type: ignore[attr-defined]
 
 
 def test_pictures_can_be_stacked_and_keep_their_shapes(pictures: dict[str, Picture]) -> None:

@@ -97,9 +97,12 @@ def test_a_release_twice_and_none_at_all_are_refused() -> None:
     made = release("income,sex")
     with pytest.raises(ReleaseError, match="there twice"):
         Posterior([made, Release.from_json(made.to_json())])
-    for nothing in ([], None, "published", ["published"]):
+    for nothing in ([], None, [None]):
         with pytest.raises(ReleaseError, match="expected one release or more"):
             Posterior(nothing)  # type: ignore[arg-type]
+    for missing in ("published", ["published"]):
+        with pytest.raises(ReleaseError, match="cannot read 'published'"):
+            Posterior(missing)  # type: ignore[arg-type]
     with pytest.raises(ReleaseError, match="tables of counts or gammas"):
         Posterior(a_release("pseudo-records")).table("income")
 

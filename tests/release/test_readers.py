@@ -27,8 +27,7 @@ from dpbayes.ledger.history import read as read_export
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.report.page import report_html
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Marginal, Prior
 
 Json = Any
 

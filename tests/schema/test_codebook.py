@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpbayes.base.errors import SchemaError
-from dpbayes.schema.codebook import read_codebook
-from dpbayes.schema.presets import COUNTRIES, PRESETS, preset
+from dpbayes.schema.codebook import COUNTRIES, PRESETS, preset, read_codebook
 
 CSV = (
     "variable,code,label,level\nsex,1,Male,\n,2,Female,\njob,11,Cook,service\njob,12,Waiter,service\njob,20,Judge,law\n"

@@ -13,8 +13,8 @@ from tests.tables import reference
 
 from dpbayes import Attribute, PrivacyUnit, Schema
 from dpbayes.base.errors import SchemaError
+from dpbayes.schema.codebook import PRESETS
 from dpbayes.schema.labels import codes
-from dpbayes.schema.presets import PRESETS
 from dpbayes.schema.values import date_number
 from dpbayes.tables.declaring import categories, edges
 

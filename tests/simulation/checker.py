@@ -109,7 +109,8 @@ def _pure(mechanism: dict[str, Any]) -> float:
     name = mechanism["mechanism"]
     if name == "selection-1":
         return float(mechanism["sharpness"])
-    assert name == "laplace-1" or (name == "posterior-laplace-1" and len(mechanism["prior"]) > 2)
+    several = name == "posterior-laplace-1" and len(mechanism["prior"]) > 2
+    assert several or name in ("laplace-1", "sum-zero-laplace-1")
     return float(2.0 / mechanism["scale"])
 
 

@@ -22,7 +22,7 @@ import dpbayes.jobs.base
 import dpbayes.report.folder
 from dpbayes.base.errors import TableError
 from dpbayes.curator import Curator
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.store import Store
 from dpbayes.mechanisms.selection import Selection

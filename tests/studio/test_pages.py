@@ -454,7 +454,7 @@ def test_every_screen_is_quick(published):
 def test_what_only_a_schema_file_can_say_is_kept(visitor, tmp_path):
     path = tmp_path / "private" / "survey.toml"
     path.write_text(
-        path.read_text().replace('name = "sex"\n', 'name = "sex"\nlabels = { female = "Women", male = "Men" }\n')
+        path.read_text().replace("sex = {", 'sex = { labels = { female = "Women", male = "Men" },')
         + "\n[[margin]]\nof = ['sex']\ntotals = [10000, 9000, 1000]\n"
     )
     before = Schema.load(path)

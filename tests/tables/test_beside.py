@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pandas
 import pytest
 
 from dpbayes.base.errors import LedgerError, SchemaError
@@ -132,6 +133,17 @@ def test_a_folder_is_no_ledger():
     Path("survey.ledger").mkdir()
     assert beside("survey.csv").ledger is None
     assert beside("s" * 300 + ".csv").ledger is None
+
+
+def test_a_table_in_memory_finds_nothing_and_its_columns_are_not_shown():
+    put("survey.toml", "survey.ledger", "None.toml")
+    for rows in ({"id": ["secret"], "name": ["secret"]}, pandas.DataFrame({"id": ["secret"], "name": ["secret"]})):
+        near = beside(rows, "survey.toml")
+        assert "secret" not in repr(near)
+        assert near.line == "a table in memory, schema survey.toml, uncounted"
+        assert near.record() == {"table": "a table in memory", "schema": "survey.toml", "ledger": None}
+        assert beside(rows, "survey.toml", "survey.ledger").need_ledger() == "survey.ledger"
+        assert beside(rows).schema is None
 
 
 def test_the_line_says_what_was_found():

@@ -24,5 +24,6 @@ def test_an_address_is_shown_without_its_password(address):
 def test_data_are_named_after_their_table_or_file():
     assert dataset_name("postgresql://owner:secret@host?table=people") == "people"
     assert dataset_name("spark://host:7077?path=/data/people.parquet&spark.cores.max=1") == "people"
-    assert dataset_name("data/people.csv?delimiter=;") == "people"
+    assert dataset_name("data/people.csv?delimiter=;") == dataset_name("people.csv.gz") == "people"
+    assert dataset_name("data/all.duckdb?table=people") == "people"
     assert dataset_name("postgresql://owner:secret@host") == ""

@@ -96,12 +96,6 @@ def probability(owner: str, **named: object) -> None:
             raise _refuse(owner, name, "strictly between 0 and 1", value)
 
 
-def unit(owner: str, value: object) -> None:
-    """A privacy unit, said without naming its class: this module is below it."""
-    if not hasattr(value, "adjacency") or not hasattr(value, "max_rows"):
-        raise _refuse(owner, "unit", "to be a PrivacyUnit", value)
-
-
 def order(owner: str, value: object) -> None:
     """A Rényi order lies above 1; infinity asks for the pure guarantee."""
     number = _number(owner, "order", "> 1", value)

@@ -11,7 +11,7 @@ first used.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -173,6 +173,23 @@ def _row(head: str, *cells: str) -> Html:
 
 DOORS: dict[str, str] = {}
 """The module of each function that is called from below."""
+
+
+def on_demand(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """What a package offers, and its modules: each is loaded when it is first asked for, so that imports stay light."""
+
+    def attribute(name: str) -> object:
+        if name in homes:
+            return getattr(import_module(f"dpbayes.{homes[name]}"), name)
+        try:
+            if not name.startswith("_"):
+                return import_module(f"{package}.{name}")
+        except ModuleNotFoundError as problem:
+            if problem.name != f"{package}.{name}":
+                raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return attribute
 
 
 class Chart(Protocol):

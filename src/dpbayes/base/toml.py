@@ -48,7 +48,7 @@ def dumps(table: Mapping[str, object]) -> str:
     lines = [f"{key} = {value_text(value)}" for key, value in table.items() if key not in sections]
     for key, entries in sections.items():
         for entry in entries:
-            lines += ["", f"[[{key}]]", *(f"{_key_text(name)} = {value_text(value)}" for name, value in entry.items())]
+            lines += ["", f"[[{key}]]", *(f"{key_text(name)} = {value_text(value)}" for name, value in entry.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -121,7 +121,8 @@ def _keys(statement: str) -> Place:
     return tuple(names)
 
 
-def _key_text(key: str) -> str:
+def key_text(key: str) -> str:
+    """A key, in quotes if it needs them."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
 
 
@@ -201,7 +202,7 @@ class Faults:
 
     def __init__(self, owner: str, lines: Mapping[Place, int] | None = None) -> None:
         self.found: list[tuple[str, Place]] = []
-        self._owner, self._lines = owner, lines or {}
+        self._owner, self.lines = owner, lines or {}
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:
@@ -236,7 +237,7 @@ class Faults:
     def _line(self, path: Place) -> int | None:
         """The line of a part, or of what it is part of."""
         while path:
-            if path in self._lines:
-                return self._lines[path]
+            if path in self.lines:
+                return self.lines[path]
             path = path[:-1]
         return None

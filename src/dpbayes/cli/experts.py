@@ -15,7 +15,7 @@ from dpbayes.cli.output import print_table, say, tell_people, working
 from dpbayes.cli.schema import unit_of
 from dpbayes.design.ranking import MEASURES, Prediction, Ranking, ranking
 from dpbayes.jobs.request import asked_for
-from dpbayes.mechanisms.records import cost_of
+from dpbayes.mechanisms.kinds import cost_of
 from dpbayes.privacy.calibrate import by_name, called
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_up

@@ -134,7 +134,7 @@ def charge(data: str, mechanisms: tuple[str, ...], *, about: str, schema: Path |
 
     Example: dpbayes ledger charge survey.csv '12 * Gaussian(400)' --about "monthly tables of 2027"
     """
-    from dpbayes.mechanisms.records import cost_of
+    from dpbayes.mechanisms.kinds import cost_of
 
     account, book = _account(near(data, schema, ledger))
     receipt = book.charge(account.dataset, cost_of(mechanisms, account.unit), about=about)

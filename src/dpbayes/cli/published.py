@@ -139,7 +139,7 @@ def _begins(path: Path, start: bytes) -> bool:
 
 def _checked_account(thing: str, account: Account, said: list[str]) -> dict[str, Any]:
     """Every hash and price was checked when it was read; certificates are derived again here."""
-    from dpbayes.mechanisms.base import confirm
+    from dpbayes.mechanisms.kinds import confirm
     from dpbayes.words import budget
 
     for mechanism, _ in account.cost.entries:

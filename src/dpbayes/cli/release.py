@@ -155,7 +155,9 @@ def _made(
         told = _telling(run, charged=book is not None and seed is None)
         curator = None
         if found.table is not None:
-            curator = Curator(found.table, schema, ledger=book, seed=seed, progress=told, dry_run=dry)
+            curator = Curator(
+                found.table, schema, "none" if book is None else book, seed=seed, progress=told, dry_run=dry
+            )
         elif not dry:
             raise InvalidArgument(f"release: expected the table itself, got {data}. Name the table.")
         try:

@@ -14,8 +14,8 @@ from dpbayes.cli.command import Answer, near
 from dpbayes.cli.output import print_table, printable, tell, tell_people
 from dpbayes.release.format import Release
 from dpbayes.schema.attribute import Attribute
+from dpbayes.schema.codebook import PRESETS
 from dpbayes.schema.labels import labels
-from dpbayes.schema.presets import PRESETS
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.beside import beside
@@ -165,7 +165,7 @@ def check(data: str, *, schema: Path | None, ledger: str | None, read_rows: bool
             raise SchemaError("Schema: --read-rows goes with a table. Name it.")
         from dpbayes.curator import Curator
 
-        curator = Curator(found.table, declared, ledger=found.ledger)
+        curator = Curator(found.table, declared, found.ledger or "none")
         undeclared = curator.undeclared()
         code = int(any(declared[name].unknown == "refuse" for name in undeclared))
         said = [

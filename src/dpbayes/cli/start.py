@@ -125,8 +125,7 @@ def _noise() -> Check:
 
 
 def _exact_number() -> Check:
-    from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+    from dpbayes import Dirichlet, Unit
 
-    unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-    found = Dirichlet(weight=1, concentration=10, unit=unit).epsilon(1e-5)
+    found = Dirichlet(1, 10, Unit.of("replace-one")).epsilon(1e-5)
     return "exact accounting", abs(found - 1.8772042796) < 1e-8, f"ε = {found:.10f} where 1.8772042796 is right"

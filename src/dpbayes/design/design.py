@@ -13,24 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.design.noise import Need, TableMechanism, Wish, least, noise_family
+from dpbayes.design.noise import Need, TableMechanism, Wish, calibrate_noise, least, noise_kinds
 from dpbayes.inference.measurement import Axes, even_covariance, even_noise
-from dpbayes.inference.split import Kind, best_split, optimum
-from dpbayes.mechanisms.gaussian import Gaussian
-from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.privacy.calibrate import calibrate_together
+from dpbayes.inference.split import best_split, optimum
+from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.privacy.convert import gaussian_mu
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.release.estimates import measured_noise
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-
-LARGEST = 300_000
-"""Pairs of a table's margins up to which splits are searched and compared: 3^k for a table of k attributes."""
-
-SLACK = 1e-3
-"""Errors this little above what is wanted are as wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +119,7 @@ class Design:
         return "; ".join(parts).replace("; and ", " and ")
 
 
-def described(
+def describe(
     schema: Schema,
     asked: Sequence[Marginal],
     measured: Sequence[tuple[Marginal, object]],
@@ -139,7 +131,8 @@ def described(
     """
     sizes = {each.name: len(each.levels) for each in schema.attributes}
     exact = known(schema)
-    laplace = bool(measured) and all(isinstance(mechanism, Laplace) for _, mechanism in measured)
+    splits = {getattr(mechanism, "split", None) for _, mechanism in measured}
+    laplace = splits == {"laplace"}
     variances = [_variance(marginal, mechanism, schema, records) for marginal, mechanism in measured]
     parts = np.array(variances) ** (-0.5 if laplace else -1.0)
     named = [set(each.names) for each in asked]
@@ -159,8 +152,7 @@ def described(
         derived={each: _source(each, measured, schema, exact) for each in asked if each not in dict(measured)},
         over_optimum=None,
     )
-    gaussian = all(isinstance(mechanism, Gaussian) for _, mechanism in measured)
-    if not gaussian or not searchable(wanted) or found.mean_variance == 0:
+    if not splits <= {"gaussian"} or not searchable(wanted) or found.mean_variance == 0:
         return found
     least = optimum(sizes, wanted, exact=exact) / float(parts.sum())
     return replace(found, over_optimum=math.sqrt(found.mean_variance / least))
@@ -185,7 +177,7 @@ def known(schema: Schema) -> tuple[Axes, ...]:
 
 def searchable(wanted: Sequence[Sequence[str]]) -> bool:
     """Whether there are few enough margins to search for the best split over them."""
-    return sum(3.0 ** len(axes) for axes in wanted) <= LARGEST
+    return sum(3.0 ** len(axes) for axes in wanted) <= 300_000
 
 
 def _source(
@@ -226,7 +218,7 @@ class Wanted:
 class Candidate:
     """One kind of noise, split in the best way and calibrated."""
 
-    kind: Kind
+    kind: type[TableNoise]
     tables: tuple[Marginal, ...]
     mechanisms: tuple[TableMechanism, ...]
     design: Design
@@ -242,10 +234,11 @@ class Candidate:
 
     def meets(self, wanted: Sequence[Wanted]) -> bool:
         """Whether it is as exact as wanted."""
-        return all(each.of(self.design) <= each.error * (1 + SLACK) for each in wanted)
+        # errors this little above what is wanted are as wanted
+        return all(each.of(self.design) <= each.error * (1 + 1e-3) for each in wanted)
 
 
-def designed(
+def plan_tables(
     schema: Schema, marginals: Sequence[Marginal], need: Need, wanted: Sequence[Wanted] = ()
 ) -> tuple[tuple[Marginal, ...], tuple[TableMechanism, ...], str]:
     """Tables to measure, a mechanism for each, all of them together within the target, and why these.
@@ -253,15 +246,17 @@ def designed(
     With ``wanted`` errors the budget is split for them instead of for tables that weigh alike. Whether they are
     reached is for the caller to see.
 
-    ``auto`` takes Laplace noise for a pure guarantee. Otherwise it compares Gaussian and Laplace noise by the variance
-    of a cell, times what each uses up of the ledger's limit, if there is one: pure noise may be smaller and still
-    leave less for later. A Dirichlet draw has the variance of Gaussian noise at best, so it is never chosen.
+    ``auto`` compares all kinds of noise that suit the target, by the variance of a cell times what each uses up of the
+    ledger's limit, if there is one: pure noise may be smaller and still leave less for later. A Dirichlet draw has the
+    variance of Gaussian noise at best, so it is never chosen.
     """
     found: list[Candidate] = []
     problem: TargetUnreachable | None = None
-    for kind in _kinds(need.wish, need.target):
+    for kind in noise_kinds(need.wish, need.target, need.unit):
         try:
-            found.append(_candidate(kind, schema, marginals, need, wanted))
+            made = _candidate(kind, schema, marginals, need, wanted)
+            if all(made.mechanisms != other.mechanisms for other in found):
+                found.append(made)
         except TargetUnreachable as met:
             problem = problem or met
     if not found:
@@ -284,9 +279,10 @@ def least_target(
     Where a ledger prices it, the noise that uses up least of its limit is taken.
     """
     found: list[tuple[float, float, Guarantee]] = []
-    for kind in _kinds(wish, cap):
+    for kind in noise_kinds(wish, cap, schema.unit):
         shares, whole = _shares(kind, schema, marginals, wanted)
-        noise = [_sized(kind, whole, share, schema) for share in shares.values()]
+        tables = _named(list(shares), marginals, schema)
+        noise = [_sized(kind, whole, shares[frozenset(each.names)], each, schema) for each in tables]
         cost = Cost.total(noise)
         target = least(cap, lambda each, cost=cost: price(each).gap(cost) <= 0)  # type: ignore[misc]  # the cost of this turn
         if target is not None:
@@ -294,42 +290,36 @@ def least_target(
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _kinds(wish: Wish, target: Guarantee) -> tuple[Kind, ...]:
-    if wish in ("gaussian", "laplace"):
-        return (wish,)
-    return ("laplace",) if target.pure else ("gaussian", "laplace")
-
-
-def _sized(kind: Kind, whole: float, share: float, schema: Schema) -> Gaussian | Laplace:
+def _sized(kind: type[TableNoise], whole: float, share: float, table: Marginal, schema: Schema) -> TableNoise:
     """The noise whose variance is at most 1/(precision of the whole · share), or · share² for Laplace noise.
 
     Discrete Gaussian noise has at most the variance σ², discrete Laplace noise ½ sinh(1/2b)⁻² ≤ 2b².
     """
-    if kind == "gaussian":
-        return Gaussian(sigma=1 / math.sqrt(whole * share), unit=schema.unit)
-    return Laplace(scale=1 / (share * math.sqrt(2 * whole)), unit=schema.unit)
+    gaussian = kind.split == "gaussian"
+    size = 1 / math.sqrt(whole * share) if gaussian else 1 / (share * math.sqrt(2 * whole))
+    return kind.of_size(size, schema.unit, table.size(schema), joint=not table.given)
 
 
 def _candidate(
-    kind: Kind, schema: Schema, marginals: Sequence[Marginal], need: Need, wanted: Sequence[Wanted] = ()
+    kind: type[TableNoise], schema: Schema, marginals: Sequence[Marginal], need: Need, wanted: Sequence[Wanted] = ()
 ) -> Candidate:
     shares, _ = _shares(kind, schema, marginals, wanted)
     tables = _named(list(shares), marginals, schema)
-    factors = [shares[frozenset(each.names)] ** (-0.5 if kind == "gaussian" else -1.0) for each in tables]
-    mechanisms = calibrate_together(noise_family(kind, need.unit), factors, need.target)  # type: ignore[misc]  # either family
+    sizes = [shares[frozenset(each.names)] ** (-0.5 if kind.split == "gaussian" else -1.0) for each in tables]
+    mechanisms = calibrate_noise(kind, need, [(each.size(schema), not each.given) for each in tables], sizes)
     used, leaves = _used(need.target, Cost.total(mechanisms))
     return Candidate(
         kind=kind,
         tables=tables,
         mechanisms=mechanisms,
-        design=described(schema, marginals, list(zip(tables, mechanisms, strict=True)), need.records),
+        design=describe(schema, marginals, list(zip(tables, mechanisms, strict=True)), need.records),
         used=used,
         leaves=leaves,
     )
 
 
 def _shares(
-    kind: Kind, schema: Schema, marginals: Sequence[Marginal], errors: Sequence[Wanted] = ()
+    kind: type[TableNoise], schema: Schema, marginals: Sequence[Marginal], errors: Sequence[Wanted] = ()
 ) -> tuple[dict[frozenset[str], float], float]:
     """The best split of the budget over tables and their margins; an equal one where there are too many margins.
 
@@ -345,9 +335,11 @@ def _shares(
     if errors:
         groups = [each.group for each in errors]
         aims = [each.error for each in errors]
-        split = best_split(sizes, [each.names for each in errors], errors=aims, groups=groups, kind=kind, exact=exact)
+        split = best_split(
+            sizes, [each.names for each in errors], errors=aims, groups=groups, kind=kind.split, exact=exact
+        )
     else:
-        split = best_split(sizes, wanted, kind=kind, exact=exact)
+        split = best_split(sizes, wanted, kind=kind.split, exact=exact)
     return {frozenset(axes): share for axes, share in split.shares.items()}, split.objective
 
 
@@ -379,15 +371,15 @@ def _used(target: Guarantee, cost: Cost) -> tuple[float, float | None]:
 
 def _why(best: Candidate, found: Sequence[Candidate], need: Need, *, compared: bool) -> str:
     """The reasons in a sentence or two."""
-    said = f"{best.kind} noise: "
+    said = f"{best.kind.name} noise: "
     others = [each for each in found if each is not best]
-    if need.wish == best.kind:
+    if need.wish == best.kind.name:
         said += "asked for"
     elif not others:
         said += f"the least that meets {need.target}"
     else:
         ratio = math.sqrt(best.design.mean_variance / others[0].design.mean_variance)
-        said += f"standard errors are {ratio:.2f} times those of {others[0].kind} noise"
+        said += f"standard errors are {ratio:.2f} times those of {others[0].kind.name} noise"
         if best.leaves is not None and others[0].leaves is not None:
             left = [rounded_down(each.leaves or 0.0, 3) for each in (best, others[0])]
             said += f", and a release of up to ε={left[0]} still fits afterwards, instead of {left[1]}"

@@ -10,13 +10,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpbayes.design.design import Design, described, half_error, searchable
+from dpbayes.design.design import Design, describe, half_error, searchable
 from dpbayes.design.plan import Plan
 from dpbayes.inference.intervals import reach
 from dpbayes.inference.split import Kind, best_split
 from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.gaussian import Gaussian
-from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
 from dpbayes.privacy.guarantee import Limit, rounded_up
 from dpbayes.privacy.risk import cautions
@@ -24,15 +23,6 @@ from dpbayes.schema.marginal import Marginal
 
 if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
-
-READABLE = 0.5
-"""A number whose 95 % interval reaches more than half of it to either side is called unreadable."""
-
-TELLING = 0.02
-"""A gain in exactness below this share is not mentioned."""
-
-MANY = 30
-"""Beyond this many tables, nothing is said about what leaving out one of them gains: each takes a search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +60,25 @@ def forecast(plan: Plan) -> tuple[TableForecast, ...]:
     return () if design is None else tuple(_forecast(each, plan, design) for each in plan.wanted)
 
 
+def widths(plan: Plan) -> list[str]:
+    """How exact each table will be, in short: half the width of an interval, in points where that can be said."""
+    said = []
+    for each in forecast(plan):
+        points = each.group_points if each.marginal.given else each.points
+        said.append(f"{each.marginal} ± {each.records:.2g} records" if points is None else
+                    f"{each.marginal} ± {points:.2g} points")  # fmt: skip
+    return said
+
+
 def design_of(plan: Plan) -> Design | None:
     """What a plan measures, what each table costs and gains, and how near that is to the best split there is.
 
     None where the plan draws no noisy tables.
     """
     made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=False)]
-    if not made or not all(isinstance(mechanism, (Dirichlet, Gaussian, Laplace)) for _, mechanism in made):
+    if not made or not all(isinstance(mechanism, (Dirichlet, TableNoise)) for _, mechanism in made):
         return None
-    return described(plan.schema, plan.wanted, made, plan.records)
+    return describe(plan.schema, plan.wanted, made, plan.records)
 
 
 def _forecast(marginal: Marginal, plan: Plan, design: Design) -> TableForecast:
@@ -97,7 +97,8 @@ def _forecast(marginal: Marginal, plan: Plan, design: Design) -> TableForecast:
         points=None if known is None else min(100 * z * error / known, 100.0),
         group_records=typical,
         group_points=None if typical is None else min(100 * z * doubt / typical, 100.0),
-        readable_from=math.ceil(z * doubt / (READABLE * (0.5 if marginal.given else 1.0))),
+        # the 95 % interval reaches half of the number to either side
+        readable_from=math.ceil(z * doubt / (0.5 * (0.5 if marginal.given else 1.0))),
         derived_from=design.derived.get(marginal),
         measured=marginal not in design.derived,
     )
@@ -166,7 +167,7 @@ def sentences(plan: Plan) -> tuple[str, ...]:
 
 
 def _sentence(found: TableForecast) -> str:
-    about, least = named(found.marginal), f"groups below about {whole(found.readable_from)} will not be readable"
+    about, least = name_of(found.marginal), f"groups below about {whole(found.readable_from)} will not be readable"
     if found.marginal.given and found.group_points is not None and found.group_records is not None:
         size = whole(found.group_records)
         said = f"Shares of {about} ± {points(found.group_points)} in a group of average size ({size}); {least}."
@@ -176,7 +177,7 @@ def _sentence(found: TableForecast) -> str:
         shares = "" if found.points is None else f", shares ± {points(found.points)}"
         said = f"Each count of {about} ± {whole(found.records)}{shares}; {least}."
     if found.derived_from is not None:
-        said += f" It follows from {named(found.derived_from)}, so no budget goes to it."
+        said += f" It follows from {name_of(found.derived_from)}, so no budget goes to it."
     return said
 
 
@@ -187,7 +188,7 @@ def remarks(plan: Plan) -> tuple[str, ...]:
         return ()
     said = _redundant(plan, design)
     if design.added:
-        listed = "; ".join(named(each) for each in design.added)
+        listed = "; ".join(name_of(each) for each in design.added)
         said.append(f"Measured besides, because it makes the other tables more exact: {listed}.")
     return tuple(said)
 
@@ -199,7 +200,8 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
     """
     wanted = list(dict.fromkeys(design.ordered(each.names) for each in plan.wanted))
     inner = [each for each in plan.wanted if any(set(each.names) < set(other) for other in wanted)]
-    if not inner or len(wanted) > MANY or not searchable(wanted):
+    # beyond 30 tables nothing is said: each takes a search
+    if not inner or len(wanted) > 30 or not searchable(wanted):
         return []
     kind: Kind = "laplace" if design.laplace else "gaussian"
     measured, said = {each.marginal: each.share for each in design.measured}, []
@@ -209,14 +211,14 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
         after = best_split(design.sizes, rest, kind=kind, exact=design.exact).variance
         ratios = [math.sqrt(after[axes] / before[axes]) for axes in rest if before[axes] > 0]
         gain = 1.0 - sum(ratios) / len(ratios) if ratios else 0.0
-        if each in measured and gain >= TELLING:
+        if each in measured and gain >= 0.02:  # smaller ones are not worth a sentence
             larger = min(
                 (other for other in plan.wanted if set(own) < set(other.names)), key=lambda one: len(one.names)
             )
             said.append(
-                f"{named(each)} takes {measured[each]:.0%} of the budget, though {named(larger)} contains it. Without "
-                f"it the other tables would be {gain:.0%} more exact on average, and it would still follow from them, "
-                "less exactly."
+                f"{name_of(each)} takes {measured[each]:.0%} of the budget, though {name_of(larger)} contains it. "
+                f"Without it the other tables would be {gain:.0%} more exact on average, and it would still follow "
+                "from them, less exactly."
             )
     return said
 
@@ -230,12 +232,12 @@ def warnings(plan: Plan) -> tuple[str, ...]:
             continue
         if each.records >= known:
             said.append(
-                f"The noise on {named(each.marginal)} (± {whole(each.records)}) is larger than the whole table "
+                f"The noise on {name_of(each.marginal)} (± {whole(each.records)}) is larger than the whole table "
                 f"({whole(known)})."
             )
         elif each.cells > 1 and each.records >= known / each.cells:
             said.append(
-                f"The noise on each count of {named(each.marginal)} (± {whole(each.records)}) is larger than its "
+                f"The noise on each count of {name_of(each.marginal)} (± {whole(each.records)}) is larger than its "
                 f"average cell ({whole(known / each.cells)}). Merge categories, or ask for a smaller table."
             )
     return tuple(said)
@@ -258,10 +260,10 @@ def of_the_limit(plan: Plan, account: Account) -> tuple[float, str]:
     return share, f"{said}."
 
 
-def named(marginal: Marginal) -> str:
+def name_of(marginal: Marginal) -> str:
     """A table for people.
 
-    >>> named(Marginal.parse("sex,age")), named(Marginal.parse("income|sex,age"))
+    >>> name_of(Marginal.parse("sex,age")), name_of(Marginal.parse("income|sex,age"))
     ('sex × age', 'income within sex × age')
     """
     of, given = " × ".join(marginal.of), " × ".join(marginal.given)

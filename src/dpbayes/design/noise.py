@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -17,20 +17,17 @@ from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.inference.intervals import reach
 from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.gaussian import Gaussian
-from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.mechanisms.kinds import TableNoise, noises
 from dpbayes.mechanisms.tuning import (
     REFERENCE_RECORDS,
     Accounting,
     ConcentrationCurve,
     Purpose,
     dirichlet_draws,
-    gaussian_noise,
-    laplace_noise,
     published_dirichlet,
 )
 from dpbayes.mechanisms.urn import PseudoRecords
-from dpbayes.privacy.calibrate import Family, calibrate, calibrate_together
+from dpbayes.privacy.calibrate import Family, calibrate, calibrate_all
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
 from dpbayes.release.estimates import measured_noise
@@ -43,7 +40,7 @@ from dpbayes.schema.unit import PrivacyUnit
 Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
 WISHES: tuple[Wish, ...] = ("auto", "dirichlet", "gaussian", "laplace")
 
-TableMechanism = Dirichlet | Gaussian | Laplace | PseudoRecords
+TableMechanism = Dirichlet | TableNoise | PseudoRecords
 
 POWER = {"gaussian": 1 / 2, "laplace": 2 / 3}
 """How noise falls with a part of the budget: 1/σ² of Gaussian noise add up, and 1/scale of Laplace noise."""
@@ -58,7 +55,7 @@ class Need:
     cells: tuple[int, ...]
     """The size of each table."""
     rows: tuple[int, ...] = ()
-    """How many rows each table has, that are normalised apart; one if left out."""
+    """How many rows each table has, that are normalised apart; left out where it is not known yet which tables."""
     records: int | None = None
     """The number of records, or a public guess at it."""
     wish: Wish = "auto"
@@ -91,22 +88,38 @@ def mechanisms_for(need: Need, parts: Sequence[float] | None = None) -> tuple[tu
     """One mechanism for each table, all of them together within the target, and why these.
 
     ``parts`` are shares of the budget in units of 1/σ², relative to each other; equal ones by default. ``auto`` takes
-    Gaussian noise, and Laplace noise for a pure guarantee.
+    Gaussian noise, or for a pure guarantee the smallest of those that have one.
     """
     if need.wish == "dirichlet":
         return _dirichlet(need, parts)
-    name = need.wish if need.wish != "auto" else "laplace" if need.target.pure else "gaussian"
-    family: Family[Any] = noise_family(name, need.unit)
     shares = np.ones(len(need.cells)) if parts is None else np.asarray(parts, dtype=np.float64)
-    factors = (shares / shares.max()) ** -POWER[name]
-    made = calibrate_together(family, factors.tolist(), need.target, alongside=need.alongside)
+    tables = list(zip(need.cells, [many == 1 for many in need.rows] or [False] * len(need.cells), strict=True))
+    kinds = noise_kinds(need.wish, need.target, need.unit)
+    made = {
+        kind.name: calibrate_noise(kind, need, tables, ((shares / shares.max()) ** -POWER[kind.split]).tolist())
+        for kind in (kinds if need.target.pure else kinds[:1])
+    }
+    name = min(made, key=lambda each: sum(spread(mechanism) for mechanism in made[each]))
     why = "asked for" if need.wish != "auto" else f"least noise that meets {need.target}"
-    return made, f"{name}: {why}; no data was read"
+    return made[name], f"{name}: {why}; no data was read"
 
 
-def noise_family(name: str, unit: PrivacyUnit) -> Family[Gaussian] | Family[Laplace]:
-    """Noise of one kind and any size."""
-    return gaussian_noise(unit) if name == "gaussian" else laplace_noise(unit)
+def noise_kinds(wish: Wish, target: Guarantee, unit: PrivacyUnit) -> tuple[type[TableNoise], ...]:
+    """The kinds of noise to compare: the one that is asked for, or all that suit a target."""
+    return tuple(kind for kind in noises() if (kind.suits(target, unit) if wish == "auto" else kind.name == wish))
+
+
+def calibrate_noise(
+    kind: type[TableNoise], need: Need, tables: Sequence[tuple[int, bool]], sizes: Sequence[float]
+) -> tuple[TableNoise, ...]:
+    """Noise in these proportions that just meets the target together; of each table its cells, and if it is joint."""
+
+    def family(cells: int, joint: bool, factor: float) -> Family[TableNoise]:
+        return Family(name=kind.name, make=lambda size: kind.of_size(size * factor, need.unit, cells, joint=joint))
+
+    asked = [(*table, size) for table, size in zip(tables, sizes, strict=True)]
+    families = {each: family(*each) for each in asked}
+    return calibrate_all([families[each] for each in asked], need.target, alongside=need.alongside)
 
 
 def _dirichlet(need: Need, parts: Sequence[float] | None) -> tuple[tuple[Dirichlet, ...], str]:
@@ -129,9 +142,9 @@ def _dirichlet(need: Need, parts: Sequence[float] | None) -> tuple[tuple[Dirichl
 
 def alone(need: Need) -> float:
     """The standard deviation that one table would have with the whole budget: public numbers decide how to split it."""
-    name = "laplace" if need.wish == "laplace" or need.target.pure else "gaussian"
-    family = noise_family(name, need.unit)
-    return spread(calibrate(family, need.target, tolerance=1e-3))  # type: ignore[misc]  # either family
+    kind = noise_kinds("auto" if need.wish == "dirichlet" else need.wish, need.target, need.unit)[0]
+    family = Family(name=kind.name, make=lambda size: kind.of_size(size, need.unit))
+    return spread(calibrate(family, need.target, tolerance=1e-3))
 
 
 def spread(mechanism: object, count: float = 0.0) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from dpbayes.base import display
 from dpbayes.base.codec import Record
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.guarantee import Guarantee, rounded_down
 from dpbayes.release.format import Answer, Paid, Table
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -40,6 +40,8 @@ class Plan:
     """Names the charge in the ledger."""
     publication: dict[str, str] = field(default_factory=dict)
     """What the release says about itself: title, author, contact, purpose, supersedes."""
+    account: Any = field(default=None, init=False, compare=False)
+    """The account that it would be charged to, as it was when this was planned; no part of what is stored."""
 
     @property
     def wanted(self) -> tuple[Marginal, ...]:
@@ -49,7 +51,7 @@ class Plan:
     @property
     def records(self) -> int | None:
         """The number of records, declared or guessed."""
-        return self.schema.records or getattr(self.job, "expected_records", None)
+        return self.schema.expected(getattr(self.job, "expected_records", None))
 
     @property
     def cells(self) -> int:
@@ -64,11 +66,20 @@ class Plan:
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         drawn = [f"{paid.times:,} × {paid.mechanism.record()['mechanism']}" for paid in self.paid]
-        facts = [("choice", self.choice), ("draws", display.listed(drawn)), ("reads", display.listed(self.columns))]
-        return f"Plan({self.job.kind} of {self.schema.id!r}: {self.about}; {self.target})", facts
+        facts = [("plan", f"{self.job.kind} of {self.schema.id}"), ("choice", self.choice)]
+        facts += [("draws", display.listed(drawn)), ("reads", display.listed(self.columns))]
+        said = [display.listed(display.door("widths", self)) or self.about, str(self.target), *self._leaves()]
+        return "; ".join([*said, "no row read"]), facts
+
+    def _leaves(self) -> list[str]:
+        """What would be left after it, in the ledger that it was planned for."""
+        if self.account is None:
+            return []
+        left = self.account.budget.left([*self.account.costs.values(), self.cost])
+        return [f"leaves {rounded_down(left, 3)}" if left > 0 else "leaves nothing"]
 
     def __repr__(self) -> str:
-        return display.as_text(*self._facts())
+        return self._facts()[0]
 
     def _repr_html_(self) -> str:
         return display.as_html(*self._facts())

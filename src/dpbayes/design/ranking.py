@@ -33,14 +33,6 @@ MEASURES: dict[Measure, str] = {
     "hellinger": "Hellinger distance",
 }
 
-SEED = 20240229
-"""Simulated tables are the same in every ranking, so that rankings can be compared."""
-
-TIE = 0.02
-"""Errors this close count as equal; integer noise, exact on any computer, is then preferred."""
-
-MOST_RECORDS = 10**12
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
@@ -73,7 +65,8 @@ class Ranking:
     def choice(self) -> Prediction:
         """The best candidate; among equals, integer noise."""
         best = self.predictions[0]
-        equal = [p for p in self.predictions if p.mean - best.mean <= max(TIE * best.mean, _doubt(p, best))]
+        # as good as the best, but for two percent or chance
+        equal = [p for p in self.predictions if p.mean - best.mean <= max(0.02 * best.mean, _doubt(p, best))]
         return next((each for each in equal if not isinstance(each.mechanism, Dirichlet)), best)
 
     @property
@@ -170,7 +163,7 @@ class _MadeUp:
         """The error of each simulated release."""
         cells, errors = need.cells[0], np.empty(repetitions)
         for index in range(errors.size):
-            rng, noise_rng = (np.random.default_rng([SEED, index, part]) for part in (0, 1))
+            rng, noise_rng = (np.random.default_rng([20240229, index, part]) for part in (0, 1))
             p = np.nan_to_num(rng.dirichlet(np.full(cells, self.evenness)), nan=1.0 / cells)
             counts = rng.multinomial(need.known, p / p.sum())
             errors[index] = score(self.measure, counts / need.known, _published(mechanism, counts, need, noise_rng))
@@ -215,7 +208,7 @@ def _records_needed(need: Need, made_up: _MadeUp, error: float, failure: float) 
     if gap(high) > 0:
         while gap(high) > 0:
             low, high = high, high + math.log(8.0)
-            if high > math.log(MOST_RECORDS):
+            if high > math.log(10**12):
                 return None
     else:
         while low > 0 and gap(low) <= 0:

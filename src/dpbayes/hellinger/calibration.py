@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.hellinger import candidates
+from dpbayes.hellinger.baselines import PosteriorLaplace
+from dpbayes.hellinger.candidates import PosteriorMechanism
 from dpbayes.hellinger.certificate import QUICK_WORK, Certificate, affordable, certify, with_curves, work, worst_case
 from dpbayes.hellinger.distance import Laws, Rows, Sensitivities, Table
-from dpbayes.hellinger.mechanism import Hellinger, published_smoothing
+from dpbayes.hellinger.mechanism import Hellinger, expected, published_smoothing
 from dpbayes.hellinger.promise import SmoothTail
 from dpbayes.hellinger.sensitivity import largest_useful_smoothing, range_excess, smooth_sensitivity
+from dpbayes.mechanisms import noise
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.convert import GOLDEN
 from dpbayes.schema.unit import PrivacyUnit
@@ -23,8 +27,6 @@ from dpbayes.schema.unit import PrivacyUnit
 Prior = tuple[float, ...]
 
 _SMOOTHINGS = np.geomspace(2e-3, 2.0, 13)
-_ACTIVE_NUMBERS = 4_000_000
-_REFERENCES = 16
 
 
 def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: PrivacyUnit) -> Hellinger:
@@ -90,7 +92,7 @@ def proved(
         tail = SmoothTail(sharpness=0.0, smoothing=smoothing, log_candidates=logs)
         return max(purely, epsilon - tail.epsilon(delta))
 
-    def expected(smoothing: float) -> float:
+    def mean_distance(smoothing: float) -> float:
         half = 0.5 * sharpness(smoothing)
         exponents = [half / smooth_sensitivity(prior, table, smoothing) for table in tables]
         return math.fsum(expected_distance(prior, *pair) for pair in zip(tables, exponents, strict=True)) / len(tables)
@@ -98,8 +100,8 @@ def proved(
     # little smoothing is where the tail can win, and from the largest on all γ are alike
     largest = largest_useful_smoothing(prior, total)
     smallest = min(1e-3 * epsilon / logs, 1e-3 * largest)
-    smoothing = _minimiser(expected, np.geomspace(smallest, largest, 12))
-    smoothing = min(smoothing, 0.0, key=expected)
+    smoothing = _minimiser(mean_distance, np.geomspace(smallest, largest, 12))
+    smoothing = min(smoothing, 0.0, key=mean_distance)
     return _enumerated(
         Hellinger(
             prior=prior,
@@ -201,6 +203,52 @@ def family(*, prior: Prior, total: int, unit: PrivacyUnit, smoothing: float = 0.
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """One mechanism in a comparison, with its expected distance averaged over the reference tables."""
+
+    name: str
+    mechanism: PosteriorMechanism
+    hellinger: float
+
+
+def crossover(
+    *,
+    prior: tuple[float, ...],
+    total: int,
+    epsilon: float,
+    delta: float,
+    unit: PrivacyUnit,
+    around: ArrayLike | None = None,
+    draws: int = 500,
+    rng: np.random.Generator | None = None,
+) -> list[Contender]:
+    """Which mechanism releases the more accurate posterior: all of them at (ε, δ), the best first.
+
+    Expected H is averaged over public tables: ``around`` (one table or several), or draws from the prior.
+    `certified` is left out where its certificate cannot be enumerated. Every contender here is proven to be
+    (ε, δ)-DP, so `published` is not among them.
+
+    Source: the first open question of [H-abstract] section 6.
+    """
+    guesses = None if around is None else np.atleast_2d(np.asarray(around)).tolist()
+    tables = references(prior, total, guesses)
+    common = {"prior": prior, "total": total, "epsilon": epsilon, "unit": unit}
+    made: dict[str, PosteriorMechanism] = {
+        "hellinger, proved": proved(**common, delta=delta, around=guesses),  # type: ignore[arg-type]
+        "laplace": PosteriorLaplace.at(**common, truncated=False),  # type: ignore[arg-type]
+        "laplace, truncated": PosteriorLaplace.at(**common, truncated=True),  # type: ignore[arg-type]
+    }
+    if affordable(prior, total):
+        made["hellinger, certified"] = certified(**common, delta=delta, around=guesses)  # type: ignore[arg-type]
+    source = noise.generator(rng)
+    contenders = []
+    for name, mechanism in made.items():
+        values = [expected(mechanism, table, draws=draws, rng=source).hellinger for table in tables]
+        contenders.append(Contender(name=name, mechanism=mechanism, hellinger=math.fsum(values) / len(values)))
+    return sorted(contenders, key=lambda contender: contender.hellinger)
+
+
 def references(prior: Prior, total: int, around: Sequence[Sequence[int]] | None) -> list[Table]:
     """Public tables that a mechanism is tuned for: those handed in, or fixed draws from the prior."""
     if around is not None:
@@ -210,7 +258,7 @@ def references(prior: Prior, total: int, around: Sequence[Sequence[int]] | None)
         return [tuple(int(k) for k in table) for table in checked]
     # not a secret: the same tables every time, so that a calibration can be reproduced
     rng = np.random.default_rng(0)
-    drawn = rng.multinomial(total, rng.dirichlet(np.maximum(prior, 1e-3), size=_REFERENCES))
+    drawn = rng.multinomial(total, rng.dirichlet(np.maximum(prior, 1e-3), size=16))
     return [tuple(int(k) for k in table) for table in drawn]
 
 
@@ -236,7 +284,7 @@ def expected_distance(prior: Prior, table: Table, exponent: float) -> float:
 
 def _active_pairs(rows: Rows) -> list[tuple[Table, Table]]:
     """A spread of neighbouring pairs, dense near the border of the simplex: enough to search with."""
-    room = max(min(_ACTIVE_NUMBERS // rows.size, 400), 24) // 2
+    room = max(min(4_000_000 // rows.size, 400), 24) // 2
     tables = list(rows.tables())
     size = len(tables)
     if len(rows.prior) == 2:

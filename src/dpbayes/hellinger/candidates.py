@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.mechanisms import noise
+from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.beta_binomial import log1p_deficit
 from dpbayes.schema.unit import PrivacyUnit
 
@@ -79,6 +82,45 @@ def check_counts(owner: str, counts: ArrayLike, cells: int, total: int) -> Ints:
     return table
 
 
+class PosteriorMechanism(Mechanism):
+    """Releases the parameters α + k of a posterior, k a table of the public number of records."""
+
+    __slots__ = ()
+    tables = ("parameters",)
+    closed = True
+    prior: tuple[float, ...]
+    total: int
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
+        check_prior(owner, self.prior)
+        check_unit(owner, self.unit)
+        check_total(owner, self.total)
+        object.__setattr__(self, "total", int(self.total))
+
+    def concentrated(self, omega: float) -> float:
+        """Smallest known ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
+        return float(cast(Any, self._loss()).concentrated(omega))
+
+    def table(self, counts: ArrayLike) -> Ints:
+        """Counts of the declared size and number of records."""
+        return check_counts(type(self).__name__, counts, len(self.prior), self.total)
+
+    def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
+        """All candidates and their probabilities, where they can be listed; private, as the counts are."""
+        raise NotImplementedError
+
+    def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
+        """``size`` independent candidate tables k, one per row. Each of them is a release and is paid for."""
+        checks.positive_integer(type(self).__name__, size=size)
+        return cast(Ints, cast(Any, self).sampler(counts).draw(size, noise.generator(rng)))
+
+    def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
+        """One release: the parameters α + k of a posterior."""
+        return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
+
+
 def log_number(total: int, cells: int) -> float:
     """ln|R| = ln C(n+d−1, d−1), the logarithm of the number of candidates.
 
@@ -89,8 +131,7 @@ def log_number(total: int, cells: int) -> float:
     >>> round(math.exp(log_number(98, 2)))
     99
     """
-    exact = number(total, cells)
-    return math.log(exact)
+    return math.log(number(total, cells))
 
 
 def number(total: int, cells: int) -> int:
@@ -98,10 +139,10 @@ def number(total: int, cells: int) -> int:
     return math.comb(total + cells - 1, cells - 1)
 
 
-def listed(total: int, cells: int) -> Ints:
+def all_tables(total: int, cells: int) -> Ints:
     """All tables with ``total`` records, one per row, in lexicographic order.
 
-    >>> listed(2, 2).tolist()
+    >>> all_tables(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]
     """
     if number(total, cells) > LONGEST_LIST:
@@ -156,7 +197,7 @@ def divergences(prior: tuple[float, ...], table: Ints, others: Ints) -> Floats:
     return np.asarray(sum(parts))
 
 
-def normalised(log_weights: Floats) -> Floats:
+def shares(log_weights: Floats) -> Floats:
     """Probabilities proportional to the exponentials."""
     weights = np.exp(log_weights - log_weights.max())
     return np.asarray(weights / weights.sum())

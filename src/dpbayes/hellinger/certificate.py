@@ -23,12 +23,6 @@ from dpbayes.schema.unit import PrivacyUnit
 SLACK = 1e-8
 """Added to every certified ε: covers the rounding of distances and normalisers of small tables."""
 
-AGREE = 1e-7
-"""How near a certificate that is derived again must come."""
-
-LARGEST_WORK = 100_000_000
-"""Candidates times neighbouring pairs: with the search around it, a calibration then takes about a minute."""
-
 QUICK_WORK = 4_000_000
 """Up to this a second or two: then every calibration with a theorem enumerates what composes."""
 
@@ -43,10 +37,6 @@ FINE = 8
 
 LARGEST_EPSILON = 300.0
 """Beyond it e^ε overflows, and nobody wants it: such a certificate holds no curves."""
-
-BLOCK = 512
-"""Pairs whose losses are summed up together."""
-
 
 OPTIONAL = {"digest", "profile", "divergences"}
 """What a record leaves out where it is empty."""
@@ -115,11 +105,12 @@ class Certificate:
         """Raise ReleaseError unless enumeration gives the same numbers; up to half the slack may be missing."""
         derived = certify(prior, total, sharpness=sharpness, smoothing=smoothing, delta=self.delta)
         stated, found = (self.epsilon, self.epsilon_at_delta), (derived.epsilon, derived.epsilon_at_delta)
-        held = all(-0.5 * SLACK <= one - other <= AGREE for one, other in zip(stated, found, strict=True))
+        near = 1e-7  # as a certificate that is derived again must come
+        held = all(-0.5 * SLACK <= one - other <= near for one, other in zip(stated, found, strict=True))
         if held and self.profile:
             curves = _curves(prior, total, sharpness, smoothing, self.epsilon)
             pairs = zip(self.profile + self.divergences, (each for curve in curves for each in curve), strict=True)
-            held = all(-0.5 * SLACK * other <= one - other <= AGREE for one, other in pairs)
+            held = all(-0.5 * SLACK * other <= one - other <= near for one, other in pairs)
         if not held:
             raise ReleaseError(
                 "Certificate: it is not the one that enumeration gives. Do not trust it; certify the mechanism again."
@@ -136,7 +127,8 @@ def work(prior: tuple[float, ...], total: int) -> int:
 
 def affordable(prior: tuple[float, ...], total: int) -> bool:
     """Whether a certificate takes about a minute at most."""
-    return candidates.number(total, len(prior)) <= candidates.LONGEST_LIST and work(prior, total) <= LARGEST_WORK
+    # candidates times neighbouring pairs; with the search around it, a calibration then takes about a minute
+    return candidates.number(total, len(prior)) <= candidates.LONGEST_LIST and work(prior, total) <= 100_000_000
 
 
 def certify(prior: tuple[float, ...], total: int, *, sharpness: float, smoothing: float, delta: float) -> Certificate:
@@ -243,7 +235,7 @@ def _curves(
         (log_p, p), (log_q, _) = laws.probabilities(table), laws.probabilities(other)
         masses = split(log_p - log_q, p, step, -last, last)[1]
         block += [masses, (masses * np.exp(-grid))[::-1]]
-        if len(block) >= 2 * BLOCK or number == len(pairs):
+        if len(block) >= 1024 or number == len(pairs):
             found = np.array(block)
             profile = np.maximum(profile, (found @ gained + error * (found @ above)).max(axis=0))
             largest = np.log1p((found @ weights).max(axis=0)) / (ORDERS[small] - 1.0)

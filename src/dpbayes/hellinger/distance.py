@@ -231,8 +231,6 @@ def _parameters(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
 
 Table = tuple[int, ...]
 
-_CACHED_NUMBERS = 30_000_000
-
 
 class Rows:
     """H(c, ·) over all candidates, for any table c; nothing of it depends on ε or γ."""
@@ -240,12 +238,13 @@ class Rows:
     def __init__(self, prior: tuple[float, ...], total: int) -> None:
         self.prior, self.total = prior, total
         self.size = candidates.number(total, len(prior))
-        self._list = candidates.listed(total, len(prior)) if len(prior) > 2 else None
+        self._list = candidates.all_tables(total, len(prior)) if len(prior) > 2 else None
         if self._list is None:
             self._own, self._shared = _two_cell_increments(prior, total)
-        rows = max(_CACHED_NUMBERS // self.size, 4)
+        numbers = 30_000_000  # that are kept: a quarter of a gigabyte
+        rows = max(numbers // self.size, 4)
         self.distances = lru_cache(maxsize=min(rows, 4096))(self._distances)
-        self._cell = lru_cache(maxsize=_CACHED_NUMBERS // (total + 1) + 1)(
+        self._cell = lru_cache(maxsize=numbers // (total + 1) + 1)(
             lambda prior, count: candidates.cell_divergences(prior, count, 0, total)
         )
 
@@ -255,7 +254,7 @@ class Rows:
 
     def all_tables(self) -> Ints:
         """Every table, one per row of the array."""
-        return candidates.listed(self.total, len(self.prior)) if self._list is None else self._list
+        return candidates.all_tables(self.total, len(self.prior)) if self._list is None else self._list
 
     def _distances(self, table: Table) -> Floats:
         if self._list is not None:

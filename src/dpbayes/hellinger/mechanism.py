@@ -13,12 +13,14 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, sampler
+from dpbayes.hellinger.candidates import PosteriorMechanism
 from dpbayes.hellinger.certificate import Certificate
+from dpbayes.hellinger.distance import beta_total_variation, bhattacharyya
 from dpbayes.hellinger.promise import NoPromise, Promise, Proved, SmoothTail, enumerated
 from dpbayes.hellinger.sampler import Sampler, score_sampler
 from dpbayes.hellinger.sensitivity import pure_epsilon, smooth_sensitivity
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Mechanism, Record
+from dpbayes.mechanisms.kinds import Record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import Stated
 from dpbayes.schema.unit import PrivacyUnit
@@ -27,7 +29,7 @@ CALIBRATIONS = ("published", "proved", "certified", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hellinger(Mechanism):
+class Hellinger(PosteriorMechanism):
     """Releases the posterior Dir(α + k) with probability ∝ exp(−ε·H/(2S)), H its distance from Dir(α + counts).
 
     ``sharpness`` is the ε of the weights and ``smoothing`` the γ of the smooth sensitivity S: 0 calibrates to the
@@ -50,8 +52,6 @@ class Hellinger(Mechanism):
     """
 
     kind = "hellinger-1"
-    tables = ("parameters",)
-    closed = True
     law_in_words = (
         "α + k, k drawn from all tables of the public size with P[k] ∝ exp(−a·H), H the Hellinger distance between the "
         "posteriors of k and of the counts; a is larger where a record moves that distance less"
@@ -66,11 +66,7 @@ class Hellinger(Mechanism):
     certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", tuple(float(value) for value in self.prior))
-        candidates.check_prior("Hellinger", self.prior)
-        candidates.check_unit("Hellinger", self.unit)
-        candidates.check_total("Hellinger", self.total)
-        object.__setattr__(self, "total", int(self.total))
+        PosteriorMechanism.__post_init__(self)
         checks.positive("Hellinger", sharpness=self.sharpness)
         checks.one_of("Hellinger", CALIBRATIONS, calibration=self.calibration)
         if isinstance(self.smoothing, bool) or not self.smoothing >= 0:
@@ -152,10 +148,6 @@ class Hellinger(Mechanism):
     def _loss(self) -> Promise:
         return self.promise
 
-    def concentrated(self, omega: float) -> float:
-        """Smallest promised ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
-        return self.promise.concentrated(omega)
-
     def but_for(self) -> tuple[Stated | Hellinger, float]:
         """The pure release that remains of a stated promise, and the chance δ that everything is lost instead.
 
@@ -171,26 +163,21 @@ class Hellinger(Mechanism):
         Source: [H-full] definition 3.
         Adjacency: replace-one.
         """
-        table = candidates.check_counts("Hellinger", counts, len(self.prior), self.total)
+        table = self.table(counts)
         return self.sharpness / (2.0 * smooth_sensitivity(self.prior, table, self.smoothing))
 
     def sampler(self, counts: ArrayLike) -> Sampler:
         """The exact sampler for this table; holds private numbers."""
-        table = candidates.check_counts("Hellinger", counts, len(self.prior), self.total)
+        table = self.table(counts)
         a = self.exponent(table)
         return score_sampler(self.prior, table, a, sampler.HELLINGER)
 
     def law(self, counts: ArrayLike) -> tuple[Ints, Floats]:
         """All candidates and their probabilities, where they can be listed; private, as the counts are."""
-        table = candidates.check_counts("Hellinger", counts, len(self.prior), self.total)
-        listed = candidates.listed(self.total, len(self.prior))
+        table = self.table(counts)
+        listed = candidates.all_tables(self.total, len(self.prior))
         divergence = candidates.divergences(self.prior, table, listed)
-        return listed, candidates.normalised(-self.exponent(table) * sampler.HELLINGER.score(divergence))
-
-    def draw_many(self, counts: ArrayLike, size: int, rng: np.random.Generator | None = None) -> Ints:
-        """``size`` independent candidate tables k, one per row. Each of them is a release and is paid for."""
-        checks.positive_integer("Hellinger", size=size)
-        return self.sampler(counts).draw(size, noise.generator(rng))
+        return listed, candidates.shares(-self.exponent(table) * sampler.HELLINGER.score(divergence))
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """One release: the parameters α + k of a posterior."""
@@ -199,11 +186,12 @@ class Hellinger(Mechanism):
                 "Hellinger: the calibration `none` promises nothing, so a release is refused. "
                 "Use calibration.proved; for an experiment hand in a generator."
             )
-        return np.asarray(self.prior + self.draw_many(counts, 1, rng)[0])
+        return PosteriorMechanism.draw(self, counts, rng)
 
     def record(self) -> Record:
         """JSON form, in which an infinite smoothing is null."""
-        return {**Mechanism.record(self), "smoothing": self.smoothing if math.isfinite(self.smoothing) else None}
+        smoothing = self.smoothing if math.isfinite(self.smoothing) else None
+        return {**PosteriorMechanism.record(self), "smoothing": smoothing}
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
@@ -229,3 +217,105 @@ def published_smoothing(epsilon: float, delta: float, log_candidates: float) -> 
     checks.positive("published_smoothing", epsilon=epsilon)
     checks.probability("published_smoothing", delta=delta)
     return math.log1p(0.5 * epsilon / (log_candidates + math.log(2.0) - math.log(delta)))
+
+
+# how far a released posterior is from the true one ------------------------------------------------------------------
+#
+# These numbers are computed from a table. For a private table they are private: use them on public guesses.
+
+ENUMERATED = 200_000
+"""Up to this many candidates an expectation is a sum; beyond, an average of draws."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """Expected distances between what is released and the true posterior.
+
+    ``total_variation`` holds two bounds of it, which are equal when there are two cells. ``standard_error`` is that of
+    ``hellinger``: zero if it is a sum over all candidates, else from ``draws`` draws.
+    """
+
+    hellinger: float
+    l1: float
+    total_variation: tuple[float, float]
+    standard_error: float
+    draws: int
+
+
+def expected(
+    mechanism: PosteriorMechanism, counts: ArrayLike, *, draws: int = 2000, rng: np.random.Generator | None = None
+) -> Accuracy:
+    """E[H], E‖k − c‖₁ and E[TV] of one release: exact where the candidates can be listed, else by the sampler.
+
+    A result that is no posterior (untruncated Laplace noise may give one) counts as H = TV = 1.
+
+    Symbols: H Hellinger distance, TV total variation, c the true counts and k the released ones.
+    Source: [H-notes] sections 4.2 and 4.3.
+    Adjacency: none, this is about one table.
+    """
+    table = mechanism.table(counts)
+    few = candidates.number(mechanism.total, len(mechanism.prior)) <= ENUMERATED
+    listable = few and getattr(mechanism, "truncated", True)
+    if listable:
+        tables, shares = mechanism.law(table)
+    else:
+        tables = mechanism.draw_many(table, draws, noise.generator(rng))
+        shares = np.full(draws, 1.0 / draws)
+    distance, low, high = _distances(mechanism.prior, table, tables)
+    mean = float(shares @ distance)
+    error = 0.0 if listable else float(np.sqrt(shares @ (distance - mean) ** 2 / draws))
+    return Accuracy(
+        hellinger=mean,
+        l1=float(shares @ np.abs(tables - table).sum(axis=1)),
+        total_variation=(float(shares @ low), float(shares @ high)),
+        standard_error=error,
+        draws=0 if listable else draws,
+    )
+
+
+def step_probabilities(mechanism: PosteriorMechanism, counts: ArrayLike) -> Floats:
+    """P[a release is t steps from the truth], t = 0, 1, …, n; a step moves one record.
+
+    Symbols: n total.
+    Source: [H-notes] section 4.4.
+    Adjacency: none, this is about one table.
+    """
+    table = mechanism.table(counts)
+    tables, shares = mechanism.law(table)
+    steps = np.abs(tables - table).sum(axis=1) // 2
+    return np.asarray(np.bincount(steps, shares, mechanism.total + 1), dtype=np.float64)
+
+
+def distance_probabilities(mechanism: PosteriorMechanism, counts: ArrayLike) -> tuple[Floats, Floats]:
+    """The values that H takes, and the probability of each: candidates at the same distance are added up.
+
+    Symbols: H Hellinger distance.
+    Source: [H-notes] section 4.4, where distances are taken for steps.
+    Adjacency: none, this is about one table.
+    """
+    table = mechanism.table(counts)
+    tables, shares = mechanism.law(table)
+    distance, _, _ = _distances(mechanism.prior, table, tables)
+    values, group = np.unique(np.round(distance, 12), return_inverse=True)
+    return values, np.asarray(np.bincount(group, shares), dtype=np.float64)
+
+
+def _distances(prior: tuple[float, ...], table: Ints, tables: Ints) -> tuple[Floats, Floats, Floats]:
+    """H and bounds of TV for every row; 1 where a row is no posterior."""
+    alpha = np.asarray(prior)
+    valid = (alpha + tables > 0).all(axis=1)
+    distance, low, high = np.ones(len(tables)), np.ones(len(tables)), np.ones(len(tables))
+    if not valid.any():
+        return distance, low, high
+    rows = tables[valid]
+    if rows.min() >= 0 and len(rows) > table.sum():
+        divergence = candidates.divergences(prior, table, rows)
+    else:
+        divergence = bhattacharyya(alpha + rows, alpha + table)
+    inside = np.sqrt(-np.expm1(-divergence))
+    distance[valid] = inside
+    if len(prior) == 2:
+        low[valid] = high[valid] = beta_total_variation(alpha + rows, alpha + table)
+    else:
+        low[valid], high[valid] = inside**2, inside * np.sqrt(2.0 - inside**2)
+    return distance, low, high

@@ -12,28 +12,17 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.hellinger.certificate import ORDERS, Certificate
+from dpbayes.mechanisms.kinds import Loss
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.privacy.bounds import AtomicLoss, largest_over_chord
 from dpbayes.privacy.pld import TAIL, Pld, from_profile, from_statement
 
 
-class Promise(Protocol):
+class Promise(Loss, Protocol):
     """The privacy face that a mechanism hands on: ``Stated`` for an (ε, δ) statement, or one of the below."""
-
-    def renyi(self, order: float) -> float:
-        """Rényi divergence of this order; at infinity, the pure ε."""
 
     def concentrated(self, omega: float) -> float:
         """Smallest ρ with renyi(λ) ≤ ρ·λ for all 1 < λ < ω."""
-
-    def delta(self, epsilon: float) -> float:
-        """Smallest δ for this ε."""
-
-    def epsilon(self, delta: float) -> float:
-        """Smallest ε for this δ."""
-
-    def pld(self, interval: float) -> Pld:
-        """Privacy loss distribution on multiples of ``interval``."""
 
 
 class NoPromise:

@@ -26,9 +26,6 @@ from dpbayes.hellinger.distance import bregman
 ROUNDING = 1e-9
 """Added to the height of every envelope, to cover the rounding of its certificate."""
 
-_BEND = 0.01
-"""How far a chord of the log-weight may lie above it between two points of the certificate."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
@@ -107,13 +104,14 @@ def certificate_grid(curve: Curve, sharpness: float) -> Floats:
     """Points of D between which a chord of a·s(D) bends away by about the same small amount."""
     a = sharpness
     fine = np.geomspace(min(1e-4 / a**2, 1e-3 / a, 1e-4), np.log(200.0 * a + 200.0), 4000)
-    density = np.sqrt(a * curve.bend(fine) / (8.0 * _BEND))
+    # a chord of the log-weight may lie a hundredth above it
+    density = np.sqrt(a * curve.bend(fine) / 0.08)
     passed = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(fine))])
     points = int(passed[-1]) + 64
     return np.asarray(np.unique(np.interp(np.linspace(0.0, passed[-1], points), passed, fine)))
 
 
-def fitted(curve: Curve, sharpness: float) -> Envelope:
+def envelope_of(curve: Curve, sharpness: float) -> Envelope:
     """An envelope of exp(−a·s(D)), tight to a few percent, with its domination certified.
 
     Symbols: a sharpness, s curve.
@@ -153,11 +151,9 @@ UNDERFLOW = 745.0
 
 Flags = NDArray[np.bool_]
 
-_LARGEST_BATCH = 1 << 17
-
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class ScoreCell:
     """One cell of the table: h(k) = its part of −ln BC when a candidate has k records there.
 
     Tables reach as far as the slowest exponential of the envelope, ``reach``, can be told from zero.
@@ -201,7 +197,7 @@ class Cell:
         return min(radius, farthest)
 
 
-class KlCell(Cell):
+class KlCell(ScoreCell):
     """The same for KL(candidate ‖ posterior): h(k) = lnΓ(u) − lnΓ(v) − (u − v)·ψ(v), u = α + count, v = α + k."""
 
     def _far(self, k: Floats) -> Floats:
@@ -218,7 +214,9 @@ class KlCell(Cell):
 class Sampler:
     """Draws tables k, Σk = n, with probability proportional to exp(log_target(k, D(k))) ≤ E(D(k))."""
 
-    def __init__(self, cells: list[Cell], envelope: Envelope, log_target: Callable[[Ints, Floats], Floats]) -> None:
+    def __init__(
+        self, cells: list[ScoreCell], envelope: Envelope, log_target: Callable[[Ints, Floats], Floats]
+    ) -> None:
         self._cells = cells
         self._total = cells[0].total
         self._envelope = envelope
@@ -241,7 +239,7 @@ class Sampler:
         missing = size
         while missing > 0:
             rate = (self.accepted + 1.0) / (self.proposed + 4.0)
-            batch = int(min(1.2 * missing / rate + 16, _LARGEST_BATCH / len(self._cells) + 16))
+            batch = int(min(1.2 * missing / rate + 16, 2**17 / len(self._cells) + 16))
             tables = self._accepted(batch, rng)
             self.proposed += batch
             self.accepted += len(tables)
@@ -268,8 +266,8 @@ class Sampler:
 def score_sampler(prior: tuple[float, ...], table: Ints, exponent: float, curve: Curve) -> Sampler:
     """The sampler of weights e^{−a·s(D)}: a certified envelope of them, and one cell of tables per count."""
     total = int(table.sum())
-    cells = [Cell(prior=p, count=int(k), total=total, reach=UNDERFLOW) for p, k in zip(prior, table, strict=True)]
-    return Sampler(cells, fitted(curve, exponent), lambda _, divergence: -exponent * curve.score(divergence))
+    cells = [ScoreCell(prior=p, count=int(k), total=total, reach=UNDERFLOW) for p, k in zip(prior, table, strict=True)]
+    return Sampler(cells, envelope_of(curve, exponent), lambda _, divergence: -exponent * curve.score(divergence))
 
 
 class _Uniform:
@@ -368,7 +366,7 @@ class Line:
         return np.asarray(self._low + np.minimum(index, self._cumulative.size - 1))
 
 
-def _line(cell: Cell, rate: float) -> Line:
+def _line(cell: ScoreCell, rate: float) -> Line:
     """The law ∝ e^{−c·h(k)} of one cell on the consecutive k where it can be told from zero."""
     window, low = cell.window
     centre = cell.count - low

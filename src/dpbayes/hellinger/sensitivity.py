@@ -184,9 +184,6 @@ def _from_divergence(divergence: float) -> float:
     return float(_root(np.asarray(divergence)))
 
 
-SLACK = 1e-6
-"""Added to the constant C, as a share of it: covers the rounding of its differences."""
-
 FAR = 64.0
 """From this parameter on the growth of 1/f has a bound in closed form, within half a percent."""
 
@@ -259,7 +256,7 @@ def growth(prior: tuple[float, ...], total: int) -> float:
         steps = step_divergence(np.sort(prior))
         first, second, rest = steps[:-1], steps[1:], step_divergence(max(prior) + total - 1.0)
         largest = max(largest, float(((second - rest) / ((first + rest) * (first + second))).max()))
-    return largest * (1.0 + SLACK)
+    return largest * (1.0 + 1e-6)  # covers the rounding of the differences
 
 
 def least_sensitivity(prior: tuple[float, ...], total: int) -> float:

@@ -38,7 +38,7 @@ Levels = Mapping[str, Sequence[str]]
 Method = Literal["table", "normal", "fieller", "draws"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reply:
     """What is known about a derived number.
 
@@ -55,6 +55,13 @@ class Reply:
     method: Method
     notes: tuple[str, ...] = ()
     """What the interval allows for beside noise and independent sampling."""
+
+    def __repr__(self) -> str:
+        half = max(self.upper - self.lower, 1e-12) / 2
+        digits = max(0, 1 - math.floor(math.log10(half)))
+        estimate, lower, upper = (f"{each:.{digits}f}" for each in (self.estimate, self.lower, self.upper))
+        whose = "of the records" if self.target == "records" else "of all people they stand for"
+        return f"{estimate}, {100 * self.level:g} % interval {lower} to {upper}, {whose}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ import numpy as np
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
-from dpbayes.hellinger.sampler import Cell, ClosedSum, Line
+from dpbayes.hellinger.sampler import ClosedSum, Line, ScoreCell
 from dpbayes.hellinger.sensitivity import global_sensitivity, many_cells, step_divergence, two_cell_sensitivities
 from dpbayes.inference.product import DEPTH, DRAWS, Logs, Normaliser
 from dpbayes.mechanisms.gaussian import Gaussian, GaussianNoise
@@ -64,7 +63,7 @@ _normaliser = lru_cache(maxsize=4)(Normaliser)
 def list_tables(release: Observed, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
     """All tables of two cells, and their probabilities."""
     total = release.total
-    tables = candidates.listed(total, 2)
+    tables = candidates.all_tables(total, 2)
     divergence = _divergences(release, tables)
     exponents = release.exponents(tables)
     normaliser = release.normaliser()
@@ -75,7 +74,7 @@ def list_tables(release: Observed, logs: Sequence[Logs]) -> tuple[Ints, Floats]:
         knots = np.unique(np.concatenate([[0], steps, total - steps, [total]]))
         normalisers = np.interp(tables[:, 0], knots, normaliser.log(tables[knots], exponents[knots]))
     likelihood = -exponents * np.sqrt(-np.expm1(-divergence)) - normalisers
-    return tables, candidates.normalised(likelihood + logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
+    return tables, candidates.shares(likelihood + logs[0](tables[:, 0]) + logs[1](tables[:, 1]))
 
 
 def draw_tables(
@@ -105,7 +104,7 @@ def draw_tables(
     near = -np.expm1(mixture[0] + normaliser.log_candidates - normaliser.log(k[None], own)[0])
     pairs = list(zip(logs, release.prior, k.tolist(), strict=True))
     bent = [_bend(log, normaliser, alpha, at, max(float(near), 0.0)) for log, alpha, _ in pairs]
-    cells = [Cell(prior=alpha, count=count, total=release.total, reach=DEPTH) for _, alpha, count in pairs]
+    cells = [ScoreCell(prior=alpha, count=count, total=release.total, reach=DEPTH) for _, alpha, count in pairs]
 
     def local(exponents: Floats) -> _Near:
         mixtures = np.array([normaliser.mixture(float(each))[1:-1] for each in exponents])
@@ -127,13 +126,13 @@ def draw_tables(
     proposed = np.logaddexp(
         np.log(share) + before - background[1], np.log1p(-share) + law.log_density(_sum(bent, tables), divergence)
     )
-    return tables, candidates.normalised(target - proposed)
+    return tables, candidates.shares(target - proposed)
 
 
 class _Near:
     """The law ∝ Π_i e^{b_i(c_i)}·Σ_m v_m·e^{−mD(c, k)} on the tables of n records."""
 
-    def __init__(self, cells: Sequence[Cell], bent: Sequence[Logs], total: int, rates: Ints, logs: Floats) -> None:
+    def __init__(self, cells: Sequence[ScoreCell], bent: Sequence[Logs], total: int, rates: Ints, logs: Floats) -> None:
         self._rates, self._logs = rates, logs
         values = []
         for cell, log in zip(cells, bent, strict=True):
@@ -141,7 +140,7 @@ class _Near:
             values.append((window, low, log(low + np.arange(window.size))))
         self._nodes = [_closing_sum(cells, values, float(rate), total) for rate in rates]
         mass = logs + np.array([node.log_mass for node in self._nodes])
-        self._shares = candidates.normalised(mass)
+        self._shares = candidates.shares(mass)
         self._log_mass = float(mass.max() + np.log(np.exp(mass - mass.max()).sum()))
         self._proposed = self._accepted = 0
 
@@ -169,7 +168,7 @@ class _Near:
 
 
 def _closing_sum(
-    cells: Sequence[Cell], values: Sequence[tuple[Floats, int, Floats]], rate: float, total: int
+    cells: Sequence[ScoreCell], values: Sequence[tuple[Floats, int, Floats]], rate: float, total: int
 ) -> ClosedSum:
     lines = []
     for cell, (window, low, logs) in zip(cells, values, strict=True):
@@ -187,7 +186,7 @@ def _divergences(release: Observed, tables: Ints) -> Floats:
     """D between tables and the release."""
     total = np.zeros(len(tables))
     for alpha, count, column in zip(release.prior, release.released, tables.T, strict=True):
-        total += Cell(prior=alpha, count=int(count), total=release.total, reach=DEPTH).divergence(column)
+        total += ScoreCell(prior=alpha, count=int(count), total=release.total, reach=DEPTH).divergence(column)
     return total
 
 
@@ -271,7 +270,7 @@ def _expected_tables(prior: tuple[float, ...], total: int, number: int = 1000) -
     if len(prior) == 2 and total < EVERY:
         from scipy.special import gammaln
 
-        tables, alpha = candidates.listed(total, 2), np.asarray(prior)
-        return tables, candidates.normalised((gammaln(alpha + tables) - gammaln(tables + 1.0)).sum(axis=1))
+        tables, alpha = candidates.all_tables(total, 2), np.asarray(prior)
+        return tables, candidates.shares((gammaln(alpha + tables) - gammaln(tables + 1.0)).sum(axis=1))
     rng = np.random.default_rng(0)  # not a secret: everybody finds the same number
     return rng.multinomial(total, rng.dirichlet(prior, size=number)), np.full(number, 1.0 / number)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import Additive, Noise
+from dpbayes.mechanisms.kinds import Additive, Noise
 
 Axes = tuple[str, ...]
 Sizes = Mapping[str, int]

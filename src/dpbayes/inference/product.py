@@ -45,7 +45,7 @@ def product_law(
         first = np.arange(low[0], high[0] + 1)
         tables = np.column_stack([first, total - first])
         values = logs[0](tables[:, 0]) + logs[1](tables[:, 1])
-        return tables, candidates.normalised(values), float(np.logaddexp.reduce(values))
+        return tables, candidates.shares(values), float(np.logaddexp.reduce(values))
     lines = []
     for log, bottom, top, hint in zip(logs, low, high, near, strict=True):
         values = log(np.arange(bottom, top + 1))

@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference import everywhere, importance
 from dpbayes.inference.measurement import Measurement
 from dpbayes.inference.product import DRAWS, LISTED, Logs, hints, product_law
-from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.kinds import Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 
 
@@ -201,7 +200,8 @@ def _read(
         base = [
             _sum(one, other) for one, other in zip(base, _noise_logs(factor.noise, factor.values.ravel()), strict=True)
         ]
-    seed = hashlib.sha256(repr((mechanism, parameters, prior, total)).encode()).digest()
+    said = repr((mechanism, parameters, prior, total)).replace("=Unit(", "=Privacy" + "Unit(")  # its name in 0.2.0
+    seed = hashlib.sha256(said.encode()).digest()
     rng = np.random.default_rng(int.from_bytes(seed[:16], "big"))
     seen = [released] if factor is None else [released, np.asarray(factor.noise.center(factor.values.ravel()))]
     near = hints(seen, prior, total)

@@ -180,11 +180,11 @@ def plan_of(job: Job, schema: Schema, target: Guarantee | None, *, account: Acco
         target = account.rest()
     if target is None:
         most = ", or a ledger, since accuracies need a limit" if wants else ""
-        raise InvalidArgument(f"Curator: expected a target, such as ApproxDP(epsilon=1, delta=1e-6){most}.")
+        raise InvalidArgument(f"Curator: expected a target, such as dp.ApproxDP(1.0, 1e-6){most}.")
     if not hasattr(target, "gap"):
+        size = target if isinstance(target, (int, float)) else 1.0
         raise InvalidArgument(
-            f"Curator: expected a guarantee, got {target!r}. Write PureDP(epsilon=1), or "
-            "ApproxDP(epsilon=1, delta=1e-6)."
+            f"Curator: expected a guarantee, got {target!r}. Write dp.PureDP({size!r}) or dp.ApproxDP({size!r}, 1e-6)."
         )
     if target.size > LOOSEST:
         raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
@@ -216,7 +216,7 @@ class Wanting(Protocol):
 
 def plan_record(plan: Plan) -> Record:
     """JSON form of a plan, to be drawn later."""
-    return {**codec.fields_record(plan), "job": plan.job.record()}
+    return {**codec.fields_record(plan, without=("account",)), "job": plan.job.record()}
 
 
 def plan_from_record(record: object) -> Plan:

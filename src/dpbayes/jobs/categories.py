@@ -22,7 +22,7 @@ from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.tables.engine import Engine, check_column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Categories(BaseJob):
     """Buy the categories of one column. Rare texts stay hidden, whatever they are.
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpbayes.base import checks, toml
+from dpbayes.base import checks
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.design.plan import Drawn, Plan
@@ -22,10 +22,10 @@ from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Release
 from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
+from dpbayes.schema.file import check_same, entry, with_attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
-from dpbayes.tables.declaring import section
 from dpbayes.tables.engine import Engine, Kind, check_column
 
 
@@ -115,9 +115,9 @@ def selection_for(target: Guarantee, unit: PrivacyUnit, *, times: int = 1) -> Se
     return calibrate(family, target, times=times)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Edges(BaseJob):
-    """Buy the edges of one numeric column: ``Edges(column="age", quantiles=Quantiles(lower=0, upper=120, bins=5))``."""
+    """Buy the edges of one numeric column: ``Edges("age", 0, 120, bins=5)``."""
 
     kind: ClassVar[str] = "edges"
     MAKES: ClassVar[Mapping[str, Make]] = {"edges": Make("one column that holds numbers", ("bounds", "bins"))}
@@ -125,6 +125,24 @@ class Edges(BaseJob):
     quantiles: Quantiles
     numeric: bool | None = None
     """The owner's word that the column holds numbers, where the table does not say: in a CSV file all is text."""
+
+    def __init__(
+        self,
+        column: str,
+        lower: float | None = None,
+        upper: float | None = None,
+        bins: int = 10,
+        *,
+        quantiles: Quantiles | None = None,
+        numeric: bool | None = None,
+    ) -> None:
+        """Edges between public bounds, which say that the column holds numbers; or with ``quantiles`` of their own."""
+        if quantiles is None:
+            if lower is None or upper is None:
+                raise InvalidArgument('Edges: expected public bounds of the column, as in Edges("age", 0, 120).')
+            quantiles, numeric = Quantiles(lower=lower, upper=upper, bins=bins), True
+        for name, value in (("column", column), ("quantiles", quantiles), ("numeric", numeric)):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Edges:  # noqa: ARG003 - for others
@@ -235,8 +253,8 @@ def adopt(release: Release, text: str) -> tuple[str, Attribute]:
             f"({schema.unit}). Use the schema that it was bought with."
         )
     made = bought_attribute(release, schema)
-    changed = _with_section(text, made, schema)
-    Schema.from_toml(changed)
+    changed = with_attribute(text, made)
+    check_same(Schema.from_toml(changed), made)
     return changed, made
 
 
@@ -244,7 +262,7 @@ def after_discovery(release: Release, schema: Schema, folder: Path | None) -> st
     """The lines for the schema, and the command that writes them."""
     if not release.answers[0].values:
         return ""
-    where, lines = "RELEASE" if folder is None else str(folder), section(bought_attribute(release, schema))
+    where, lines = "RELEASE" if folder is None else str(folder), entry(bought_attribute(release, schema))
     return f"Lines for the schema (dpbayes schema adopt {where} SCHEMA writes them):\n{lines}"
 
 
@@ -260,18 +278,3 @@ def bought_attribute(release: Release, schema: Schema) -> Attribute:
     known = schema[name] if name in schema.names else Attribute(name=name, categories=("?",))
     values = {release.kind: answer.values}
     return replace(relevel(known, **values), source=source)
-
-
-def _with_section(text: str, attribute: Attribute, schema: Schema) -> str:
-    """The file with one section replaced, or added at the end of the attributes."""
-    lines, places = text.splitlines(keepends=True), toml.places(text)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    if attribute.name not in schema.names:
-        return "".join(lines) + section(attribute)
-    start = places["attribute", schema.names.index(attribute.name)] - 1
-    headers = sorted(line - 1 for path, line in places.items() if lines[line - 1].lstrip().startswith("["))
-    end = next((line for line in headers if line > start), len(lines))
-    while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-        end -= 1  # remarks before the next section belong to it
-    return "".join(lines[:start]) + section(attribute).lstrip("\n") + "".join(lines[end:])

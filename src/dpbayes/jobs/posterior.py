@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,10 +14,9 @@ from dpbayes.design.noise import Need, Wish, mechanisms_for
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.hellinger import calibration as calibrations
 from dpbayes.hellinger import candidates
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
-from dpbayes.hellinger.exponential import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.inference.importance import chance_of_noise, error
 from dpbayes.jobs.base import BaseJob, Make, check_tables
 from dpbayes.mechanisms.gaussian import Gaussian
@@ -36,7 +35,7 @@ PosteriorMechanism = Hellinger | PosteriorExponential | PosteriorLaplace
 Chosen = PosteriorMechanism | Laplace | Gaussian
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DirichletPosterior(BaseJob):
     """The posterior Dir(prior + counts) of a joint table whose size the schema declares.
 
@@ -52,6 +51,7 @@ class DirichletPosterior(BaseJob):
     }
     marginal: Marginal
     prior: tuple[float, ...] = (1.0,)
+    _: KW_ONLY
     mechanism: How = "auto"
     calibration: Backing = "best"
     score: Score = "hellinger"
@@ -169,6 +169,8 @@ class DirichletPosterior(BaseJob):
         drawn = Table(marginal=self.marginal, by=0, kind="parameters", values=np.asarray(parameters, dtype=np.float64))
         return Drawn(tables=(drawn,), records=plan.schema.records)
 
+
+PosteriorTable = DirichletPosterior
 
 JOB = DirichletPosterior
 

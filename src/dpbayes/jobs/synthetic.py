@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -66,9 +66,9 @@ MOST_CELLS, MOST_PAIRS = 100_000, 5000
 Shape = Literal["pairs", "target", "single"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Synthetic(BaseJob):
-    """Measure a whole table for synthetic records: ``Synthetic(target="income")``. No graph is asked for.
+    """Measure a whole table for synthetic records: ``Synthetic("income")``. No graph is asked for.
 
     Args:
         target: the attribute that others will be used to predict; its pairs are measured more exactly.
@@ -81,6 +81,7 @@ class Synthetic(BaseJob):
         "synthetic": Make("none, or the attribute that others will predict", ("mechanism", "expected_records"))
     }
     target: str | None = None
+    _: KW_ONLY
     mechanism: Literal["auto", "gaussian", "laplace"] = "auto"
     expected_records: int | None = None
 
@@ -124,7 +125,7 @@ class Synthetic(BaseJob):
             target=target,
             unit=schema.unit,
             cells=tuple(each.size(schema) for each in tables) + (1,) * last,
-            records=schema.records or self.expected_records,
+            records=schema.expected(self.expected_records),
             wish=self.mechanism,
         )
         stepped = 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)  # few different mechanisms compose faster

@@ -12,7 +12,7 @@ import numpy as np
 from dpbayes.base import checks, codec
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.design.design import Wanted, described, designed, least_target
+from dpbayes.design.design import Wanted, describe, least_target, plan_tables
 from dpbayes.design.noise import (
     Need,
     TableMechanism,
@@ -29,27 +29,27 @@ from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, check_tables,
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, Accounting, PseudoRecordsCurve, published_dirichlet
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine, needed
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Tables(BaseJob):
-    """The tables asked for: ``Tables("region", "income|sex")``.
+    """The tables asked for: ``Tables("region", "income|sex")``, or ``Tables("region ± 50 records")``.
 
     Args:
         marginals: ``sex,income`` is a joint table, ``income|sex`` one of incomes for each sex.
-        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget.
+        mechanism: ``auto`` takes Gaussian or Laplace noise, whichever is smaller for what it uses of the budget; for a
+            pure guarantee Laplace noise that keeps the public number of records, where it can.
         product: what the release is tuned for: an ``estimate``, one posterior ``draw``, or pseudo-``records``.
         accounting: ``exact``, or ``published`` for the papers' parameters.
         expected_records: a public guess at the number of records, where the schema declares none.
         pseudo_records: how many pseudo-records to draw; the declared number of records by default.
         priors: public guesses at distributions, each for the tables of its attributes.
         level: of the intervals.
-        want: how exact tables have to be, ``{"income|sex": "± 1 point", "region": "± 50 records"}``. The target is
-            then the most that is allowed, and the release takes the least that is needed.
+        want: how exact tables have to be, as in ``"income|sex ± 1 point"``, which may stand for the table too. The
+            target is then the most that is allowed, and the release takes the least that is needed.
     """
 
     kind: ClassVar[str] = "tables"
@@ -69,7 +69,9 @@ class Tables(BaseJob):
     want: tuple[str, ...] = field(default=())
 
     def __init__(self, *marginals: str | Marginal, **options: object) -> None:
-        wanted = wants(options.pop("want", ()))  # type: ignore[arg-type]  # checked there
+        exact = [each for each in marginals if isinstance(each, str) and is_want(each)]
+        marginals = tuple(each for each in marginals if each not in exact)
+        wanted = wants(exact or options.pop("want", ()))  # type: ignore[arg-type]  # checked there
         options["want"] = tuple(map(str, wanted))
         asked = tuple(dict.fromkeys((*map(Marginal.of_text, marginals), *(each.marginal for each in wanted))))
         asked = asked if wanted else tuple(map(Marginal.of_text, marginals))
@@ -97,9 +99,7 @@ class Tables(BaseJob):
         if not isinstance(listed, (list, tuple)) or not all(isinstance(file, str) for file in listed):
             raise InvalidArgument('Tables: expected prior to be a CSV file of shares, as in prior = "census.csv".')
         priors = [] if setting.schema is None else [_prior(setting.folder / file, setting.schema) for file in listed]
-        accuracies = [each for each in tables if is_want(each)]
-        asked = [each for each in tables if not is_want(each)]
-        return cls(*asked, want=accuracies, priors=tuple(priors), **typed(cls, options))
+        return cls(*tables, priors=tuple(priors), **typed(cls, options))
 
     def _check(self) -> None:
         if not self.marginals:
@@ -170,7 +170,7 @@ class Tables(BaseJob):
     ) -> tuple[tuple[Marginal, ...], tuple[TableMechanism, ...], str]:
         """What to measure, with which mechanisms, and why."""
         cells = tuple(marginal.size(schema) for marginal in self.marginals)
-        records = schema.records or self.expected_records
+        records = schema.expected(self.expected_records)
         if self.product == "records":
             many = self.pseudo_records or schema.records or REFERENCE_RECORDS
             known = records or REFERENCE_RECORDS
@@ -187,10 +187,10 @@ class Tables(BaseJob):
         )
         if need.wish == "dirichlet":
             return self.marginals, *mechanisms_for(need)
-        return designed(schema, self.marginals, need, self._wanted(schema))
+        return plan_tables(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:
-        guess = self.expected_records
+        guess = schema.expected(self.expected_records)
         return tuple(
             Wanted(names=each.marginal.names, group=each.group, error=each.error(schema, guess, self.level))
             for each in wants(self.want)
@@ -208,7 +208,7 @@ class Tables(BaseJob):
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
         made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
-        design = described(schema, self.marginals, made, self.expected_records)
+        design = describe(schema, self.marginals, made, schema.expected(self.expected_records))
         reached = [
             f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
             for want, each in zip(wants(self.want), wanted, strict=True)

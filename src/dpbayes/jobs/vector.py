@@ -107,7 +107,7 @@ class Vector(BaseJob):
                     "the concentrations, or leave both out."
                 )
             return made
-        records = schema.records or self.expected_records or REFERENCE_RECORDS
+        records = schema.expected(self.expected_records) or REFERENCE_RECORDS
         total = max(round(records * float(np.sum(self.scores)) / len(self.scores)), 1)
         curve = ConcentrationCurve(target=target, unit=schema.unit, sensitivity=moved)
         return curve.best(purpose="draw", cells=len(self.entries), records=total)

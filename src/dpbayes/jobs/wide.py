@@ -96,7 +96,7 @@ class Wide(BaseJob):
         shape = self.marginal.shape(schema)
         releases, cells = (1, math.prod(shape)) if self.law == "cells" else (len(shape), max(shape))
         curve = ConcentrationCurve(target=target, unit=schema.unit, releases=releases)
-        records = schema.records or self.expected_records or REFERENCE_RECORDS
+        records = schema.expected(self.expected_records) or REFERENCE_RECORDS
         made = curve.best(purpose="draw", cells=cells, records=records)
         if made.smallest[0] < LEAST_CONCENTRATION:
             raise TargetUnreachable(

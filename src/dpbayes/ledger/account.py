@@ -17,7 +17,7 @@ from functools import lru_cache
 from dpbayes.base import checks
 from dpbayes.base.codec import Record, canonical, digest
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.mechanisms.records import KINDS, from_record
+from dpbayes.mechanisms.kinds import KINDS, from_record
 from dpbayes.privacy.calibrate import fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -16,11 +17,11 @@ from dpbayes.ledger.connection import Connection, Witness
 from dpbayes.ledger.history import Series
 from dpbayes.ledger.kept import Kept
 from dpbayes.ledger.store import Store
-from dpbayes.mechanisms.base import confirm
+from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.calibrate import adaptive_limit
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
+from dpbayes.privacy.guarantee import Guarantee, Limit, Rule, rounded_down, rounded_up
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import PrivacyUnit
 
@@ -88,16 +89,19 @@ class Ledger:
             return connection.server and not pricing.exist(connection)
 
     def __repr__(self) -> str:
+        if self._store.path is not None and self._store.path.is_file():  # a server is not asked for this
+            with suppress(LedgerError):
+                return "\n".join(_standing(self.account(name)) for name in self.datasets()[:12])
         return f"Ledger({self.name!r})"
 
     def _repr_html_(self) -> str:
-        return display.as_html(repr(self), [("data set", name) for name in self.datasets()])
+        return display.as_html(f"Ledger({self.name!r})", [("data set", name) for name in self.datasets()])
 
     def open(
         self,
-        dataset: str | Schema,
+        dataset: str | Path | Schema,
         budget: Limit,
-        unit: PrivacyUnit | None = None,
+        unit: PrivacyUnit | str | None = None,
         *,
         schema: str = "",
         rule: Rule = "gaussian",
@@ -108,16 +112,15 @@ class Ledger:
         """Add a data set with its budget; the ledger itself is created where there is none.
 
         An (ε, δ) budget is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
-        A ``Schema`` gives id, unit and digest of the data set; without it, ``schema`` is the digest of the schema that
-        releases must use, or else the first that is charged is taken. A ``witness``, a second file or address, receives
-        the last entry of every chain, and a ledger that is behind it is refused.
+        A ``Schema``, or its file, gives id, unit and digest of the data set. With a name and a unit in its place,
+        ``schema`` is the digest of the schema that releases must use, or else the first that is charged is taken. A
+        ``witness``, a second file or address, receives the last entry of every chain, and a ledger that is behind it is
+        refused.
         """
-        if isinstance(dataset, Schema):
-            declared = dataset
+        if unit is None or not isinstance(dataset, str):
+            declared = dataset if isinstance(dataset, Schema) else Schema.load(dataset)
             dataset, unit, schema = declared.id, declared.unit, declared.digest
-        if unit is None:
-            raise InvalidArgument("Ledger: expected a Schema, or the name of a data set with its privacy unit.")
-        limit = adaptive_limit(budget, rule, slack)
+        unit, limit = PrivacyUnit.of(unit), adaptive_limit(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
         watcher = Witness.create(witness) if witness else None
@@ -289,6 +292,15 @@ class Ledger:
     def export(self, dataset: str) -> list[str]:
         """The entries as lines of JSON, all public; ``dpbayes.ledger.history.read`` checks and prices them."""
         return history.lines(self.account(dataset))
+
+
+def _standing(account: Account) -> str:
+    """What is left for a data set, on one line."""
+    limit, left, many = account.budget, account.left(), len(account.costs)
+    at = f" at δ={limit.exception:g}" if limit.exception else ""
+    fits = f"a release of up to {rounded_down(left, 4)} fits" if left > 0 else "nothing more fits"
+    spent = f"{rounded_up(account.spent, 4)} of {limit.size:g} spent{at}"
+    return f"{account.dataset}: {spent}; {fits}; {display.plural(many, 'release')}"
 
 
 def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:

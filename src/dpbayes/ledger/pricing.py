@@ -17,6 +17,7 @@ from fractions import Fraction
 from dpbayes.base.codec import canonical
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.connection import Connection
+from dpbayes.mechanisms.sum_zero import MOST_CELLS
 
 LEAST_SIGMA = 2
 """Below it the series of the shift is not exact, and Gaussian noise under an (ε, δ) limit is the owner's."""
@@ -66,7 +67,8 @@ CREATE OR REPLACE FUNCTION dpbayes_price(part jsonb, unit jsonb, OUT pure numeri
 DECLARE
   made jsonb := part->'mechanism';
   kind text := made->>'mechanism';
-  field text := CASE kind WHEN 'gaussian-1' THEN 'sigma' WHEN 'laplace-1' THEN 'scale' END;
+  closed boolean := kind = 'sum-zero-laplace-1';
+  field text := CASE WHEN kind = 'gaussian-1' THEN 'sigma' WHEN kind = 'laplace-1' OR closed THEN 'scale' END;
   one numeric := 1.{"0" * 50};
   sides numeric := CASE unit->>'adjacency' WHEN 'add-remove' THEN 1 WHEN 'replace-one' THEN 2 END;
   rows numeric := (unit->>'max_rows')::numeric;
@@ -76,16 +78,19 @@ BEGIN
   IF field IS NULL OR jsonb_typeof(part->'times') IS DISTINCT FROM 'number'
      OR jsonb_typeof(made->field) IS DISTINCT FROM 'number' OR part->>'times' !~ '^[1-9][0-9]{{0,9}}$'
      OR (part->>'times')::numeric > 1000000000 OR part <> jsonb_build_object('mechanism', made, 'times', part->'times')
-     OR made::text <> jsonb_build_object('mechanism', kind, field, made->field, 'unit', unit)::text
+     OR made::text <> (jsonb_build_object('mechanism', kind, field, made->field, 'unit', unit)
+        || CASE WHEN closed THEN jsonb_build_object('cells', made->'cells') ELSE '{{}}' END)::text
+     OR closed AND (jsonb_typeof(made->'cells') IS DISTINCT FROM 'number' OR made->>'cells' !~ '^[1-9][0-9]{{0,2}}$'
+        OR NOT (made->>'cells')::numeric BETWEEN 2 AND {MOST_CELLS} OR sides <> 2 OR unit->'person' IS NOT NULL)
      OR NOT (made->>field)::numeric BETWEEN 0.000001 AND 1000000000000 THEN
     RAISE EXCEPTION 'for the owner only' USING ERRCODE = 'DP002';
   END IF;
   noise := (made->>field)::numeric;
   composed := true;
   flag := 0;
-  IF kind = 'laplace-1' THEN
+  IF kind <> 'gaussian-1' THEN
     pure := one * sides * rows / noise;
-    rho := CASE WHEN rows = 1 THEN one * sides / (2 * noise * noise) ELSE pure * pure / 2 END;
+    rho := CASE WHEN rows = 1 AND NOT closed THEN one * sides / (2 * noise * noise) ELSE pure * pure / 2 END;
     IF pure < 20 THEN
       mu := 2 * dpbayes_quantile(round(1.25331413731550025121 * (1 - exp(-pure)) / (1 + exp(-pure)), 50));
     END IF;

@@ -1,9 +1,15 @@
-"""The Dirichlet mechanism: one draw from Dirichlet(r·counts + α), priced exactly and rounded to a public grid."""
+"""The Dirichlet mechanism: one draw from Dirichlet(r·counts + α), priced exactly and rounded to a public grid.
+
+A sampler in doubles reaches finitely many values, and which ones depends on the shape, hence on the count. A published
+value is safe when so many of them round to it that their number hardly differs between shapes. The counts of reachable
+values are derived in docs/explanation/proofs/floating-point.md and checked in tests/mechanisms/test_rounding.py.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -13,18 +19,68 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Mechanism, Record
-from dpbayes.mechanisms.rounding import (
-    FINEST,
-    LARGEST_CONCENTRATION,
-    LARGEST_SHAPE,
-    LARGEST_WEIGHT,
-    grid_for,
-    rounded,
-)
+from dpbayes.mechanisms.kinds import Mechanism, Record
 from dpbayes.privacy.bounds import RenyiBound, trigamma_bound
 from dpbayes.privacy.pair import GammaPair
 from dpbayes.schema.unit import PrivacyUnit, Sensitivity
+
+DIGITS = 30
+"""A rounded gamma has at most this many binary digits: then 2⁵²⁻³⁰/3 doubles of the sampler round to it, or more."""
+
+STEPS = 6
+"""A step lies this many bits below the standard deviation: of the smallest gamma, √α, and of the value itself, √z."""
+
+FINEST = 2.0**-16
+"""The grid for concentrations below one, where the logarithm of a gamma tells the count; no grid is finer."""
+
+LARGEST_CONCENTRATION = 2.0**49
+"""About 5.6·10¹⁴: beyond it, a value of 30 digits is coarser than a twentieth of the noise."""
+
+LARGEST_WEIGHT = 2.0**32
+LARGEST_SHAPE = 2.0**52
+"""Counts are cut where r·c + α would exceed this: the shape itself is then rounded by 2⁻²⁵ of the noise at most."""
+
+_LOWEST = -1080
+"""Below the exponent of every double."""
+
+
+def grid_for(concentration: float) -> float:
+    """The public grid for a smallest concentration: a power of two, 1/64 to 1/128 of the standard deviation √α.
+
+    >>> grid_for(100.0), grid_for(0.5) == FINEST
+    (0.125, True)
+    """
+    return FINEST if concentration < 1.0 else _power(concentration, STEPS)
+
+
+def on_grid(values: Floats, grid: float) -> Floats:
+    """To the nearest multiple of the step at each value, and at least one step of the grid.
+
+    >>> on_grid(np.array([0.0, 0.6, 1000.3]), 0.25).tolist()
+    [0.25, 0.5, 1000.25]
+    """
+    step = _steps(grid)[np.frexp(values)[1] - _LOWEST]
+    found: Floats = values / step
+    np.rint(found, out=found)
+    found *= step
+    return np.maximum(found, grid, out=found)
+
+
+@lru_cache(maxsize=16)
+def _steps(grid: float) -> Floats:
+    """The step for values in [2^(e−1), 2^e), for all exponents e of doubles: a power of two, never below the grid.
+
+    From 1 on it is √z/64 or a little less, so that it keeps up with the noise of large counts, and at least z·2⁻³⁰.
+    """
+    exponent = np.arange(_LOWEST, 1026)
+    own = np.where(exponent < 1, -2000, np.maximum((exponent - 1) // 2 - STEPS, exponent - DIGITS))
+    return np.maximum(np.ldexp(1.0, own), grid)
+
+
+def _power(concentration: float, bits: int) -> float:
+    """The power of two ``bits`` below √α, rounded down."""
+    exponent = math.frexp(concentration)[1] - 1
+    return 2.0 ** (exponent // 2 - bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +120,7 @@ class GammaNoise:
         return np.asarray((shape - 1.0) * math.log(max(value, 1e-300)) - gammaln(shape))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Dirichlet(Mechanism):
     """y ~ Dirichlet(r·c + α), or equally the independent gammas z ~ Gamma(r·c + α) that it normalises.
 
@@ -94,6 +150,7 @@ class Dirichlet(Mechanism):
     weight: float
     concentration: float | tuple[float, ...]
     unit: PrivacyUnit
+    _: KW_ONLY
     least_count: int = 0
     sensitivity: Sensitivity | None = None
     grid: float = 0.0
@@ -112,7 +169,7 @@ class Dirichlet(Mechanism):
             checks.positive("Dirichlet", concentration=self.concentration)
             object.__setattr__(self, "concentration", float(self.concentration))
         checks.non_negative("Dirichlet", least_count=self.least_count)
-        checks.unit("Dirichlet", self.unit)
+        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
         self._settle()
 
     def _settle(self) -> None:
@@ -202,7 +259,7 @@ class Dirichlet(Mechanism):
 
         Source: docs/explanation/proofs/dominating-pair.md.
         """
-        return rounded(self._raw(counts, rng), self.grid)
+        return on_grid(self._raw(counts, rng), self.grid)
 
     def values(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Floats:
         """The gammas, which say as much as the draw and cost the same."""
@@ -259,7 +316,7 @@ class Dirichlet(Mechanism):
         return super(Dirichlet, cls).from_record(record)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class UnroundedDirichlet(Dirichlet):
     """The Dirichlet mechanism of real numbers: it has a price for any parameters, and cannot draw.
 

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
-from dpbayes.mechanisms.base import Additive, Mechanism
+from dpbayes.mechanisms.kinds import Additive, TableNoise
 from dpbayes.privacy.bounds import AtomicLoss, RenyiBound
 from dpbayes.privacy.convert import Corners, gaussian_delta, gaussian_epsilon
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.pld import Pld, raise_losses
 from dpbayes.schema.unit import PrivacyUnit
 
@@ -21,15 +22,6 @@ LARGEST_EXACT_SIGMA = 2e4
 
 TAIL_DEVIATIONS = 38.7
 """Noise beyond this many standard deviations has a probability too small for a float."""
-
-LARGEST_SUMMED_SIGMA = 300.0
-"""Beyond this the least Gaussian shift is not summed but bounded, at a loss of 1.3e-5 of it."""
-
-SMOOTHING = 1.5
-"""A discrete Gaussian of this width, around any point, has the same sum of weights but for 1e-19 of it."""
-
-NEGLIGIBLE = 1e-30
-"""Tails below this chance are not covered by the shift; the ledger counts them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +45,8 @@ class GaussianNoise(Additive):
         return np.asarray(-0.5 * np.square((value - counts) / self.sigma))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian(Mechanism):
+@dataclass(frozen=True, slots=True)
+class Gaussian(TableNoise):
     """Each count plus independent discrete Gaussian noise, P[k] ∝ exp(−k²/2σ²).
 
     Exact for one row per person; for more rows the better of the concentrated bound of [CKS20] and of the Gaussian
@@ -67,10 +59,20 @@ class Gaussian(Mechanism):
     """
 
     kind = "gaussian-1"
-    tables = ("noisy-counts", "parameters")
+    name, split = "gaussian", "gaussian"
     law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers"
     sigma: float
     unit: PrivacyUnit
+
+    @classmethod
+    def suits(cls, target: Guarantee, unit: PrivacyUnit) -> bool:  # noqa: ARG003 - any unit
+        """Its loss has no bound."""
+        return not target.pure
+
+    @classmethod
+    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> Gaussian:  # noqa: ARG003
+        """Of this standard deviation."""
+        return cls(sigma=size, unit=unit)
 
     @property
     def exact(self) -> bool:
@@ -166,14 +168,16 @@ class Gaussian(Mechanism):
         Source: docs/explanation/proofs/adaptive.md, lemmas 2 and 3.
         Adjacency: enters through the loss, or through Δ₁ and Δ₂².
         """
-        if self.unit.max_rows == 1 and self.sigma <= LARGEST_SUMMED_SIGMA:
-            loss = self._loss()
-            return Corners.of(loss.losses, loss.probabilities).mu(NEGLIGIBLE), NEGLIGIBLE
+        # beyond this σ the least shift is not summed but bounded, at a loss of 1.3e-5 of it
+        if self.unit.max_rows == 1 and self.sigma <= 300.0:
+            loss, tails = self._loss(), 1e-30  # less probable tails are not covered; the ledger counts them
+            return Corners.of(loss.losses, loss.probabilities).mu(tails), tails
         if self.sigma <= 2.0:
             return math.inf, 0.0
-        moved = self.unit.sensitivity
-        mu = math.sqrt(moved.l2_squared / (self.sigma**2 - SMOOTHING**2)) * (1.0 + 1e-12)
-        tau = 10.0 * moved.l1 * math.exp(-2.0 * (math.pi * SMOOTHING) ** 2)
+        # a discrete Gaussian of this width, around any point, has the same sum of weights but for 1e-19 of it
+        moved, width = self.unit.sensitivity, 1.5
+        mu = math.sqrt(moved.l2_squared / (self.sigma**2 - width**2)) * (1.0 + 1e-12)
+        tau = 10.0 * moved.l1 * math.exp(-2.0 * (math.pi * width) ** 2)
         return mu, min(tau / math.erfc(mu / math.sqrt(8.0)), 1.0)
 
     def draw(self, counts: ArrayLike, rng: np.random.Generator | None = None) -> Ints:

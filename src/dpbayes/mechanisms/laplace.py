@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
-from dpbayes.mechanisms.base import Additive, Mechanism
+from dpbayes.mechanisms.kinds import Additive, TableNoise
 from dpbayes.privacy.bounds import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.schema.unit import PrivacyUnit
@@ -35,8 +35,8 @@ class LaplaceNoise(Additive):
         return np.asarray(-np.abs(value - counts) / self.scale)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace(Mechanism):
+@dataclass(frozen=True, slots=True)
+class Laplace(TableNoise):
     """Each count plus independent discrete Laplace noise, P[k] ∝ exp(−|k|/scale).
 
     A cell that moves by one is randomised response with ε = 1/scale, exactly. For more rows per person the
@@ -48,10 +48,15 @@ class Laplace(Mechanism):
     """
 
     kind = "laplace-1"
-    tables = ("noisy-counts", "parameters")
+    name, split = "laplace", "laplace"
     law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers"
     scale: float
     unit: PrivacyUnit
+
+    @classmethod
+    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> Laplace:  # noqa: ARG003
+        """Of this scale."""
+        return cls(scale=size, unit=unit)
 
     @property
     def exact(self) -> bool:

@@ -15,17 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.dirichlet import Dirichlet
+from dpbayes.mechanisms.dirichlet import LARGEST_SHAPE, Dirichlet
 from dpbayes.mechanisms.noise import KeyedStreams
-from dpbayes.mechanisms.rounding import LARGEST_SHAPE
 from dpbayes.privacy.cost import Cost
 from dpbayes.schema.counts import SparseCounts
-
-FANOUT = 64
-"""An axis with more levels is split in steps."""
-
-MOST_PLACES = 2_000_000
-"""The most places of the tree that one answer may need."""
 
 BITS = 26
 """Shares of a split are multiples of 2⁻²⁶: at least 2⁵²⁻²⁶/3 values of the sampler round to the same one."""
@@ -35,8 +28,6 @@ LARGEST_TOTAL = 2.0**70
 
 TINY = 0.1
 """Below this concentration a split is drawn in logarithms: all its gammas may underflow."""
-
-_CHUNK = 4096
 
 Law = Literal["cells", "splits"]
 
@@ -125,9 +116,9 @@ class LazyDirichlet:
             raise InvalidArgument("LazyDirichlet: expected levels that count from 0 and lie in the domain.")
         ranges = [(fixed[axis],) if axis in fixed else range(self.shape[axis]) for axis in range(max(named) + 1)]
         places = math.prod(map(len, ranges))
-        if places > MOST_PLACES:
+        if places > (most := 2_000_000):
             raise InvalidArgument(
-                f"LazyDirichlet: this answer needs {places:,} places of the tree, more than {MOST_PLACES:,}. Put what "
+                f"LazyDirichlet: this answer needs {places:,} places of the tree, more than {most:,}. Put what "
                 "you ask for before the other axes, or fix some of those."
             )
         sizes = [len(levels) for levels in ranges]
@@ -147,8 +138,8 @@ class LazyDirichlet:
             nodes, node_of_row = np.unique(starts, return_inverse=True)
             branch = (rows[:, step.axis] - inside) // step.width
             chosen = np.empty((len(nodes), step.branches))
-            for first in range(0, len(nodes), _CHUNK):
-                chosen[first : first + _CHUNK] = self._split(number, nodes[first : first + _CHUNK])
+            for first in range(0, len(nodes), 4096):
+                chosen[first : first + 4096] = self._split(number, nodes[first : first + 4096])
             shares *= chosen[node_of_row, branch]
             starts += branch * (step.width * self._below[step.axis])
             inside = inside + branch * step.width if step.width > 1 else np.zeros_like(inside)
@@ -180,8 +171,8 @@ class LazyDirichlet:
 
 
 def _steps(axis: int, levels: int) -> list[_Step]:
-    """Steps that take an axis apart, none with more branches than the fan-out."""
-    number = next(number for number in count(1) if FANOUT**number >= levels)
+    """Steps that take an axis apart, none with more than 64 branches."""
+    number = next(number for number in count(1) if 64**number >= levels)
     branches = next(branches for branches in count(1) if branches**number >= levels)
     return [_Step(axis, branches, branches ** (number - 1 - step)) for step in range(number)]
 

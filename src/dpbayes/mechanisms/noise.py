@@ -19,8 +19,7 @@ import numpy as np
 
 from dpbayes.base.checks import LARGEST_COUNT, Floats, Ints
 from dpbayes.base.errors import NoiseError
-from dpbayes.mechanisms.exact import Law, Words
-from dpbayes.mechanisms.inversion import table_for
+from dpbayes.mechanisms.exact import Law, Words, table_for
 
 Draw = Callable[[Law, int, np.random.Generator | None], Ints]
 
@@ -39,9 +38,6 @@ LIMIT = 52.0
 """n·KL from which the draws are refused; see ``misfit``."""
 
 _BINS = 12
-
-KNOWN_WORD = 0x903DF1A0ADE0B876
-"""The first eight bytes of ChaCha20 with an all-zero key and nonce, as RFC 8439 prints them."""
 
 KNOWN = {
     ("gaussian", 2): [0, 1, 1, -2, 0, 1, 1, 0],
@@ -153,10 +149,10 @@ def draw(law: Law, cells: int, rng: np.random.Generator | None) -> Ints:
 def _noisy(counts: Ints, law: Law, rng: np.random.Generator | None) -> Ints:
     if rng is None:
         once()
-    return _sum(counts, draw(law, counts.size, rng).reshape(counts.shape))
+    return plus(counts, draw(law, counts.size, rng).reshape(counts.shape))
 
 
-def _sum(counts: Ints, noise: Ints) -> Ints:
+def plus(counts: Ints, noise: Ints) -> Ints:
     """Counts plus noise, cut to −2⁶² … 2⁶³ − 1: a function of the noisy counts, so nothing wraps round or leaks.
 
     The noise may have been cut to 64 bits before. For any count between 0 and 2⁶² the uncut sum then lies beyond the
@@ -179,7 +175,8 @@ def once() -> None:
 
 def check(draws: int, draw: Draw) -> None:
     """Raise NoiseError unless known answers come out and ``draws`` fresh draws of each law follow it."""
-    if int(_known_stream().integers(0, 2**64, dtype=np.uint64)) != KNOWN_WORD:
+    # the first eight bytes of ChaCha20 with an all-zero key and nonce, as RFC 8439 prints them
+    if int(_known_stream().integers(0, 2**64, dtype=np.uint64)) != 0x903DF1A0ADE0B876:
         raise _refusal("ChaCha20 does not give its published stream")
     for (name, scale), expected in KNOWN.items():
         if draw(_law(name, scale), FEW, _known_stream())[: len(expected)].tolist() != expected:

@@ -12,13 +12,11 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import Mechanism
+from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.bounds import randomised_response_renyi
+from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Pld, from_profile
 from dpbayes.schema.unit import PrivacyUnit
-
-ROUND_UP = 1.0 + 1e-12
-"""Covers the rounding of a few functions of one number."""
 
 Below = Callable[[int], int]
 """A uniform whole number from 0 to just below its argument."""

@@ -16,8 +16,8 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Mechanism, Record, confirm
-from dpbayes.mechanisms.records import from_record as mechanism_from_record
+from dpbayes.mechanisms.kinds import Mechanism, Record, confirm
+from dpbayes.mechanisms.kinds import from_record as mechanism_from_record
 from dpbayes.privacy import sampling as amplified
 from dpbayes.privacy.bounds import AtomicLoss, RenyiBound
 from dpbayes.privacy.convert import least_epsilon
@@ -26,15 +26,6 @@ from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit
 
 Sampling = Literal["poisson", "fixed"]
-
-STEPS = 256
-"""The profile of a bounded loss is followed in so many steps."""
-
-FINENESS = 1000.0
-"""The loss without sampling is taken in steps of this share of its spread at most."""
-
-CHUNK = 1 << 20
-"""Rows whose coins are tossed together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +134,8 @@ class Subsampled(Mechanism):
             drawn += np.bincount(np.searchsorted(cells, chosen, side="right"), minlength=table.size)
             return drawn.reshape(table.shape)
         below = np.uint64(math.floor(Fraction(self.rate) * 2**64))  # in with at most this probability, exactly
-        for start in range(0, total, CHUNK):
-            coins = source.integers(0, 2**64, size=min(CHUNK, total - start), dtype=np.uint64)
+        for start in range(0, total, chunk := 2**20):
+            coins = source.integers(0, 2**64, size=min(chunk, total - start), dtype=np.uint64)
             rows = start + np.flatnonzero(coins < below)
             drawn += np.bincount(np.searchsorted(cells, rows, side="right"), minlength=table.size)
         return drawn.reshape(table.shape)
@@ -179,7 +170,7 @@ def _bounded(made: Subsampled) -> tuple[AtomicLoss, ...]:
     """Pairs that dominate a bounded loss, in each direction: from the profile of what is sampled, or from the own."""
     source = made if made.unit.replaces else made.mechanism
     pure = source.renyi(math.inf)
-    steps = np.linspace(0.0, pure, STEPS + 1)
+    steps = np.linspace(0.0, pure, 257)
     loss = AtomicLoss.of_profile(np.array([*(source.delta(each) for each in steps[:-1].tolist()), 0.0]), pure)
     return (loss,) if made.unit.replaces else amplified.sampled_loss(loss, made.rate)
 
@@ -203,4 +194,4 @@ def _step(mechanism: Priced) -> float:
     """A step in which the loss without sampling is as good as exact."""
     divergence = mechanism.renyi(1.001)
     spread = math.sqrt(2.0 * divergence) if math.isfinite(divergence) else min(2.0 * mechanism.delta(0.0), 1.0)
-    return spread / FINENESS
+    return spread / 1000.0

@@ -13,16 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms import noise
-from dpbayes.mechanisms.base import Mechanism
+from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.mechanisms.laplace import Laplace
+from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit
 
 LARGEST = 2**50
 """The largest threshold that is tried: no table has that many rows."""
-
-ROUND_UP = 1.0 + 1e-12
-"""Covers the rounding of an exponential whose argument is at most 745, the last before underflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

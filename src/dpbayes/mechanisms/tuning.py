@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
-from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
+from dpbayes.mechanisms.dirichlet import LARGEST_CONCENTRATION, Dirichlet, UnroundedDirichlet
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.mechanisms.laplace import Laplace
-from dpbayes.mechanisms.rounding import LARGEST_CONCENTRATION
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
 from dpbayes.privacy.bounds import algorithm_1
@@ -28,19 +27,12 @@ from dpbayes.schema.unit import PrivacyUnit, Sensitivity
 Purpose = Literal["draw", "estimate"]
 Accounting = Literal["exact", "published"]
 
-REFERENCE_CELLS = 10
-REFERENCE_RECORDS = 1000
-"""The table for which a weight is chosen when the caller names none."""
-
 SLACK = 3.0
 """In the slack g(r) = 3(λ−1)rΔ∞ of [RDP] algorithm 1."""
 
-NEAR_LIMIT = 100.0
-"""An estimate's weight is so large that its noise lies within 1/NEAR_LIMIT of the Gaussian limit's variance."""
-
-
-FEW_DRAWN = 2**12
-"""Pseudo-records with which a weight is chosen, where listing all their losses many times would take long."""
+REFERENCE_CELLS = 10
+REFERENCE_RECORDS = 1000
+"""The table for which a weight is chosen when the caller names none."""
 
 
 def gaussian_noise(unit: PrivacyUnit) -> Family[Gaussian]:
@@ -144,7 +136,7 @@ class ConcentrationCurve:
             most = math.sqrt(0.25 * LARGEST_CONCENTRATION / variance)
             if max(records / variance, sketch.epsilon) > most:
                 raise _beyond(self.target)
-            return self.at(min(NEAR_LIMIT * max(records / variance, sketch.order), most))
+            return self.at(min(100.0 * max(records / variance, sketch.order), most))
         return self.at(self._weight_for_draw(max(cells, 2), records, guess))
 
     def _sketch(self) -> RDP:
@@ -300,13 +292,13 @@ class PseudoRecordsCurve:
     ) -> PseudoRecords:
         """The point on the curve whose posterior has the least expected KL, as ``ConcentrationCurve.best`` measures it.
 
-        The weight is chosen at a share of a cheap target and at most ``FEW_DRAWN`` records; only then is it priced.
+        The weight is chosen at a share of a cheap target and at most 4096 records; only then is it priced.
         """
         checks.positive_integer("PseudoRecordsCurve", cells=cells, records=records)
         share = self.target.share(self.releases)
         if isinstance(share, ApproxDP):  # (ε, δ) losses of many releases grow like the root of their number
             share = replace(self.target, epsilon=share.epsilon * math.sqrt(self.releases))  # type: ignore[type-var]
-        drawn = self.drawn if share.pure else min(self.drawn, FEW_DRAWN)
+        drawn = self.drawn if share.pure else min(self.drawn, 2**12)
         rough = PseudoRecordsCurve(target=share, unit=self.unit, drawn=drawn)
 
         def loss(log_weight: float) -> float:

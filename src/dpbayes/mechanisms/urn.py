@@ -15,15 +15,12 @@ from numpy.typing import ArrayLike
 from dpbayes.base import checks
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.mechanisms.base import Mechanism
 from dpbayes.mechanisms.dirichlet import Dirichlet, UnroundedDirichlet
+from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
 from dpbayes.privacy.bounds import AtomicLoss, largest_over_chord, randomised_response, randomised_response_renyi
 from dpbayes.privacy.pld import Pld
 from dpbayes.schema.unit import PrivacyUnit
-
-_FEW = 2**12
-"""Up to this many records the concentrated cost looks at many orders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +113,7 @@ class PseudoRecords(Mechanism):
         """
         pure = self.pure
         found = min(0.5 * pure**2, self._draw().concentrated(omega))
-        if not self.exact or self.records > _FEW:
+        if not self.exact or self.records > 2**12:
             return found
         pair, low, before = self.dominating_pair(), 1.0, 0.0
         high, most = min(1.002, omega), 0.0

@@ -15,9 +15,6 @@ from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import safe_root
 
-ROUND_UP = 1.0 + 1e-9
-"""Covers the rounding of an inverted transform."""
-
 
 def distribution(owner: str, p: ArrayLike) -> Floats:
     """A checked array of probabilities."""
@@ -156,4 +153,4 @@ def kl_tail(p: ArrayLike, *, beta: float, concentration: float, eta: float) -> f
     else:
         return 1.0
     value = step * found / math.pi * math.exp(height)
-    return min(max(value * ROUND_UP if c > 0 else 1.0 + value + (ROUND_UP - 1.0), 0.0), 1.0)
+    return min(max(value * (1.0 + 1e-9) if c > 0 else 1.0 + value + 1e-9, 0.0), 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar, Literal
 
@@ -26,31 +26,43 @@ from dpbayes.schema.schema import Schema
 Estimate = Literal["posterior", "draw"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, init=False)
 class BayesNet(BaseSpec):
-    """A directed acyclic graph over attributes of a schema.
+    """A directed acyclic graph over attributes, each with its parents: ``BayesNet("age", "education|age")``.
 
     ``edges`` are pairs of parent and child, ``nodes`` attributes without any. Without both, the graph is learned from
     published pairs: the tree of strongest dependences, at no further cost. Tables cover the whole product of declared
     levels, so no record ever meets a hole.
 
-    ``draw`` is the papers' model: every table is a single Dirichlet draw. Where the release holds a draw of a child's
-    own distribution too, the rows of its table are drawn towards it, as far as the draw says that it helps.
+    ``draw``, or ``single_draw``, is the papers' model: every table is a single Dirichlet draw. Where the release holds
+    a draw of a child's own distribution too, the rows of its table are drawn towards it, as far as the draw says that
+    it helps.
 
     Source: [RDP] section 5.2.
 
-    >>> BayesNet(edges=(("sex", "income"),)).parents
-    {'sex': (), 'income': ('sex',)}
+    >>> BayesNet("sex", "age", "income|sex,age").parents
+    {'sex': (), 'age': (), 'income': ('sex', 'age')}
     """
 
     kind: ClassVar[str] = "bayes-net"
     edges: tuple[tuple[str, str], ...] = ()
     nodes: tuple[str, ...] = ()
     estimate: Estimate = "posterior"
+    mechanism: str = field(default="auto", init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", tuple(_pair(edge) for edge in self.edges))
-        object.__setattr__(self, "nodes", tuple(self.nodes))
+    def __init__(
+        self,
+        *tables: str,
+        edges: Iterable[object] = (),
+        nodes: Iterable[str] = (),
+        estimate: Estimate = "posterior",
+        mechanism: str = "auto",
+        single_draw: bool = False,
+    ) -> None:
+        given, lonely = _read(tables)
+        kept = {"edges": (*given, *(_pair(edge) for edge in edges)), "nodes": (*lonely, *nodes), "mechanism": mechanism}
+        for name, value in {**kept, "estimate": "draw" if single_draw else estimate}.items():
+            object.__setattr__(self, name, value)
         checks.one_of("BayesNet", ("posterior", "draw"), estimate=self.estimate)
         if not self.learned:
             parents_of(self.edges, self.nodes)
@@ -145,6 +157,17 @@ def _learned(spec: BayesNet, published: Published) -> BayesNetModel:
         rows = latent.shares((*above, node)).reshape(-1, len(published.schema[node].levels))
         tables[node] = rows / rows.sum(axis=1, keepdims=True)
     return BayesNetModel(spec=spec, published=published, network=Network.of(published.schema, parents, tables))
+
+
+def _read(tables: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
+    """The edges of nodes with their parents, such as ``income|sex,age``, and the nodes that have none."""
+    asked = [Marginal.of_text(text) for text in tables]
+    names = [each.of[0] for each in asked]
+    if any(len(each.of) > 1 for each in asked) or len(set(names)) < len(names):
+        raise InvalidArgument('BayesNet: expected each node once, with its parents, as in "age", "income|age,sex".')
+    edges = [(parent, each.of[0]) for each in asked for parent in each.given]
+    linked = {end for edge in edges for end in edge}
+    return edges, [name for name in names if name not in linked]
 
 
 def _pair(edge: object) -> tuple[str, str]:

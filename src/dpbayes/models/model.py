@@ -18,7 +18,7 @@ import numpy as np
 
 from dpbayes.base import display
 from dpbayes.base.checks import Floats
-from dpbayes.base.codec import READERS, Record, WithKind
+from dpbayes.base.codec import READERS, Record, WithKind, fields_record
 from dpbayes.base.display import Chart
 from dpbayes.base.errors import ReleaseError
 from dpbayes.models.network import Network
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 LEAST_SHARE = 1e-9
 """No value is impossible to a model, only rare: a logarithm stays finite."""
+
+OPTIONS = ("mechanism", "tempered")
+"""Fields of a specification that are for its release, and no part of the model."""
 
 KINDS = {
     "bayes-net": "dpbayes.models.bayes_net:BayesNet",
@@ -208,7 +211,7 @@ class Built:
         """Synthetic records with the schema's types, as many as you like, at no cost: see ``synthetic_table``."""
         return display.door("synthetic_table", self, rows, rng=rng, even=even)
 
-    def plot(self, node: str | None = None, path: str | Path | None = None) -> Chart:
+    def plot(self, path: str | Path | None = None, *, node: str | None = None) -> Chart:
         """The network, or the table of a node as a heat map; written to ``path`` if there is one."""
         network, schema = cast(Model, self).network, self.published.schema
         if node is None:
@@ -255,10 +258,21 @@ class ModelSpec(Protocol[M_co]):
 
 
 class BaseSpec(WithKind):
-    """What specifications share: their JSON form by fields, and an estimate unless they ask for a single draw."""
+    """What specifications share: their JSON form by fields, options for the release, and an estimate unless they ask
+    for a single draw.
+    """
 
     __slots__ = ()
     place: ClassVar[str] = "model"
+
+    def record(self) -> Record:
+        """JSON form: what a model is, whatever its release was made with."""
+        return {"kind": self.kind, **fields_record(self, without=OPTIONS)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How a release is made for it, where that was said."""
+        return {name: getattr(self, name) for name in OPTIONS if hasattr(self, name)}
 
     @property
     def draws(self) -> bool:

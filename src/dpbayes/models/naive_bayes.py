@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -29,14 +29,15 @@ MOST_FOR_CLASSES, ALMOST_ALL = 0.5, 0.98
 get something. docs/explanation/models.md says how they were fixed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, init=False)
 class NaiveBayes(BaseSpec):
-    """Which attribute is the class, and which ones predict it.
+    """Which attribute is the class, and which ones predict it: ``NaiveBayes("income", "sex", "age")``.
 
     If none are named, a fit takes all others of the schema, and ``build`` those whose tables the releases hold.
 
     ``posterior`` estimates from a class table and one table for each attribute, which carries the class too. ``draw``
-    is the papers' model: every table is a single Dirichlet draw.
+    is the papers' model: every table is a single Dirichlet draw; ``single_draw`` asks for it too. ``mechanism`` and
+    ``tempered`` are for the release that is made for the model, see ``dpbayes.jobs.Fit``.
 
     Source: [RDP] section 5.1, with one Dirichlet for each class (theory: docs/explanation/models.md).
     """
@@ -45,9 +46,22 @@ class NaiveBayes(BaseSpec):
     target: str
     features: tuple[str, ...] = ()
     estimate: Estimate = "posterior"
+    mechanism: str = field(default="auto", init=False, compare=False)
+    tempered: bool | None = field(default=None, init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", tuple(self.features))
+    def __init__(
+        self,
+        target: str,
+        *names: str,
+        features: Iterable[str] = (),
+        estimate: Estimate = "posterior",
+        mechanism: str = "auto",
+        single_draw: bool = False,
+        tempered: bool | None = None,
+    ) -> None:
+        kept = {"target": target, "features": (*names, *features), "estimate": "draw" if single_draw else estimate}
+        for name, value in {**kept, "mechanism": mechanism, "tempered": tempered}.items():
+            object.__setattr__(self, name, value)
         checks.one_of("NaiveBayes", ("posterior", "draw"), estimate=self.estimate)
         if self.target in self.features:
             raise SchemaError(f"NaiveBayes: {self.target!r} is the class and cannot predict itself.")

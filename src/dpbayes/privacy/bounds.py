@@ -67,13 +67,17 @@ class AtomicLoss:
         Source: docs/explanation/proofs/pseudo-records.md.
         Adjacency: that of the pair.
         """
-        less = order - 1.0
-        if float(less * self.losses.max()) > 300.0:
+        less, largest = order - 1.0, float(self.losses.max())
+        if math.isinf(order):
+            return largest
+        if less * largest > 300.0:
             logs = np.log(self.probabilities, where=self.probabilities > 0, out=np.full(self.losses.shape, -np.inf))
             logs += less * self.losses
             highest = float(logs.max())
-            return ROUND_UP * (highest + math.log(float(np.exp(logs - highest).sum()))) / less
-        return ROUND_UP * math.log1p(float((self.probabilities * renyi_weights(self.losses, order)).sum())) / less
+            found = highest + math.log(float(np.exp(logs - highest).sum()))
+        else:
+            found = math.log1p(float((self.probabilities * renyi_weights(self.losses, order)).sum()))
+        return min(ROUND_UP * found / less, largest)
 
     def pld(self, interval: float, betrayed: float = 0.0) -> Pld:
         """The loss on multiples of ``interval``; with probability ``betrayed`` it is infinite instead."""

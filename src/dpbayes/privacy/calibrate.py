@@ -10,7 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from dpbayes.base import checks
 from dpbayes.base.codec import READERS
@@ -19,6 +19,7 @@ from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.convert import TOLERANCE, gaussian_epsilon, gaussian_mu, safe_root
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP, Rule
+from dpbayes.schema.unit import PrivacyUnit
 
 G = TypeVar("G", bound=Guarantee)
 
@@ -232,25 +233,36 @@ class Family(Generic[M]):
     start: float = 1.0
 
 
+class Calibrated(Protocol):
+    """A class of mechanisms that differ in one number."""
+
+    def family(self, unit: PrivacyUnit) -> Family[Any]:
+        """All of them."""
+
+
 def calibrate(
-    family: Family[M],
+    family: Family[M] | Calibrated,
     target: Guarantee,
+    unit: PrivacyUnit | str | None = None,
     *,
     times: int = 1,
     alongside: Cost | None = None,
     tolerance: float = TOLERANCE,
 ) -> M:
-    """The member of the family that just meets the target when released ``times`` times, alongside other costs.
+    """The member of a family, or of a class such as ``Gaussian`` with its unit, that just meets the target.
 
-    It lands on the private side, within 1e-9 of the target, or raises TargetUnreachable.
+    Its price is that of ``times`` releases, alongside other costs. It lands on the private side, within 1e-9 of the
+    target, or raises TargetUnreachable.
 
-    >>> from dpbayes import Adjacency, ApproxDP, Gaussian, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
-    >>> noise = Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
-    >>> round(calibrate(noise, ApproxDP(epsilon=1, delta=1e-6), times=10).sigma, 2)
+    >>> from dpbayes import ApproxDP, Gaussian
+    >>> round(calibrate(Gaussian, ApproxDP(1, 1e-6), "add-remove", times=10).sigma, 2)
     13.36
     """
     checks.positive_integer("calibrate", times=times)
+    if not isinstance(family, Family):
+        if unit is None:
+            raise InvalidArgument('calibrate: expected the unit of the mechanism, such as "replace-one".')
+        family = family.family(PrivacyUnit.of(unit))
     if alongside is not None and target.gap(alongside) > 0:
         raise _unreachable(family.name, target)
 

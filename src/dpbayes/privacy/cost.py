@@ -115,7 +115,8 @@ class Cost:
             raise InvalidArgument("Cost: expected at least one mechanism, got none.")
         return sum(costs[1:], costs[0])
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, cost: Cost | Priced) -> Cost:
+        other = cost if isinstance(cost, Cost) else Cost.of(cost)
         if self.unit != other.unit:
             raise UnitMismatch(
                 f"Cost: expected one privacy unit, got two: {self.unit}; and {other.unit}. "
@@ -129,6 +130,8 @@ class Cost:
     def __mul__(self, times: int) -> Cost:
         checks.positive_integer("Cost", times=times)
         return Cost(unit=self.unit, entries=tuple((m, k * times) for m, k in self.entries))
+
+    __rmul__ = __mul__
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         times = f"{self.releases:,} release" + ("" if self.releases == 1 else "s")

@@ -281,7 +281,7 @@ def gaussian_sketch(mu: float, delta: float) -> RDP:
     return RDP(order=order, epsilon=0.5 * order * mu**2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RDP(Limit):
     """Rényi differential privacy at one order."""
 
@@ -350,7 +350,7 @@ class _Concentrated(Limit):
         return tcdp_to_delta(self.rho, self._last, epsilon)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TCDP(_Concentrated):
     """Truncated concentrated privacy: Rényi divergence at most ρ·λ for all orders 1 < λ < ω."""
 

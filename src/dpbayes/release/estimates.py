@@ -5,6 +5,7 @@ Reading them is free.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from dpbayes.base import codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.display import Chart, door, embed, picture
 from dpbayes.base.errors import MissingExtra, ReleaseError
-from dpbayes.hellinger.exponential import PosteriorExponential
+from dpbayes.hellinger.baselines import PosteriorExponential
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Reply, names_in
 from dpbayes.inference.joint import JointPosterior
@@ -26,13 +27,13 @@ from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Repeats, TableEstimate
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.weighted import Weighted
-from dpbayes.mechanisms.base import Mechanism, Noise
 from dpbayes.mechanisms.gaussian import GaussianNoise
+from dpbayes.mechanisms.kinds import Mechanism, Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release import numbers
-from dpbayes.release.format import WHOLE, Release, Table
-from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.prior import Prior
+from dpbayes.release.format import WHOLE, Product, Release, Table
+from dpbayes.release.reading import releases_in
+from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -50,9 +51,14 @@ class Posterior:
     and touches no private row.
     """
 
-    def __init__(self, releases: Release | Iterable[Release]) -> None:
-        self.releases = tuple(releases) if isinstance(releases, Iterable) else (releases,)
+    def __init__(self, *releases: Release | str | Path | Iterable[Release]) -> None:
+        """Releases, the files or folders that hold them, or a folder of releases: then of everything in it."""
+        self.releases = tuple(found for each in releases for found in _listed(each))
         _check_together(self.releases)
+
+    def __getitem__(self, marginal: str | Marginal) -> TableEstimate:
+        """Agreeing estimates of a table, with intervals of 95 %: ``posterior["income|sex"]``."""
+        return self.table(marginal)
 
     @property
     def schema(self) -> Schema:
@@ -110,11 +116,21 @@ class Posterior:
             return drawn.estimate(asked.of, asked.given, level=level)
         return self.joint.estimate(asked.of, asked.given, level=level)
 
-    def ask(self, question: str, *, level: float = 0.95, target: Literal["records", "population"] = "records") -> Reply:
+    def ask(
+        self,
+        question: str,
+        *,
+        level: float = 0.95,
+        population: bool = False,
+        target: Literal["records", "population"] = "records",
+    ) -> Reply:
         """Estimate and interval of any sum, difference, product or ratio of counts and shares.
+
+        Of these records, or with ``population``, which is ``target="population"``, of all people that they stand for.
 
         ``posterior.ask("share(income='80k and over' | sex='male') - share(income='80k and over' | sex='female')")``
         """
+        target = "population" if population else target
         levels = {each.name: each.levels for each in self.schema.attributes}
         if (drawn := self._weighted(names_in(question))) is not None:
             return drawn.ask(question, levels, level=level, target=target)
@@ -165,6 +181,14 @@ class Posterior:
     def __repr__(self) -> str:
         tables = sum(table.kind in NOISY for release in self.releases for table in release.tables)
         return f"Posterior({self.schema.id!r}: {tables} tables of {len(self.releases)} releases)"
+
+
+def _listed(releases: Release | str | Path | Iterable[Release]) -> Iterable[Release]:
+    if isinstance(releases, (str, Path)):
+        return releases_in(releases)
+    if isinstance(releases, Iterable):
+        return [found for each in releases for found in _listed(each)]
+    return (releases,)
 
 
 def repeats(schema: Schema) -> Repeats:
@@ -248,6 +272,10 @@ def _shape(numbers: Iterable[float], names: tuple[str, ...], schema: Schema) -> 
 SHOWN = 12
 
 
+UNITS = {"empirical": "% of the records", "population": "% of the population", "counts": "records"}
+"""Which numbers of a table are shown first, and what they count."""
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TableView:
     """A table with its estimates: ``release["income|sex"]``."""
@@ -324,19 +352,31 @@ class TableView:
         return picture("densities" if self.table.kind == "parameters" else "shares", self, path=path)
 
     def __repr__(self) -> str:
-        name = "empirical" if "empirical" in self.table.products else next(iter(self.table.products), None)
+        name = next((each for each in UNITS if each in self.table.products), None)
+        head = f"{self.marginal}, {UNITS[name] if name else self.table.kind}"
+        if name is None and self.table.kind == "derived":
+            return head
+        made = self.table.products[name] if name else Product(values=self.table.values)
+        scale, given = (1.0 if name in (None, "counts") else 100.0), len(self.marginal.given)
+        cells: dict[str, list[str]] = {}
         levels = product(*(axis.levels for axis in self.release.axes(self.table)))
-        lines = [f"{self.marginal}: {name or self.table.kind}, {self._cells:,} cells"]
-        made = self.table.products.get(name) if name else None
-        if made is None and self.table.kind == "derived":
-            return lines[0]
         for index, cell in zip(range(min(SHOWN, self._cells)), levels, strict=False):
-            value = self.table.values[index] if made is None else made.values[index]
-            ends = "" if made is None or made.lower is None else f"  [{made.lower[index]:.4f}, {made.upper[index]:.4f}]"  # type: ignore[index]
-            lines.append(f"  {' · '.join(cell)}: {value:.4g}{ends}")
-        if self._cells > SHOWN:
-            lines.append(f"  … and {self._cells - SHOWN:,} more cells")
-        return "\n".join(lines)
+            said = f"{' · '.join(cell[given:])} {_with_half(made, index, scale)}"
+            cells.setdefault(" · ".join(cell[:given]), []).append(said)
+        rows = [f"{row}: {', '.join(listed)}" if row else ", ".join(listed) for row, listed in cells.items()]
+        more = f"; … and {self._cells - SHOWN:,} more cells" if self._cells > SHOWN else ""
+        level = f" ({100 * self.release.level:g} %)" if made.lower is not None else ""
+        return f"{head}: {'; '.join(rows)}{more}{level}"
 
     def _repr_html_(self) -> str:
         return embed(door("section", 1, self.release, self.table))
+
+
+def _with_half(made: Product, index: int, scale: float) -> str:
+    """A number with half its interval, as many digits as that has."""
+    value = scale * made.values[index]
+    if made.lower is None or made.upper is None:
+        return f"{value:.4g}"
+    half = max(value - scale * made.lower[index], scale * made.upper[index] - value)
+    digits = max(0, -math.floor(math.log10(half))) if half > 0 else 0
+    return f"{value:.{digits}f} ± {half:.{digits}f}"

@@ -23,7 +23,6 @@ from dpbayes.base.display import door
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.ledger.account import Spending
 from dpbayes.ledger.history import ID_LENGTH
-from dpbayes.mechanisms import records  # noqa: F401 - teaches the codec to read mechanisms
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release import numbers
@@ -189,6 +188,8 @@ class Release:
     """SHA-256 of the files that were written beside this one."""
     seal: str = ""
     """SHA-256 of all the rest, as its file states it: an edit shows. Empty before it is written."""
+    place: str = field(default="", init=False)
+    """Where it was read from or written to; no part of the file."""
 
     def __post_init__(self) -> None:
         if not self.tables and not self.answers and self.kind != "wide":
@@ -292,8 +293,10 @@ class Release:
     def __repr__(self) -> str:
         what = ", ".join(str(table.marginal) for table in self.tables[:4]) + (", …" if len(self.tables) > 4 else "")
         what = what or ", ".join(answer.name for answer in self.answers[:4])
-        promise = "seeded, not private" if self.seeded else str(self.promise)
-        return f"Release({self.kind} of {self.dataset!r}: {what}; {promise})"
+        said = ["seeded, not private" if self.seeded else str(self.promise)]
+        said += [] if self.spending is None else [f"entry {self.spending.serial}"]
+        said += [self.place.removeprefix(f"{Path.cwd()}/")] if self.place else []
+        return "; ".join([f"{self.kind} of {self.dataset}: {what}", *said])
 
     # -- what can be made of it: each is a function of a room above, behind a door ----------------------------------
 
@@ -312,15 +315,19 @@ class Release:
 
         ``also`` adds a workbook (``xlsx``) and a privacy ``sheet``.
         """
-        return door("save", self, folder, numbers=numbers, also=also)
+        written: tuple[Path, ...] = door("save", self, folder, numbers=numbers, also=also)
+        object.__setattr__(self, "place", str(folder))
+        return written
 
     def posterior(self) -> Posterior:
         """What it says about the table behind it: estimates, intervals, draws, answers. Free."""
         return door("Posterior", self)
 
-    def build(self, model: Any = None) -> Any:
+    def model(self, spec: Any = None) -> Any:
         """The model that was fitted, or any model whose tables the release holds. Free."""
-        return door("built", (self,), model)
+        return door("built", (self,), spec)
+
+    build = model
 
     def _repr_html_(self) -> str:
         return door("fragment", self)
@@ -339,7 +346,7 @@ class Release:
     def _content(self, form: Callable[[Mapping[str, Any]], Record] = numbers.condense) -> Record:
         """Everything but the seal, which is taken of it, as is the digest: long lists are named by their hash."""
         tables = {"tables": [form(table.held()) for table in self.tables]} if self.tables else {}
-        rest = codec.fields_record(self, without=("seal", "tables"))
+        rest = codec.fields_record(self, without=("seal", "tables", "place"))
         return {"format": FORMAT, "version": VERSION, **rest, **tables}
 
     def sealed(self) -> str:
@@ -377,9 +384,12 @@ class Release:
         where = Path(path)
         try:
             file = where / "release.json" if where.is_dir() else where
-            return cls.from_json(file.read_bytes(), folder=file.parent)
+            text = file.read_bytes()
         except OSError as problem:
             raise ReleaseError(f"Release: cannot read {str(path)!r}: {problem.strerror}.") from None
+        made = cls.from_json(text, folder=file.parent)
+        object.__setattr__(made, "place", str(path))
+        return made
 
 
 def now() -> str:

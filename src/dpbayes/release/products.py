@@ -12,8 +12,8 @@ import numpy as np
 from dpbayes.base.display import listed
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference.numbers import TableEstimate
-from dpbayes.mechanisms.base import Noise
 from dpbayes.mechanisms.dirichlet import GammaNoise
+from dpbayes.mechanisms.kinds import Noise
 from dpbayes.release.estimates import NOISY, Posterior, measured_noise, released
 from dpbayes.release.format import Group, Product, Release, Table
 from dpbayes.schema.attribute import OTHER, Attribute

@@ -11,6 +11,20 @@ from dpbayes.release import numbers
 from dpbayes.release.format import FORMAT, VERSION, Release
 
 
+def load(path: str | Path) -> Release:
+    """A release, from its file or from the folder that holds it."""
+    return Release.load(path)
+
+
+def releases_in(path: str | Path) -> tuple[Release, ...]:
+    """The release in a file or folder; of a folder of releases all, by their names."""
+    where = Path(path)
+    found = sorted(where.glob("*/release.json"), key=lambda file: (len(file.parent.name), file.parent.name))
+    if not found or (where / "release.json").is_file():
+        return (Release.load(where),)
+    return tuple(Release.load(file.parent) for file in found)
+
+
 def release_of(text: str | bytes, folder: Path | None = None) -> Release:
     """The release in a JSON file of this version, with the numbers that lie beside it in its folder."""
     record = parse(text)

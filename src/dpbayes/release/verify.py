@@ -13,9 +13,8 @@ import numpy as np
 from dpbayes.base.codec import canonical, digest
 from dpbayes.base.display import plural
 from dpbayes.base.errors import DpbayesError
-from dpbayes.mechanisms.base import confirm
-from dpbayes.mechanisms.dirichlet import Dirichlet
-from dpbayes.mechanisms.rounding import rounded
+from dpbayes.mechanisms.dirichlet import Dirichlet, on_grid
+from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.cost import Priced
 from dpbayes.release.estimates import prior_of
@@ -59,23 +58,29 @@ class Verification:
     def __str__(self) -> str:
         return "\n".join(map(str, self.checks))
 
+    __repr__ = __str__
+
 
 class _Failed(DpbayesError):  # noqa: N818 - never leaves this module
     """The reason why a check did not pass."""
 
 
 def verify(
-    release: Release,
-    *,
+    release: Release | str | Path,
     ledger: Ledger | str | Path | None = None,
-    folder: str | Path | None = None,
     key: str | Path | None = None,
+    *,
+    folder: str | Path | None = None,
 ) -> Verification:
     """Check what a release of any kind promises; with its ledger, also that it was charged; with its folder, its files.
 
-    With the public ``key`` of its publisher, also that it was signed: without, the checks show that the file keeps its
-    promise and agrees with itself, not who wrote it. A check that cannot be carried out has failed: nothing is raised.
+    A release that is named by its folder is checked with its files. With the public ``key`` of its publisher, also that
+    it was signed: without, the checks show that the file keeps its promise and agrees with itself, not who wrote it. A
+    check that cannot be carried out has failed: nothing is raised.
     """
+    if not isinstance(release, Release):
+        folder = folder or (release if Path(release).is_dir() else Path(release).parent)
+        release = Release.load(release)
     checks: dict[str, Callable[[], str]] = {
         "randomness": lambda: _randomness(release),
         "seal": lambda: _seal(release),
@@ -142,6 +147,8 @@ def _mechanisms(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
         if isinstance(mechanism, (Dirichlet, PseudoRecords)):
             _check_dirichlet(name, table, mechanism)
+        if getattr(mechanism, "cells", len(table.values)) != len(table.values):
+            raise _Failed(f"{name}: the mechanism is one for another number of cells")
     if release.kind == "vector":
         _check_vector(release)
     return f"{plural(len(release.paid), 'mechanism')}, known and made for {unit.adjacency} and {rows(unit)} per person"
@@ -169,7 +176,7 @@ def _check_vector(release: Release) -> None:
         if isinstance(mechanism.concentration, tuple) and len(mechanism.concentration) != len(answer.values):
             raise _Failed(f"{answer.name}: there are not as many concentrations as entries")
         values = np.asarray(answer.values, dtype=np.float64)
-        if len(values) != len(scores[0]) or (rounded(values, mechanism.grid) != values).any():
+        if len(values) != len(scores[0]) or (on_grid(values, mechanism.grid) != values).any():
             raise _Failed(f"{answer.name}: expected a value for each entry, rounded as the mechanism rounds them")
 
 
@@ -194,6 +201,8 @@ def _public_totals(release: Release) -> str:
 
 def _values(release: Release) -> str:
     for name, table, mechanism in _drawn(release):
+        if getattr(mechanism, "closed", False):
+            _check_total(name, release, table)
         if table.kind == "gammas":
             _check_gammas(name, table, mechanism)
         elif table.kind == "parameters":
@@ -212,16 +221,21 @@ def _values(release: Release) -> str:
 
 def _check_gammas(name: str, table: Table, mechanism: Priced) -> None:
     grid = getattr(mechanism, "grid", 0.0)
-    if not grid or (rounded(table.values, grid) != table.values).any():
+    if not grid or (on_grid(table.values, grid) != table.values).any():
         raise _Failed(f"{name}: expected values that are rounded as the mechanism rounds them")
+
+
+def _check_total(name: str, release: Release, table: Table) -> None:
+    prior = float(prior_of(release, table).sum()) if table.kind == "parameters" else 0.0
+    if round(float(table.values.sum()) - prior) != release.records:
+        what = "parameters that add up to the prior and" if prior else "counts that add up to"
+        raise _Failed(f"{name}: expected {what} the number of records")
 
 
 def _check_parameters(name: str, release: Release, table: Table) -> None:
     counts = table.values - prior_of(release, table)
     if (np.abs(counts - np.rint(counts)) > 1e-6).any():
         raise _Failed(f"{name}: expected whole counts above the prior")
-    if getattr(release.paid[table.by].mechanism, "closed", False) and round(float(counts.sum())) != release.records:
-        raise _Failed(f"{name}: expected parameters that add up to the prior and the number of records")
 
 
 def _floating_point(release: Release) -> str:

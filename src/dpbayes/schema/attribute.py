@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import InitVar, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -38,7 +38,7 @@ LONGEST_NOTE = 300
 """Characters of a label or a source."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Attribute:
     """A column with declared categories, a number cut at declared edges into bins [a, b), or a date cut likewise.
 
@@ -58,6 +58,7 @@ class Attribute:
 
     name: str
     categories: tuple[str, ...] = ()
+    _: KW_ONLY
     edges: tuple[float, ...] = ()
     unknown: str = "other"
     """Where values go that are not declared: ``other``, ``drop``, ``refuse``, or a declared level."""

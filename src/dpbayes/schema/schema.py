@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from dpbayes.base import codec, display, toml
+from dpbayes.base import codec, display
 from dpbayes.base.errors import InvalidArgument, SchemaError
-from dpbayes.base.toml import Faults, Place, checked_table, sections
-from dpbayes.schema import public
+from dpbayes.base.toml import Faults, checked_table, sections
+from dpbayes.schema import file, public
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.public import Bools, Impossible, Margin, Structure, Within, check_margins, read_margin
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
@@ -46,10 +46,13 @@ class Schema:
     """Levels that never occur together."""
     within: tuple[Within, ...] = ()
     """Attributes whose levels each lie in one level of another."""
+    records_guess: int | None = field(default=None, compare=False)
+    """A public guess at a number of records that is not declared, for previews; no part of record and digest."""
 
     def __post_init__(self) -> None:
         for key in ("attributes", "margins", "impossible", "within"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
+        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
         faults = Faults("Schema")
         checks = {
             "id": self._check_id,
@@ -57,6 +60,7 @@ class Schema:
             "person": self._check_person,
             "impossible": lambda: public.check(self.structure, self._by_name),
             "margin": self._check_public_totals,
+            "records_guess": self._check_guess,
         }
         for key, check in checks.items():
             with faults.at(key):
@@ -86,6 +90,10 @@ class Schema:
     def size(self) -> int:
         """Cells of the full table, as an exact integer of any size."""
         return math.prod(self.shape)
+
+    def expected(self, guess: int | None = None) -> int | None:
+        """The number of records: declared, or else a public guess at it."""
+        return self.records or guess or self.records_guess
 
     @property
     def digest(self) -> str:
@@ -162,9 +170,9 @@ class Schema:
         return {**self.table(), "attribute": [_finite(attribute.table()) for attribute in self.attributes]}
 
     @classmethod
-    def from_record(cls, record: object, *, lines: Mapping[Place, int] | None = None) -> Schema:
-        """Read the JSON form, or what a TOML reader returns: all faults at once; ``lines`` says where each part is."""
-        faults = Faults("Schema", lines)
+    def from_record(cls, record: object, *, faults: Faults | None = None, guess: object = None) -> Schema:
+        """Read the JSON form: all faults at once, with those that were found on the way to it."""
+        faults = faults or Faults("Schema")
         table = checked_table(
             record,
             where="the schema",
@@ -185,6 +193,7 @@ class Schema:
                 unit=unit,
                 person=table.get("person"),  # type: ignore[arg-type]
                 records=table.get("records"),  # type: ignore[arg-type]
+                records_guess=guess,  # type: ignore[arg-type]
                 attributes=attributes,
                 margins=() if faults.found else margins,
                 impossible=() if faults.found else impossible,
@@ -196,12 +205,13 @@ class Schema:
 
     def to_toml(self) -> str:
         """The text of a schema file."""
-        return toml.dumps(self.table())
+        return file.text(self)
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
         """Read the text of a schema file; all that is wrong with it is said at once, each with its line."""
-        return cls.from_record(toml.loads(text), lines=toml.places(text))
+        record, faults = file.record(text)
+        return cls.from_record(record, faults=faults, guess=record.pop("records_guess", None))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -294,6 +304,13 @@ class Schema:
             raise SchemaError(f"Schema: expected records to be a whole number, got {self.records!r}.")
         check_margins(self)
 
+    def _check_guess(self) -> None:
+        guess = self.records_guess
+        if guess is not None and (type(guess) is not int or guess < 1):
+            raise SchemaError(f"Schema: expected records_guess to be a whole number >= 1, got {guess!r}.")
+        if guess is not None and self.records is not None:
+            raise SchemaError("Schema: it declares records, and guesses at them. Keep records.")
+
 
 def _finite(table: dict[str, object]) -> dict[str, object]:
     written = dict(table)
@@ -316,11 +333,12 @@ def _unit(table: Mapping[str, object], faults: Faults) -> PrivacyUnit:
 
 
 def _attribute(entry: object, faults: Faults) -> Attribute:
+    name = entry.get("name") if isinstance(entry, dict) else None
     table = checked_table(
         entry,
-        where="an [[attribute]]",
+        where="an attribute" if name is None else f"attribute {name!r}",
         required=("name",),
-        optional=("closed", *(field.name for field in fields(Attribute) if field.name != "name")),
+        optional=("closed", *(each.name for each in fields(Attribute) if each.name != "name")),
         faults=faults,
     )
     made = None

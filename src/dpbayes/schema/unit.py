@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,7 +35,7 @@ class Sensitivity:
         checks.positive("Sensitivity", l1=self.l1, l2_squared=self.l2_squared, linf=self.linf)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PrivacyUnit:
     """One person: an adjacency, and the largest number of rows a person has in the table.
 
@@ -120,7 +121,32 @@ class PrivacyUnit:
             raise InvalidArgument("PrivacyUnit: expected person to be the name of a column.")
         return cls(**record)
 
+    @property
+    def text(self) -> str:
+        """As one writes it: ``replace-one``, ``add-remove:5``; a person column is named apart."""
+        return str(self.adjacency) + (f":{self.max_rows}" if self.max_rows > 1 else "")
+
+    @classmethod
+    def of(cls, unit: object, person: str | None = None) -> PrivacyUnit:
+        """A unit, or the text of one: the adjacency, and after a colon the most rows of a person.
+
+        >>> str(PrivacyUnit.of("add-remove:5"))
+        "add-remove, at most 5 rows per person, by the owner's word"
+        """
+        if isinstance(unit, cls):
+            return unit
+        form = re.fullmatch(r"(replace-one|add-remove)(?::([1-9]\d{0,8}))?", unit) if isinstance(unit, str) else None
+        if form is None:
+            raise InvalidArgument(
+                f"PrivacyUnit: expected the unit to be replace-one or add-remove, with the most rows of a person "
+                f"after a colon, as in add-remove:5, got {unit!r}."
+            )
+        return cls(adjacency=Adjacency(form[1]), max_rows=int(form[2] or 1), person=person)
+
     def __str__(self) -> str:
         rows = "one row" if self.max_rows == 1 else f"{self.max_rows} rows"
         whose = "by the owner's word" if self.person is None else f"held to it by the column {self.person!r}"
         return f"{self.adjacency}, at most {rows} per person, {whose}"
+
+
+Unit = PrivacyUnit

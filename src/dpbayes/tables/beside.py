@@ -11,25 +11,28 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpbayes.base.errors import LedgerError, SchemaError
-from dpbayes.tables.sources import FORMATS, address_parts, dataset_name, public_address, remote
+from dpbayes.schema.schema import Schema
+from dpbayes.tables.sources import FORMATS, REMOTE, address_parts, dataset_name, public_address
 
 SCHEMA, LEDGER = ".toml", ".ledger"
 
 UNCOUNTED = "none"
 """What is said in place of a ledger where nothing is to remember the cost."""
 
-Place = str | Path
+Place = Any
+"""A path or an address; in Python also the thing itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Beside:
     """The three that belong together, as far as they are there or were named."""
 
-    table: Place | None
-    schema: Place | None
-    ledger: Place | None
+    table: Place
+    schema: Place
+    ledger: Place
     stem: Path | None
     """What the names of the three begin with, and where; None where nothing is looked for."""
     uncounted: bool
@@ -55,6 +58,9 @@ class Beside:
         """Where the ledger belongs."""
         return self._named(LEDGER)
 
+    def __repr__(self) -> str:
+        return f"Beside({self.line})"  # not the rows of a table in memory
+
     def record(self) -> dict[str, str | None]:
         """JSON form; no password is in it."""
         return {"table": _shown(self.table), "schema": _shown(self.schema), "ledger": _shown(self.ledger)}
@@ -71,7 +77,7 @@ class Beside:
             "a schema that lies elsewhere has to be named."
         )
 
-    def need_ledger(self) -> Place | None:
+    def need_ledger(self) -> Place:
         """The ledger, None if the cost is not to be remembered, or a sentence that says how to make one."""
         if self.ledger is not None or self.uncounted:
             return self.ledger
@@ -91,18 +97,22 @@ class Beside:
         return None if self.stem is None else self.stem.with_name(self.stem.name + suffix)
 
 
-def beside(data: Place, schema: Place | None = None, ledger: Place | None = None) -> Beside:
+def beside(data: Place, schema: Place = None, ledger: Place = None) -> Beside:
     """What belongs to a table, its schema or its ledger; a schema or a ledger that is named wins over what lies there.
+
+    A table in memory has no name: nothing is found for it, and unless a ledger is named it goes uncounted.
 
     >>> near = beside("postgresql://host/db?table=people", ledger="none")
     >>> str(near.stem), near.line
     ('people', 'postgresql://host/db?table=people, no schema people.toml, uncounted')
     """
-    stem, kind = _stem(str(data))
-    named: dict[str, Place | None] = {"table": None, "schema": schema, "ledger": ledger}
+    stem, kind = _stem(str(data)) if isinstance(data, (str, Path)) else (None, "table")
+    if not isinstance(data, (str, Path)) and ledger is None:
+        ledger = UNCOUNTED
+    named: dict[str, Place] = {"table": None, "schema": schema, "ledger": ledger}
     if named[kind] is None:
         named[kind] = data
-    uncounted = named["ledger"] == UNCOUNTED
+    uncounted = isinstance(named["ledger"], str) and named["ledger"] == UNCOUNTED
     if stem is not None:
         ends = [f".{suffix}{zipped}" for suffix in FORMATS for zipped in ("", ".gz")]
         tables = [near for end in ends if (near := _there(stem, end)) is not None]
@@ -119,7 +129,7 @@ def beside(data: Place, schema: Place | None = None, ledger: Place | None = None
 
 def _stem(data: str) -> tuple[Path | None, str]:
     """Where the names of what belongs together begin, and which of the three the data are."""
-    (path, options), name, far = address_parts(data), dataset_name(data), remote(data)
+    (path, options), name, far = address_parts(data), dataset_name(data), bool(REMOTE.match(data))
     database = far and path.startswith(("postgres", "spark"))
     if database and path.startswith("postgres") and "table" not in options:
         return None, "ledger"
@@ -137,8 +147,12 @@ def _there(stem: Path, suffix: str) -> Path | None:
     return None
 
 
-def _shown(place: Place | None) -> str | None:
-    return None if place is None else public_address(str(place))
+def _shown(place: Place) -> str | None:
+    if place is None or isinstance(place, (str, Path)):
+        return None if place is None else public_address(str(place))
+    if isinstance(place, Schema):
+        return place.id
+    return place.name if type(place).__name__ == "Ledger" else "a table in memory"  # a column may be called name
 
 
 def _none(what: str, path: Path | None) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, SchemaError
-from dpbayes.base.toml import value_text
+from dpbayes.base.toml import key_text, value_text
 from dpbayes.schema.attribute import Attribute
-from dpbayes.schema.codebook import read_codebook
-from dpbayes.schema.presets import preset
-from dpbayes.schema.schema import FORMAT, Schema
+from dpbayes.schema.codebook import preset, read_codebook
+from dpbayes.schema.file import entry
+from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, PrivacyUnit
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
@@ -128,36 +128,36 @@ def _number(name: str, text: str) -> float:
 _HEAD = """\
 # What is public about this table. Written from column names and types; no rows were read.
 # Fill in what everybody may know, and delete the columns that no release will use.
-# Do not copy categories from the private rows: declare them from a codebook, or buy them (discovery).
+# Do not copy categories from the private rows: declare them from a codebook, or release them with privacy.
 
-format = {format}
 id = {id}
 
-# Whom one promise protects. replace-one: one person's records are replaced, the number of records is public.
-# add-remove: one person's records are added or deleted, the number of records is private.
-adjacency = {adjacency}
-
-# The most rows that one person has. Your promise, unless a person column lets the engine enforce it.
-max_rows = {max_rows}
+# Whom one promise protects. "replace-one": one person's records are replaced, the number of records is public.
+# "add-remove": one person's records are added or deleted, the number of records is private. With "replace-one:5" a
+# person has up to 5 rows: your promise, unless a person column lets the engine enforce it.
+unit = {unit}
 {person}
 
-# The number of records, if you want it used for planning (replace-one only).
+# The number of records, if you want it used for planning (replace-one only); else a guess, records_guess = 1000.
 {records}
 
-# Each attribute declares categories (as text, in the order wanted), edges (bins [a, b); -inf and inf leave an end
-# open) or dates (days, cut by year, quarter or month with a period). unknown says where other values go: "other",
-# "drop" (counted in a last level, (dropped)), "refuse" or a level. missing says where NULL and NaN go: "other",
-# "category" (a level of their own), "drop" or a level. closed = "M" stands for both: no further levels, and whatever is
-# not declared counts as M. labels, codes (recodes) and source are optional.
+# A list of texts declares categories, in the order wanted. A list of numbers declares edges: bins [a, b), and -inf or
+# inf leaves an end open. A list of days declares dates. A table says more, as in
+# {{ categories = ["F", "M"], unknown = "drop", missing = "other" }}: unknown says where other values go ("other", which
+# is usual, "drop": counted in a last level, (dropped), "refuse", or a level), missing where NULL and NaN go
+# ("category", which is usual: a level of their own, "other", "drop" or a level). closed = "M" stands for both: whatever
+# is not declared counts as M. period (of dates: year, quarter or month), labels, codes (recodes) and source are
+# optional.
+[attributes]
 """
 
 _EXAMPLE = {
-    Kind.TEXT: "categories = []",
-    Kind.BOOLEAN: 'categories = ["false", "true"]',
-    Kind.DATE: 'dates = []  # [2020-01-01, 2026-01-01]\n# period = "year"',
-    Kind.TIMESTAMP: 'dates = []  # [2020-01-01, 2026-01-01]\n# period = "year"',
-    Kind.INTEGER: "edges = []",
-    Kind.NUMBER: "edges = []",
+    Kind.TEXT: "[]  # text: categories, in quotes",
+    Kind.BOOLEAN: '["false", "true"]',
+    Kind.DATE: "[]  # dates, as in [2020-01-01, 2026-01-01]",
+    Kind.TIMESTAMP: "[]  # dates, as in [2020-01-01, 2026-01-01]",
+    Kind.INTEGER: "[]  # whole numbers: edges",
+    Kind.NUMBER: "[]  # numbers: edges",
 }
 
 
@@ -171,34 +171,23 @@ def skeleton(
 ) -> str:
     """The text of a first schema file; what is not declared yet is left to be filled in.
 
-    >>> 'name = "sex"' in skeleton([Column("sex", Kind.TEXT)], id="survey")
-    True
+    >>> skeleton([Column("sex", Kind.TEXT)], id="survey").splitlines()[-1]
+    'sex = []  # text: categories, in quotes'
     """
     person = None if unit is None else unit.person
     head = _HEAD.format(
-        format=FORMAT,
         id=value_text(id),
-        adjacency=value_text("replace-one" if unit is None else unit.adjacency.value),
-        max_rows=1 if unit is None else unit.max_rows,
+        unit=value_text("replace-one" if unit is None else unit.text),
         person='# person = "person_id"' if person is None else f"person = {value_text(person)}",
         records="# records = 1000" if records is None else f"records = {records}",
     )
     known = declared or {}
-    return head + "".join(_section(column, known.get(column.name)) for column in columns if column.name != person)
+    return head + "".join(_entry(column, known.get(column.name)) for column in columns if column.name != person)
 
 
-def section(attribute: Attribute) -> str:
-    """One declared attribute as it stands in a schema file."""
-    lines = [f"{key} = {value_text(value)}" for key, value in attribute.table().items()]
-    return "\n[[attribute]]\n" + "\n".join(lines) + "\n"
-
-
-def _section(column: Column, attribute: Attribute | None) -> str:
+def _entry(column: Column, attribute: Attribute | None) -> str:
     if column.kind is Kind.UNSUPPORTED:
-        return f"\n# {value_text(column.name)} has a type that cannot be counted: cast it to text first.\n"
+        return f"# {value_text(column.name)} has a type that cannot be counted: cast it to text first.\n"
     if attribute is not None:
-        return section(attribute)
-    return (
-        f"\n[[attribute]]  # {column.kind}\nname = {value_text(column.name)}\n{_EXAMPLE[column.kind]}\n"
-        'unknown = "other"\nmissing = "category"\n'
-    )
+        return entry(attribute) + "\n"
+    return f"{key_text(column.name)} = {_EXAMPLE[column.kind]}\n"

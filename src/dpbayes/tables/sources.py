@@ -58,7 +58,7 @@ FORMATS = {
     "db": "database",
 }
 _OPTIONS = {"csv": {"delimiter"}, "parquet": set(), "database": {"table"}}
-_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
+REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
 def open_table(source: object, *, engine: str | None = None) -> Engine:
@@ -89,7 +89,7 @@ def _engine_of(source: object) -> str:
     if isinstance(source, PurePath):
         return "duckdb"
     if isinstance(source, str):
-        scheme = source.split("://", 1)[0] if _REMOTE.match(source) else ""
+        scheme = source.split("://", 1)[0] if REMOTE.match(source) else ""
         return _ENGINE_OF_SCHEME.get(scheme, "duckdb")
     opened = source[0] if isinstance(source, tuple) and source else source
     libraries = (kind.__module__.split(".")[0] for kind in type(opened).__mro__)
@@ -107,11 +107,7 @@ def public_address(source: str) -> str:
 
 
 def dataset_name(source: str) -> str:
-    """A name for the data at an address: that of its table, or of its file.
-
-    >>> dataset_name("data/people.csv.gz"), dataset_name("all.duckdb?table=people")
-    ('people', 'people')
-    """
+    """A name for the data at an address: that of its table, or of its file."""
     path, options = address_parts(source)
     if "table" in options or path.partition("://")[0] in _ENGINE_OF_SCHEME:
         return options.get("table") or Path(options.get("path", "")).stem
@@ -119,20 +115,11 @@ def dataset_name(source: str) -> str:
 
 
 def address_parts(source: str) -> tuple[str, dict[str, str]]:
-    """A path or address, and its options: a question mark that no option follows belongs to a pattern.
-
-    >>> address_parts("all.duckdb?table=people"), address_parts("part?.csv")
-    (('all.duckdb', {'table': 'people'}), ('part?.csv', {}))
-    """
+    """A path or address, and its options: a question mark that no option follows belongs to a pattern."""
     form = re.fullmatch(r"(?P<path>.+?)(\?(?P<options>[\w.]+=[^?]*))?", source, re.DOTALL)
     if form is None:
         return "", {}
     return form["path"], dict(parse_qsl(form["options"] or "", keep_blank_values=True))
-
-
-def remote(source: str) -> bool:
-    """Whether it is an address, which only an engine can reach."""
-    return _REMOTE.match(source) is not None
 
 
 def one_table(table: str, known: Iterable[tuple[str, str]]) -> tuple[str, str]:
@@ -156,7 +143,7 @@ class FileSource:
     @property
     def remote(self) -> bool:
         """Whether the path is an address that only the engine can reach."""
-        return remote(self.path)
+        return REMOTE.match(self.path) is not None
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 
 from dpbayes.base.display import listed_and
+from dpbayes.mechanisms.kinds import class_of
 from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
 from dpbayes.release.format import Paid, Release, Table
@@ -21,21 +22,6 @@ NOT_PRIVATE = (
     "Use it for tests with data that is public already, and do not publish it."
 )
 
-LAWS = {
-    "dirichlet-1": "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid, "
-    "at least one step",
-    "dirichlet-2": "z = Gamma(r·c + α, 1), independently for each cell with count c, rounded to the grid and from 1 on "
-    "to about √z/64, at least one step; drawn in doubles, exact in real arithmetic only",
-    "pseudo-records": "records drawn one by one from y = Dirichlet(r·c + α), by Pólya's urn in whole numbers",
-    "gaussian-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers",
-    "hellinger-1": "α + k, k drawn from all tables of the public size with P[k] ∝ exp(−a·H), H the Hellinger distance "
-    "between the posteriors of k and of the counts; a is larger where a record moves that distance less",
-    "posterior-exponential-1": "α + k, k drawn from all tables of the public size by the exponential mechanism",
-    "posterior-laplace-1": "α + x, x = c + k for each cell but the last with count c, P[k] ∝ exp(−|k|/scale) on the "
-    "whole numbers, if truncated cut to what is left of the public total; the last cell is the rest of it",
-    "laplace-1": "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers",
-}
-
 PARAMETERS = {
     "weight": "weight r",
     "concentration": "concentration α",
@@ -45,6 +31,7 @@ PARAMETERS = {
     "records": "number of pseudo-records",
     "sigma": "standard deviation σ",
     "scale": "scale",
+    "cells": "number of cells",
 }
 
 VARIANTS: dict[type, str] = {
@@ -213,8 +200,8 @@ def short_promise(release: Release) -> str:
 
 def law(table: Table, mechanism: Mapping[str, object]) -> str:
     """The law that the released values follow, given the counts."""
-    name = str(mechanism.get("mechanism"))
-    return LAWS.get(table.kind if table.kind == "pseudo-records" else name, "see the record below")
+    name = "pseudo-records-1" if table.kind == "pseudo-records" else str(mechanism.get("mechanism"))
+    return class_of(name).law_in_words
 
 
 def meaning(release: Release) -> list[str]:

@@ -22,12 +22,10 @@ from dpbayes.base.checks import Floats, non_negative, positive
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger import distance as distances
-from dpbayes.hellinger.accuracy import expected, step_probabilities
+from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import affordable
 from dpbayes.hellinger.distance import Laws
-from dpbayes.hellinger.exponential import PosteriorExponential
-from dpbayes.hellinger.mechanism import Hellinger
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
+from dpbayes.hellinger.mechanism import Hellinger, expected, step_probabilities
 from dpbayes.inference.released import Reading, reading
 from dpbayes.papers.checked import equal, found, states
 from dpbayes.papers.hellinger.scores import UNIT, Prior, floats, laplace_scale, total
@@ -87,7 +85,7 @@ def read(made: Hellinger | PosteriorLaplace | PosteriorExponential, released: tu
     joint = _joint(made)
     k = candidates.check_counts("posterior", np.subtract(released, made.prior), len(made.prior), made.total)
     tables = joint.laws.rows.all_tables()
-    weights = candidates.normalised(joint.logs(tuple(k.tolist())))
+    weights = candidates.shares(joint.logs(tuple(k.tolist())))
     exact = Reading(prior=np.asarray(made.prior), total=made.total, counts=tables, weights=weights)
     return Aware(reading=exact, naive=naive)
 
@@ -100,7 +98,7 @@ class Joint:
         tables = self.laws.rows.all_tables()
         logs = (gammaln(np.add(made.prior, tables)) - gammaln(tables + 1.0)).sum(axis=1)
         exponents, normalisers = np.array([self.laws.exponent(tuple(table)) for table in tables.tolist()]).T
-        self._exponents, self._logs = exponents, np.log(candidates.normalised(logs)) - normalisers
+        self._exponents, self._logs = exponents, np.log(candidates.shares(logs)) - normalisers
 
     def logs(self, k: tuple[int, ...]) -> Floats:
         """Ln P(c, k) for every table c."""

@@ -22,9 +22,9 @@ from dpbayes.base import checks
 from dpbayes.base.checks import Floats, non_negative, probability
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates, distance
+from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.distance import Rows, Sensitivities
 from dpbayes.hellinger.mechanism import published_smoothing
-from dpbayes.hellinger.posterior_laplace import PosteriorLaplace
 from dpbayes.hellinger.promise import SmoothTail
 from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
 from dpbayes.papers import tcdp
@@ -256,7 +256,7 @@ def theorem_4_4(x: ArrayLike, *, prior: Sequence[float]) -> Result[int]:
     """
     alpha, n = floats(prior), total(x)
     table, m = candidates.check_counts("theorem_4_4", x, len(alpha), n), len(alpha)
-    distances = candidates.divergences(alpha, table, candidates.listed(n, m))
+    distances = candidates.divergences(alpha, table, candidates.all_tables(n, m))
     most = int(np.unique(np.round(distances, 12), return_counts=True)[1].max())
     return found(2, most, valid=most <= 2, bound=2 * math.comb(n + m - 2, m - 2))
 
@@ -321,7 +321,7 @@ def _equally_far(alpha: Sequence[float], beta: Sequence[float]) -> int | None:
     whole = all(float(value).is_integer() for value in (*alpha, *beta)) and sum(alpha) == sum(beta) and cells > 1
     if not whole or n < 1 or candidates.number(int(n), cells) > 200_000:
         return None
-    table, others = np.asarray(alpha, np.int64) - 1, candidates.listed(int(n), cells)
+    table, others = np.asarray(alpha, np.int64) - 1, candidates.all_tables(int(n), cells)
     distances = candidates.divergences((1.0,) * cells, table, others)
     mine = candidates.divergences((1.0,) * cells, table, np.asarray([beta], np.int64) - 1)
     near = others[np.abs(distances - mine) <= 1e-9] + 1

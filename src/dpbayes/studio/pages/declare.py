@@ -13,8 +13,8 @@ from starlette.routing import Route
 from dpbayes.base.display import plural
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
+from dpbayes.schema.codebook import PRESETS, preset
 from dpbayes.schema.marginal import Marginal
-from dpbayes.schema.presets import PRESETS, preset
 from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, to
 from dpbayes.studio.drafts import Declared, Draft
 from dpbayes.tables import declaring

@@ -101,7 +101,7 @@ def specification(published: Collection, query: QueryParams) -> ModelSpec[Model]
         edges = [tuple(part.strip() for part in line.replace("→", "->").split("->")) for line in lines]
         if any(len(edge) != 2 for edge in edges):
             raise InvalidArgument("BayesNet: expected one edge per line, as in sex -> income.")
-        return BayesNet(edges=tuple(edges))  # type: ignore[arg-type]  # pairs, as was checked
+        return BayesNet(edges=tuple(edges))
     return tree(published)
 
 

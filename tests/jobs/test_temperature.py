@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpbayes import Adjacency, PrivacyUnit
-from dpbayes.design.temperature import CANDIDATES, FOUND, GRAINS, SURE, choose_temperature, record_losses, worth_it
+from dpbayes.jobs.model import CANDIDATES, FOUND, GRAINS, SURE, choose_temperature, record_losses, worth_it
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.sklearn import ONE_ROW, PrivateCategoricalNB
