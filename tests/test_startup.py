@@ -55,3 +55,24 @@ def test_the_release_of_a_small_table_loads_nothing_heavy(mechanism: str, tmp_pa
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "auto"])
 def test_nor_does_that_of_several_tables_whose_mechanisms_differ(mechanism: str, tmp_path: Path) -> None:
     assert loaded(RELEASE, str(tmp_path), mechanism, "region", "age,sex", "education") == []
+
+
+COMMAND = "import sys; sys.argv[1:] = {!r}; from dpbayes.cli.main import run\ntry: run()\nexcept SystemExit: pass"
+
+
+@pytest.mark.parametrize(
+    ("words", "spared"),
+    [
+        (["--version"], ("click", "numpy", "rich", "dpbayes.cli.command")),
+        (["--help"], ("numpy", "rich", "dpbayes.curator", "dpbayes.cli.release")),
+        (["ledger", "--help"], ("numpy", "rich", "dpbayes.cli.ledger")),
+        (["ledger", "show", "none.csv"], ("rich", "duckdb", "scipy", "dpbayes.jobs.base", "dpbayes.curator")),
+        (["ask", "none"], ("rich", "duckdb", "dpbayes.jobs.base", "dpbayes.curator", "dpbayes.report.page")),
+    ],
+)
+def test_a_command_loads_what_it_needs_and_no_more(words: list[str], spared: tuple[str, ...], tmp_path: Path) -> None:
+    """Version and help are answered from what is known without the libraries of any command."""
+    code = f"{COMMAND.format(words)}\nprint('loaded', *(name for name in {spared!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded"

@@ -95,7 +95,7 @@ def test_nothing_needs_to_be_declared_before_something_is_bought(here: Path) -> 
     asked = ("job", "--epsilon", 8, "--delta", 1e-6, "--out", "bought", "--ledger", "new.ledger")
     done = dpbayes("release", "people.parquet", "--as", "categories", *asked)
     assert done.code == 0, done.err
-    assert 'name = "job"' in done.out
+    assert 'job = { categories = ["nurse"]' in done.out
     assert "dpbayes schema adopt bought SCHEMA" in done.out
     adopted = dpbayes("schema", "adopt", "bought", "people.toml")
     assert "dpbayes ledger accept people.toml" in " ".join(adopted.out.split())

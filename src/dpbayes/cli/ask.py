@@ -15,6 +15,7 @@ from dpbayes.base.display import nearest, plural
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import write
 from dpbayes.cli.command import Answer, Wrong
+from dpbayes.cli.options import File, Words
 from dpbayes.cli.output import SHOWN_CELLS, plain, print_table, show_release, tell_people
 from dpbayes.inference.question import read
 from dpbayes.release.estimates import NOISY, Posterior
@@ -27,15 +28,7 @@ PARTS = ("counts", "records", "population")
 STATE = ".wide"
 
 
-def ask(
-    source: Path,
-    questions: tuple[str, ...] = (),
-    *,
-    also: tuple[str, ...],
-    population: bool,
-    level: float,
-    out: Path | None,
-) -> Answer:
+def ask(source: Path, questions: Words = (), *, also: Words, population: bool, level: float, out: File) -> Answer:
     """Answer questions from everything published; free.
 
     All tables agree and sharpen each other. Without a question every published table is estimated.

@@ -165,7 +165,7 @@ def command(name: str, function: Callable[..., Answer]) -> Command:
     parts: dict[str, tuple[str, Any]] = {}
     given = []
     for each in inspect.signature(function).parameters.values():
-        hint = str(each.annotation)
+        hint = options.ALIASES.get(str(each.annotation), str(each.annotation))
         if each.kind is each.VAR_KEYWORD:
             asked = getattr(options, hint.removeprefix("Unpack[").rstrip("]").rpartition(".")[2])
             parts |= {key: (str(part), each.empty) for key, part in _annotations(asked).items()}
@@ -197,6 +197,7 @@ def _annotations(kind: type) -> dict[str, Any]:
 
 def _option(name: str, hint: str) -> click.Option:
     listed = options.OPTIONS[name]
+    hint = options.ALIASES.get(hint, hint)
     flag, required = listed.type is bool, listed.default is None and not listed.many and "None" not in hint
     spelt = [f"--{name.rstrip('_').replace('_', '-')}", *([listed.short] if listed.short else []), name]
     kind = click.Choice(listed.type) if isinstance(listed.type, tuple) else TYPES[listed.type]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from dpbayes.base import checks
@@ -26,7 +25,7 @@ from dpbayes.schema.unit import PrivacyUnit
 from dpbayes.words.promise import warning
 
 if TYPE_CHECKING:
-    from dpbayes.cli.options import Promise
+    from dpbayes.cli.options import File, Promise, Text, Words
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
@@ -37,7 +36,7 @@ REFERENCE_RECORDS = 1000
 """Records of a table whose number is not given."""
 
 
-def price(mechanisms: tuple[str, ...], *, at: tuple[str, ...], unit: str, plot: Path | None) -> Answer:
+def price(mechanisms: Words, *, at: Words, unit: str, plot: File) -> Answer:
     """Price releases in every notion of privacy.
 
     A .json file holds a list of mechanism records, each perhaps with times. --at says where: delta=1e-6 if left out.
@@ -105,14 +104,14 @@ def _at(texts: Iterable[str]) -> dict[str, list[float]]:
 
 
 def calibrate(
-    mechanisms: tuple[str, ...] = (),
+    mechanisms: Words = (),
     *,
     unit: str,
     times: int,
     cells: int,
     records: int | None,
-    ledger: str | None,
-    plot: Path | None,
+    ledger: Text,
+    plot: File,
     **asked: Unpack[Promise],
 ) -> Answer:
     """Find parameters and the expected error that meet a guarantee; all mechanisms, ranked.
@@ -225,9 +224,7 @@ EXCEPTION = 10.0
 """Odds are stated with an exception of ten times δ: at δ itself no bound on them follows from (ε, δ)."""
 
 
-def risk(
-    release: Path | None = None, *, unit: str, blind: tuple[float, ...], plot: Path | None, **asked: Unpack[Promise]
-) -> Answer:
+def risk(release: File = None, *, unit: str, blind: tuple[float, ...], plot: File, **asked: Unpack[Promise]) -> Answer:
     """Say what a guarantee means: how often any attacker can be right about one person.
 
     Of a release its composed cost is used, exactly, instead of a guarantee; 'GDP(0.5)' is a guarantee here too.

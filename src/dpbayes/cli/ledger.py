@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from dpbayes.base.display import plural
@@ -22,7 +21,7 @@ from dpbayes.words import budget as budgets
 from dpbayes.words import promise
 
 if TYPE_CHECKING:
-    from dpbayes.cli.options import Promise
+    from dpbayes.cli.options import File, Promise, Text, Words
     from dpbayes.ledger.account import Account
     from dpbayes.tables.beside import Beside
 
@@ -39,9 +38,8 @@ PAGE = 50
 
 
 def init(
-    data: str, *, rule: str, about: str | None, schema: Path | None, ledger: str | None, witness: str | None,
-    **asked: Unpack[Promise],
-) -> Answer:  # fmt: skip
+    data: str, *, rule: str, about: Text, schema: File, ledger: Text, witness: Text, **asked: Unpack[Promise]
+) -> Answer:
     """Give a data set a budget.
 
     Id, unit and digest of the data set are those of its schema. A limit says its δ: --delta 0 for a pure one.
@@ -73,7 +71,7 @@ def limit_of(asked: Promise) -> Limit:
     return said["target"]  # type: ignore[no-any-return]
 
 
-def show(data: str, *, all_: bool, since: str | None, schema: Path | None, ledger: str | None) -> Answer:
+def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> Answer:
     """Limit, spent, left, and every release; all hashes are checked.
 
     Example: dpbayes ledger show survey.csv
@@ -90,7 +88,7 @@ def show(data: str, *, all_: bool, since: str | None, schema: Path | None, ledge
     return Answer(result, people)
 
 
-def limit(data: str, *, about: str, schema: Path | None, ledger: str | None, **asked: Unpack[Promise]) -> Answer:
+def limit(data: str, *, about: str, schema: File, ledger: Text, **asked: Unpack[Promise]) -> Answer:
     """Change the limit of a data set: the owner's decision, kept in the ledger.
 
     The rule by which it is kept stays.
@@ -110,7 +108,7 @@ def limit(data: str, *, about: str, schema: Path | None, ledger: str | None, **a
     return Answer([_balance(after)], people)
 
 
-def accept(data: str, *, about: str, schema: Path | None, ledger: str | None) -> Answer:
+def accept(data: str, *, about: str, schema: File, ledger: Text) -> Answer:
     """Let releases use a changed schema: the owner's decision, kept in the ledger.
 
     Example: dpbayes ledger accept survey.toml --about "regions released on 3 May"
@@ -127,7 +125,7 @@ def accept(data: str, *, about: str, schema: Path | None, ledger: str | None) ->
     return _balances([book.account(declared.id)])
 
 
-def charge(data: str, mechanisms: tuple[str, ...], *, about: str, schema: Path | None, ledger: str | None) -> Answer:
+def charge(data: str, mechanisms: Words, *, about: str, schema: File, ledger: Text) -> Answer:
     """Charge releases that are drawn elsewhere or later, as one series.
 
     The list is fixed now, at the price of its composition.
@@ -148,9 +146,7 @@ def charge(data: str, mechanisms: tuple[str, ...], *, about: str, schema: Path |
     return Answer(receipt.record() | {"balance": _balance(after)}, people)
 
 
-def finish(
-    data: str, *, out: Path | None, give_up: bool, only: str | None, schema: Path | None, ledger: str | None
-) -> Answer:
+def finish(data: str, *, out: File, give_up: bool, only: Text, schema: File, ledger: Text) -> Answer:
     """Complete releases that were interrupted after their charge; charges nothing more.
 
     If DATA is a table, releases of a table whose address held a password are completed from it.

@@ -28,21 +28,12 @@ from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.sources import csv_header, file_source, parquet_names
 
 if TYPE_CHECKING:
-    pass
+    from dpbayes.cli.options import File, Text, Words
 
 KINDS = ("naive-bayes", "network", "histogram")
 
 
-def model(
-    source: Path,
-    tables: tuple[str, ...] = (),
-    *,
-    as_: str | None,
-    also: tuple[str, ...],
-    plot: Path | None,
-    test: str | None,
-    out: Path | None,
-) -> Answer:
+def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: File, test: Text, out: File) -> Answer:
     """Show a fitted model, or build one from published tables; free.
 
     Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes,
@@ -160,7 +151,7 @@ def _table(made: Model, node: str) -> dict[str, Any]:
     }
 
 
-def predict(model: Path, table: str, *, out: Path | None, probabilities: bool) -> Answer:
+def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Answer:
     """Predict the class of every record of a file; free.
 
     Example: dpbayes predict published/2 survey.csv --out predicted.csv
@@ -202,12 +193,12 @@ def synth(
     source: Path,
     *,
     rows: int | None,
-    out: Path | None,
+    out: File,
     seed: int | None,
     sets: int,
     independent: bool,
-    also: tuple[str, ...],
-    with_: tuple[str, ...],
+    also: Words,
+    with_: Words,
 ) -> Answer:
     """Draw synthetic records from what is published; free.
 

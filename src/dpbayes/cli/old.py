@@ -30,94 +30,52 @@ COMMANDS = {
 }
 """Each old command, and what is typed now; nothing where it went with 0.1.0."""
 
-_GUARANTEE = "write --guarantee 'RDP(5, 1)', 'ZCDP(0.1)' or 'TCDP(0.1, 20)'"
-_TABLE = "name the table as an argument, as in dpbayes release survey.csv 'income|sex'"
-_REQUEST = "write --set KEY=VALUE, or put the key into the request file"
-_KEY = "it is a key of what is made: --set KEY=VALUE"
-_UNIT = "the schema says it; without data write --unit add-remove:5"
-_MECHANISM = "write the mechanism as text, such as 'Dirichlet(1, 10)' or '3 * Gaussian(4)'"
-_PYTHON = "it is left to Python"
-_PAPERS = "the papers' choices are in dpbayes.papers"
-
 OPTIONS = {
-    **dict.fromkeys(["--order", "--rho", "--omega", "--mu"], _GUARANTEE),
-    **dict.fromkeys(["--dataset", "--id"], "the schema has the id of the data set"),
-    **dict.fromkeys(["--adjacency", "--max-rows"], _UNIT),
-    "--no-ledger": "write --ledger none",
-    **dict.fromkeys(["--not-private", "--seed"], "write --insecure-seed NUMBER"),
-    "--engine": "the address of the table says it",
-    **dict.fromkeys(
-        [
-            "--marginal",
-            "--column",
-            "--attribute",
-            "--table",
-            "--feature",
-            "--target",
-            "--graph",
-            "--node",
-        ],
-        _TABLE,
-    ),
-    "--want": "write the accuracy behind the table, as in 'income|sex ± 1 point'",
-    "--ask": "name the questions as arguments; schema init has --interactive",
-    **dict.fromkeys(["--title", "--author", "--contact", "--purpose", "--supersedes"], _REQUEST),
-    **dict.fromkeys(
-        [
-            "--mechanism",
-            "--prior",
-            "--scores",
-            "--weight",
-            "--concentration",
-            "--bins",
-            "--law",
-            "--tempered",
-            "--not-tempered",
-            "--pseudo-records",
-            "--even-if-noise",
-        ],
-        _KEY,
-    ),
-    "--product": "write --as draw or --as pseudo-records",
-    "--estimate": "write --set single_draw=true",
-    **dict.fromkeys(["--low", "--high", "--numeric"], "write --set bounds=0:120, which says that it is a number too"),
-    "--expected-records": "write --set expected_records=1000",
-    **dict.fromkeys(["--accounting", "--calibration", "--score", "--around"], _PAPERS),
-    **dict.fromkeys(
-        [
-            "--slack",
-            "--l2-squared",
-            "--linf",
-            "--least-count",
-            "--evenness",
-            "--error",
-            "--failure",
-            "--adaptive",
-            "--closed",
-        ],
-        _PYTHON,
-    ),
-    **dict.fromkeys(["--sigma", "--scale", "--from"], _MECHANISM),
-    **dict.fromkeys(["--chart", "--curve"], "write --plot"),
-    "--measure": "all measures are printed",
-    "--bif": "write --out net.bif",
-    "--numbers": "write --with parquet with dpbayes export",
-    "--croissant": "write --with croissant",
-    "--fidelity": "write --with fidelity",
-    "--report": "it is always printed",
-    **dict.fromkeys(["--curator", "--curator-type", "--region", "--sector"], "write --set curator=…, and so on"),
-    **dict.fromkeys(["--comment", "--reason"], "write --about"),
-    "--forgo": "write --give-up",
-    "--values": "write --read-rows",
-    "--public-test": "write --test",
-    "--host": "write --expose ADDRESS",
-    "--releases": "write --times",
-    "--browser": "leave it out; --no-browser keeps it closed",
-    "--published": "write --out",
-    "--state": "it lies beside the table, as in survey.wide",
-    "--holds": "write dpbayes verify RELEASE --ledger FILE",
-    "--exported": "leave it out: the file says what it is",
-    "--where": "name the row, as in \"age|sex='male'\"",
+    name: sentence
+    for line in """
+--order --rho --omega --mu: write --guarantee 'RDP(5, 1)', 'ZCDP(0.1)' or 'TCDP(0.1, 20)'
+--dataset --id: the schema has the id of the data set
+--adjacency --max-rows: the schema says it; without data write --unit add-remove:5
+--no-ledger: write --ledger none
+--not-private --seed: write --insecure-seed NUMBER
+--engine: the address of the table says it
+--marginal --column --attribute --table --feature: name the table as an argument, as in release survey.csv 'income|sex'
+--target --graph --node: name the table as an argument, as in release survey.csv 'income|sex'
+--want: write the accuracy behind the table, as in 'income|sex ± 1 point'
+--ask: name the questions as arguments; schema init has --interactive
+--title --author --contact --purpose --supersedes: write --set KEY=VALUE, or put the key into the request file
+--mechanism --prior --scores --weight --concentration --bins: it is a key of what is made: --set KEY=VALUE
+--law --tempered --not-tempered --pseudo-records --even-if-noise: it is a key of what is made: --set KEY=VALUE
+--product: write --as draw or --as pseudo-records
+--estimate: write --set single_draw=true
+--low --high --numeric: write --set bounds=0:120, which says that it is a number too
+--expected-records: write --set expected_records=1000
+--accounting --calibration --score --around: the papers' choices are in dpbayes.papers
+--slack --l2-squared --linf --least-count --evenness --error --failure --adaptive --closed: it is left to Python
+--sigma --scale --from: write the mechanism as text, such as 'Dirichlet(1, 10)' or '3 * Gaussian(4)'
+--chart --curve: write --plot
+--measure: all measures are printed
+--bif: write --out net.bif
+--numbers: write --with parquet with dpbayes export
+--croissant: write --with croissant
+--fidelity: write --with fidelity
+--report: it is always printed
+--curator --curator-type --region --sector: write --set curator=…, and so on
+--comment --reason: write --about
+--forgo: write --give-up
+--values: write --read-rows
+--public-test: write --test
+--host: write --expose ADDRESS
+--releases: write --times
+--browser: leave it out; --no-browser keeps it closed
+--published: write --out
+--state: it lies beside the table, as in survey.wide
+--holds: write dpbayes verify RELEASE --ledger FILE
+--exported: leave it out: the file says what it is
+--where: name the row, as in "age|sex='male'"
+""".strip().splitlines()
+    for names, _, sentence in [line.partition(": ")]
+    for name in names.split()
 }
 """Options that no command has any more, and what took their place."""
 

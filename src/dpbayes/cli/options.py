@@ -98,6 +98,13 @@ ARGUMENTS = {
 """What is named without an option."""
 
 
+Words = tuple[str, ...]
+Text = str | None
+File = Path | None
+ALIASES = {"Words": "tuple", "Text": "str | None", "File": "Path | None"}
+"""What parameters of commands are, in short: any number of texts, and a text or a file that may be left out."""
+
+
 class Promise(TypedDict):
     """The guarantee."""
 
@@ -109,8 +116,8 @@ class Promise(TypedDict):
 class Asked(Promise):
     """Everything that says what is released: the same for plan and release."""
 
-    as_: str | None
-    request: Path | None
-    set_: tuple[str, ...]
-    schema: Path | None
-    ledger: str | None
+    as_: Text
+    request: File
+    set_: Words
+    schema: File
+    ledger: Text

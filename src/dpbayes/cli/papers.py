@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli.command import Answer, Wrong
+from dpbayes.cli.options import File, Text, Words
 from dpbayes.cli.output import print_table, tell, tell_people
 
 DOCUMENTS = ("rdp", "tcdp", "h-full", "h-abstract", "h-notes")
 
 
-def papers(
-    paper: str | None = None, name: str | None = None, arguments: tuple[str, ...] = (), *, out: Path | None
-) -> Answer:
+def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out: File) -> Answer:
     """List and run what the papers behind dpbayes state.
 
     NAME is a function with its arguments by their symbols, or errata. Without arguments PAPER may be a whole call.

@@ -17,10 +17,11 @@ from dpbayes.release.signature import SUFFIX, new_key
 from dpbayes.release.signature import sign as signed
 
 if TYPE_CHECKING:
+    from dpbayes.cli.options import Text, Words
     from dpbayes.ledger.account import Account
 
 
-def verify(things: tuple[str, ...], *, ledger: str | None, key: str | None, thorough: bool) -> Answer:
+def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Answer:
     """Check releases, ledgers or exported ledgers from what is public.
 
     Releases are priced again, and their numbers recomputed. With a ledger also that each was charged there, and which
@@ -154,7 +155,7 @@ def _checked_account(thing: str, account: Account, said: list[str]) -> dict[str,
             "entries": len(account.entries), "head": account.head.hash}  # fmt: skip
 
 
-def export(thing: str, out_: Path, *, with_: tuple[str, ...], set_: tuple[str, ...]) -> Answer:
+def export(thing: str, out_: Path, *, with_: Words, set_: Words) -> Answer:
     """Write a release for its readers, or a ledger as lines of JSON.
 
     With xlsx a workbook comes too, with sheet a privacy sheet, with registry an entry for the public registry, whose
@@ -215,7 +216,7 @@ def keys(name: Path) -> Answer:
     return Answer({"secret": str(secret), "public": str(public), "key": text}, people)
 
 
-def sign(release: Path, *, key: str, about: str | None) -> Answer:
+def sign(release: Path, *, key: str, about: Text) -> Answer:
     """Sign a release and, through its hashes, the files beside it. Works offline.
 
     Example: dpbayes sign published/1 --key office.key

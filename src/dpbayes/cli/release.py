@@ -33,7 +33,7 @@ from dpbayes.schema.schema import Schema
 from dpbayes.words import promise
 
 if TYPE_CHECKING:
-    from dpbayes.cli.options import Asked
+    from dpbayes.cli.options import Asked, File, Words
     from dpbayes.design.plan import Plan
     from dpbayes.ledger.account import Account
     from dpbayes.ledger.ledger import Ledger
@@ -43,7 +43,7 @@ PUBLISHED = Path("published")
 """Where releases go whose folder is not named: 1, 2, …"""
 
 
-def plan(data: str, tables: tuple[str, ...] = (), **asked: Unpack[Asked]) -> Answer:
+def plan(data: str, tables: Words = (), **asked: Unpack[Asked]) -> Answer:
     """Say what a release would cost and how exact it would be; reads no rows.
 
     Exactly what `dpbayes release` would do, with a curator that cannot draw. The exit code is 3 if the budget does not
@@ -55,13 +55,7 @@ def plan(data: str, tables: tuple[str, ...] = (), **asked: Unpack[Asked]) -> Ans
 
 
 def release(
-    data: str,
-    tables: tuple[str, ...] = (),
-    *,
-    out: Path | None,
-    dry_run: bool,
-    insecure_seed: int | None,
-    **asked: Unpack[Asked],
+    data: str, tables: Words = (), *, out: File, dry_run: bool, insecure_seed: int | None, **asked: Unpack[Asked]
 ) -> Answer:
     """Publish tables, a posterior, a model or records of a private table.
 

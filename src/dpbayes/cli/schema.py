@@ -11,6 +11,7 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import SchemaError
 from dpbayes.base.files import write
 from dpbayes.cli.command import Answer, near
+from dpbayes.cli.options import File, Text, Words
 from dpbayes.cli.output import print_table, printable, tell, tell_people
 from dpbayes.release.format import Release
 from dpbayes.schema.attribute import Attribute
@@ -31,17 +32,17 @@ def init(
     table: str,
     *,
     codebook: tuple[Path, ...],
-    categories: tuple[str, ...],
-    edges: tuple[str, ...],
-    dates: tuple[str, ...],
-    preset: tuple[str, ...],
-    from_public: str | None,
-    leave_out: tuple[str, ...],
+    categories: Words,
+    edges: Words,
+    dates: Words,
+    preset: Words,
+    from_public: Text,
+    leave_out: Words,
     interactive: bool,
     unit: str,
-    person: str | None,
+    person: Text,
     records: int | None,
-    out: Path | None,
+    out: File,
 ) -> Answer:
     """Write a schema from column names and declarations; reads no rows.
 
@@ -146,7 +147,7 @@ def adopt(release: Path, schema: Path) -> Answer:
     )
 
 
-def check(data: str, *, schema: Path | None, ledger: str | None, read_rows: bool) -> Answer:
+def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Answer:
     """Show a schema; check that the table's columns fit.
 
     Looks at names and types of columns only, unless --read-rows is given.

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.cli.command import Answer
+from dpbayes.cli.options import Text
 from dpbayes.cli.output import tell
 
 
-def studio(folder: Path = Path(), *, public: bool, port: int, expose: str | None, no_browser: bool) -> Answer:
+def studio(folder: Path = Path(), *, public: bool, port: int, expose: Text, no_browser: bool) -> Answer:
     """Do all of this in the browser, on this machine. Stop with Ctrl-C.
 
     Plan a release, see what readers will get, make it, and explain it. It sees and writes nothing outside FOLDER.
