@@ -168,7 +168,10 @@ def command(name: str, function: Callable[..., Answer]) -> Command:
         hint = options.ALIASES.get(str(each.annotation), str(each.annotation))
         if each.kind is each.VAR_KEYWORD:
             asked = getattr(options, hint.removeprefix("Unpack[").rstrip("]").rpartition(".")[2])
-            parts |= {key: (str(part), each.empty) for key, part in _annotations(asked).items()}
+            parts |= {
+                key: (getattr(part, "__forward_arg__", str(part)), each.empty)
+                for key, part in _annotations(asked).items()
+            }
         elif each.kind is each.KEYWORD_ONLY:
             parts[each.name] = (hint, each.default)
         else:
