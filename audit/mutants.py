@@ -36,7 +36,7 @@ REASONS = HERE / "mutants.toml"
 
 ROOMS = {
     "privacy": ["privacy/*.py", "schema/unit.py"],
-    "mechanisms": ["mechanisms/**/*.py"],
+    "mechanisms": ["mechanisms/*.py", "hellinger/*.py"],
     "ledger": ["ledger/*.py"],
     "curator": ["curator.py", "jobs/base.py", "jobs/edges.py", "jobs/vector.py", "jobs/categories.py"],
     "intervals": [f"inference/{name}.py" for name in ("ask", "intervals", "law", "measurement", "numbers")],

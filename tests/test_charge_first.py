@@ -238,6 +238,6 @@ def test_a_charge_stays_where_rows_could_not_be_read(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE people AS SELECT 'a' AS v, 'b' AS w")
         curator = Curator((connection, "people"), replace(SCHEMA, records=None), ledger=ledger)
         connection.execute("DROP TABLE people")
-        with pytest.raises(Unfinished, match=r"The charge stays"):
+        with pytest.raises(Unfinished, match=r"The charge and the release are kept"):
             curator.release(Tables("v", mechanism="laplace"), PureDP(epsilon=0.1))
     assert [charge.state for charge in ledger.account("d").charges.values()] == ["charged"]

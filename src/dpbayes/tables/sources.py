@@ -109,9 +109,8 @@ def public_address(source: str) -> str:
 def dataset_name(source: str) -> str:
     """A name for the data at an address: that of its table, or of its file."""
     path, options = address_parts(source)
-    if "table" in options or path.partition("://")[0] in _ENGINE_OF_SCHEME:
-        return options.get("table") or Path(options.get("path", "")).stem
-    return Path(path.removesuffix(".gz")).stem
+    database = "table" in options or path.partition("://")[0] in _ENGINE_OF_SCHEME
+    return options.get("table") or Path(options.get("path", "") if database else path.removesuffix(".gz")).stem
 
 
 def address_parts(source: str) -> tuple[str, dict[str, str]]:
