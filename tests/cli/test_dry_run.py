@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_a_dry_run_answers_in_records_and_points_and_charges_nothing(here: Path)
     assert (done.code, done.err) == (0, "")
     assert "Each count of sex ± " in said
     assert "Shares of job within sex ± " in said
-    assert "The ledger affords it, and the folder is free." in said
+    assert "The limit of the ledger allows it, and the folder is free." in said
     assert "KL" not in said
     assert not Ledger("people.ledger").account("people").charges
     assert not Path("published").exists()
@@ -71,7 +72,7 @@ def test_plan_says_the_same_without_the_table(here: Path) -> None:
     assert dpbayes(*common, "--epsilon", 3).code == 3
     Path("people.csv").unlink()
     alone = dpbayes("plan", "people.toml", "-r", "request.toml")
-    assert alone.out.splitlines()[1:] == with_ledger.out.splitlines()[1:]
+    assert alone.out.splitlines()[1:] == with_ledger.out.splitlines()[1:-1]  # only the line to type names the table
     assert "got people.toml. Name the table." in dpbayes("release", "people.toml", "-r", "request.toml").sentence
 
 
@@ -82,7 +83,22 @@ def test_the_promise_says_where_delta_comes_from(here: Path) -> None:
         asked("--dry-run", "--ledger", "none").out.split()
     )
     assert "Cost: ε=1 at δ=1e-08. Why" in " ".join(asked("--dry-run", "--epsilon", 1, "--delta", 1e-8).out.split())
-    assert "Promise: ε=1 at δ=1e-06 (the δ of the ledger)." in asked().out
+    assert "Guarantee: ε=1 at δ=1e-06 (the δ of the ledger)." in asked().out
+
+
+def test_a_plan_ends_with_the_release_to_type(here: Path) -> None:
+    words = ("people.csv", "sex ± 2 points", "job|sex ± 3 points", "--set", 'title=Bob\'s "jobs"', "--epsilon", 0.5)
+    line = dpbayes("plan", *words).out.splitlines()[-1].removeprefix("To make it: ")
+    assert dpbayes("plan", *words, "--json").result["command"] == line
+    assert dpbayes("release", *words, "--dry-run", "--out", "new").out.splitlines()[-1].endswith(" --out new")
+    done = dpbayes(*shlex.split(line)[1:])
+    assert (done.code, done.err) == (0, "")
+    made = Release.load("published/1")
+    assert [str(table.marginal) for table in made.asked] == ["sex", "job|sex"]
+    assert made.about == {"title": 'Bob\'s "jobs"'}
+    refused = dpbayes("plan", "people.csv", "sex", "--epsilon", 3)
+    assert "To make it" not in refused.out
+    assert dpbayes("plan", "people.csv", "sex", "--epsilon", 3, "--json").result["command"] is None
 
 
 def test_accuracies_take_what_is_left_and_the_exit_code_says_if_it_is_not_enough(here: Path) -> None:
@@ -96,7 +112,7 @@ def test_accuracies_take_what_is_left_and_the_exit_code_says_if_it_is_not_enough
         "delta" not in dpbayes("plan", "people.csv", "sex ± 20 records", "--ledger", "none", "--json").result["least"]
     )
     missing = dpbayes("release", "people.csv", "sex ± 20 records", "--ledger", "none")
-    assert "the most that may be paid" in missing.sentence
+    assert "the most that may be charged" in missing.sentence
 
 
 def test_flags_win_over_the_request_and_words_reach_the_release(here: Path) -> None:

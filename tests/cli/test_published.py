@@ -71,6 +71,23 @@ def test_an_empty_folder_is_one_sentence(tmp_path: Path) -> None:
     assert "cannot read" in dpbayes("ask", tmp_path / "none.json").sentence
 
 
+def test_people_read_one_word_for_what_nobody_stated(tmp_path: Path) -> None:
+    levels = {
+        name: Attribute(name=name, categories=("a",), labels=said)
+        for name, said in (("plain", {}), ("told", {"missing": "refused"}))
+    }
+    schema = Schema(id="people", unit=Unit(adjacency="replace-one"), attributes=tuple(levels.values()))
+    rows = {"plain": ["a", None] * 200, "told": ["a", None] * 200}
+    made = Curator(rows, schema).release(Tables("plain,told"), ApproxDP(epsilon=1, delta=1e-6), out=tmp_path / "1")
+    done = dpbayes("ask", tmp_path / "1", "plain", "told")
+    assert "not stated" in done.out
+    assert "refused" in done.out
+    assert "missing" not in done.out
+    [table] = dpbayes("ask", tmp_path / "1", "plain", "--json").result["tables"]
+    assert [(cell["levels"]["plain"], cell["label"]) for cell in table["cells"]][1] == ("missing", "not stated")
+    assert made.schema.attributes == schema.attributes
+
+
 def test_several_data_sets_are_refused_with_a_list(tmp_path: Path) -> None:
     for name in ("people", "people", "homes"):
         schema = Schema(

@@ -161,7 +161,7 @@ def test_bought_categories_go_into_the_schema_with_their_source_and_the_rest_sta
     schema, release = Schema.load("clinic.toml"), Release.load("found")
     assert schema["job"].categories == ("nurse",)
     assert schema["job"].missing == "drop"
-    assert schema["job"].source == f"bought: release {release.id} of {release.created[:10]}, {release.promise}"
+    assert schema["job"].source == f"released {release.created[:10]} as {release.id}, {release.promise}"
     after = Path("clinic.toml").read_text()
     for remark in ("# about sex", "# a guess so far", "# the last remark"):
         assert remark in after
@@ -175,7 +175,7 @@ def test_bought_edges_of_a_new_column_are_added(clinic: Path) -> None:
     dpbayes("schema", "adopt", "cut", "clinic.toml")
     age = Schema.load("clinic.toml")["age"]
     assert (age.edges[0], age.edges[-1]) == (float("-inf"), float("inf"))
-    assert age.source.startswith("bought: release ")
+    assert age.source.startswith("released 20")
 
 
 def test_adopting_the_wrong_thing_is_one_sentence(clinic: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_forged_release_fails_with_exit_code_one(file: Path) -> None:
     file.write_text(stricter.to_json(), encoding="utf-8")
     code, said = run(file)
     assert code == 1
-    assert "FAIL  promise" in said
+    assert "FAIL  guarantee" in said
     assert "does not verify" in said
 
 
@@ -53,7 +53,7 @@ def test_programs_get_every_check(file: Path) -> None:
     code, said = run(file, "--json")
     found = json.loads(said)["result"]
     assert (code, found["ok"]) == (0, True)
-    assert {check["name"] for check in found["checked"][0]["checks"]} >= {"promise", "values", "products"}
+    assert {check["name"] for check in found["checked"][0]["checks"]} >= {"guarantee", "values", "products"}
 
 
 def test_a_release_can_come_from_standard_input(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_a_release_verifies_as_it_was_made(kind: str) -> None:
         "randomness",
         "seal",
         "mechanisms",
-        "promise",
+        "guarantee",
         "public totals",
         "values",
         "floating point",
@@ -75,9 +75,9 @@ def test_an_edit_shows_in_the_seal(where: tuple[str | int, ...]) -> None:
 FIRST = ("tables", 0)
 PAID = ("paid", 0, "mechanism")
 FORGERIES = {
-    "a smaller epsilon": ("joint", put("promise", "epsilon", value=0.5), {"promise"}),
-    "a smaller order": ("gammas", put("promise", "epsilon", value=0.1), {"promise"}),
-    "less noise": ("joint", put(*PAID, "sigma", value=2.0), {"promise", "products"}),
+    "a smaller epsilon": ("joint", put("promise", "epsilon", value=0.5), {"guarantee"}),
+    "a smaller order": ("gammas", put("promise", "epsilon", value=0.1), {"guarantee"}),
+    "less noise": ("joint", put(*PAID, "sigma", value=2.0), {"guarantee", "products"}),
     "another unit": ("joint", put("schema", "max_rows", value=2), {"mechanisms", "products"}),
     "another adjacency": ("add-remove", put("schema", "adjacency", value="replace-one"), {"mechanisms"}),
     "one draw for two tables": ("add-remove", put("paid", 0, "times", value=1), {"mechanisms"}),
@@ -86,7 +86,7 @@ FORGERIES = {
     "a gamma of zero": ("gammas", put(*FIRST, "values", 0, value=0.0), {"values", "products"}),
     "digits beyond the thirtieth": ("gammas", put(*FIRST, "values", 0, value=2.0**40 + 1), {"values", "products"}),
     "fewer pseudo-records than are priced": ("pseudo-records", put(*FIRST, "values", 0, value=1), {"values"}),
-    "more pseudo-records": ("pseudo-records", put(*PAID, "concentration", value=2.0), {"promise"}),
+    "more pseudo-records": ("pseudo-records", put(*PAID, "concentration", value=2.0), {"guarantee"}),
     "negative pseudo-records": ("pseudo-records", put(*FIRST, "values", 0, value=-1), {"values"}),
     "an estimate": ("joint", put(*FIRST, "products", "empirical", "values", 2, value=0.5), {"products"}),
     "the end of an interval": ("joint", put(*FIRST, "products", "population", "upper", 1, value=0.9), {"products"}),

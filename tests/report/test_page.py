@@ -109,7 +109,7 @@ def test_only_a_seeded_release_is_called_not_private(html: str) -> None:
     seeded = html == report_html(a_release("seeded"))
     assert len(Page(html).named("p", "danger")) == seeded
     assert ("Not private." in html) == seeded
-    assert ("The promise: " in html) != seeded
+    assert ("The guarantee: " in html) != seeded
 
 
 def test_text_of_a_release_stays_text() -> None:

@@ -96,7 +96,7 @@ def test_the_journey_of_the_survey(tmp_path):
         window.press("Plan a release")
         window.press("Save and declare")
         window.press("Save and choose")
-        window.press("Set the budget")
+        window.press("Set the limit")
         for cell in ("2-2", "4-0"):
             window.js("document.querySelector(arguments[0]).click()", f"input[value='{cell}']")
         window.until(lambda: "income × sex" in window.js("return document.querySelector('#forecast').innerHTML"))
@@ -209,7 +209,7 @@ def test_two_hundred_columns_stay_usable(tmp_path):
         window.js("document.querySelector('#next-focus').value = 'item_003'")
         window.press("Show")
         assert "item_199" in window.js("return document.querySelector('#forecast').innerHTML")  # it was kept
-        window.press("Set the budget")
+        window.press("Set the limit")
         window.press("Save and look")
         window.press("Preview")
         window.press("Review and release")
@@ -248,10 +248,10 @@ def test_what_is_typed_is_what_is_released_and_enter_presses_the_button_beside_i
         window.until(lambda: "region" in forecast())
         box("epsilon", "0.7")
         asked = tmp_path / "example-survey.request.toml"
-        window.until(lambda: "epsilon = 0.7" in asked.read_text() and "fits the budget" in forecast())
+        window.until(lambda: "epsilon = 0.7" in asked.read_text() and "fits the limit" in forecast())
         box("epsilon", "0,7")
         window.until(lambda: "Write 0.7." in forecast())
-        assert "fits the budget" not in forecast()
+        assert "fits the limit" not in forecast()
         window.leave(lambda: driver.find_element(By.LINK_TEXT, "Declare").click())
         window.leave(lambda: driver.find_element(By.LINK_TEXT, "Ask").click())
         assert window.js("return document.querySelector(\"input[value='2-2']\").checked")

@@ -64,14 +64,14 @@ def requests_of(visitor: Visitor, name: str) -> Request:
 
 def test_a_forecast_is_for_what_is_in_the_box_or_there_is_none(visitor):
     name = ready(visitor)
-    assert "fits the budget" in text_of(visitor.post(f"/d/{name}/ask/forecast", {**ASKED, "epsilon": "1"}))
+    assert "fits the limit" in text_of(visitor.post(f"/d/{name}/ask/forecast", {**ASKED, "epsilon": "1"}))
     for wrong in ({"epsilon": "much"}, {"epsilon": "0,5"}, {"delta": "7"}, {"epsilon": "-1"}):
         shown = visitor.post(f"/d/{name}/ask/forecast", {**THREE, **wrong})
-        assert "fits the budget" not in text_of(shown)
+        assert "fits the limit" not in text_of(shown)
         assert "± records" not in text_of(shown)
         assert 'name="form" value="income|sex"' in shown.text  # the form of a table is kept with it
         page = visitor.post(f"/d/{name}/ask", {**ASKED, **wrong})
-        assert "fits the budget" not in text_of(page)
+        assert "fits the limit" not in text_of(page)
 
 
 def test_a_tick_is_kept_without_a_button(visitor):
@@ -123,7 +123,7 @@ def test_solving_for_an_accuracy_ends_within_what_is_left_or_says_that_it_cannot
         assert plan(found, schema, account).worst <= within
         assert found.guarantee().epsilon <= account.left()
     else:
-        assert "would take more than ε = 2, all that still fits the budget" in text_of(answer)
+        assert "would take more than ε = 2, all that still fits the limit" in text_of(answer)
         assert (
             plan(asked.with_changes(target=asked.guarantee().of_size(account.left())), schema, account).worst > within
         )

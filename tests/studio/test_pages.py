@@ -325,7 +325,7 @@ def test_review_without_a_budget_says_where_to_set_one(visitor):
     name = begun(visitor)
     visitor.post(f"/d/{name}/declare", declared(visitor, name))
     visitor.post(f"/d/{name}/ask", ASKED)
-    assert "has no budget yet" in text_of(visitor.get(f"/d/{name}/review"))
+    assert "has no limit yet" in text_of(visitor.get(f"/d/{name}/review"))
 
 
 def test_a_schema_that_the_ledger_does_not_know_is_refused_with_the_remedy(visitor):

@@ -1,4 +1,4 @@
-"""``dpbayes ask``: answers from everything published. Free."""
+"""``dpbayes ask``: answers from everything published; nothing is charged."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dpbayes.cli.output import SHOWN_CELLS, plain, print_table, show_release, te
 from dpbayes.inference.question import read
 from dpbayes.release.estimates import NOISY, Posterior
 from dpbayes.release.format import Release
+from dpbayes.schema.labels import labels
 from dpbayes.schema.marginal import Marginal
 
 PARTS = ("counts", "records", "population")
@@ -29,7 +30,7 @@ STATE = ".wide"
 
 
 def ask(source: Path, questions: Words = (), *, also: Words, population: bool, level: float, out: File) -> Answer:
-    """Answer questions from everything published; free.
+    """Answer questions from everything published; nothing is charged.
 
     All tables agree and sharpen each other. Without a question every published table is estimated.
 
@@ -187,12 +188,15 @@ def _table(posterior: Posterior, marginal: Marginal, where: dict[str, str], leve
         for part in PARTS
     }
     cells = []
-    for place, levels in enumerate(product(*(axis.levels for axis in marginal.axes(posterior.schema)))):
+    axes = marginal.axes(posterior.schema)
+    words = product(*map(labels, axes))
+    for place, (levels, said) in enumerate(zip(product(*(axis.levels for axis in axes)), words, strict=True)):
         numbers = {part: dict(zip(("estimate", "lower", "upper"), (end[place] for end in ends), strict=True))
                    for part, ends in parts.items()}  # fmt: skip
         named = dict(zip(marginal.names, levels, strict=True))
         if all(named[name] == level for name, level in where.items()):
-            cells.append({"levels": named, **numbers, "swallowed": bool(found.swallowed.ravel()[place])})
+            unreadable = bool(found.swallowed.ravel()[place])
+            cells.append({"levels": named, "label": " · ".join(said), **numbers, "swallowed": unreadable})
     if not cells:
         raise Wrong(f"ask: there is no row {', '.join(f'{name}={level!r}' for name, level in where.items())}.")
     row = ",".join(f"{name}={level!r}" for name, level in where.items())
@@ -200,7 +204,7 @@ def _table(posterior: Posterior, marginal: Marginal, where: dict[str, str], leve
         "table": f"{Marginal(marginal.of)}|{row}" if where else str(marginal),
         "cells": cells,
         "note": found.population.note,
-        "promise": found.counts.note,
+        "guarantee": found.counts.note,
     }
 
 
@@ -209,10 +213,10 @@ def _print(table: dict[str, Any], shown: str, level: float) -> None:
     for cell in table["cells"][:SHOWN_CELLS]:
         counts, shares = cell["counts"], cell[shown]
         rows.append((
-            " · ".join(cell["levels"].values()),
+            cell["label"],
             f"{counts['estimate']:.1f}", f"{counts['lower']:.0f} to {counts['upper']:.0f}",
             f"{shares['estimate']:.4f}", f"{shares['lower']:.4f} to {shares['upper']:.4f}",
-            *(["swallowed by noise" if cell["swallowed"] else ""] if marked else []),
+            *(["unreadable" if cell["swallowed"] else ""] if marked else []),
         ))  # fmt: skip
     interval = f"{100 * level:g} % interval"
     hidden = len(table["cells"]) - len(rows)
@@ -224,6 +228,6 @@ def _print(table: dict[str, Any], shown: str, level: float) -> None:
         notes=[
             *([f"… and {hidden:,} more cells; --json has them all."] if hidden else []),
             *([table["note"]] if shown == "population" and table["note"] else []),
-            *filter(None, [table["promise"]]),
+            *filter(None, [table["guarantee"]]),
         ],
     )

@@ -1,4 +1,4 @@
-"""``dpbayes ledger``: budgets, what was spent, the proof of it, and releases that were interrupted."""
+"""``dpbayes ledger``: limits, what was spent, the proof of it, and releases that were interrupted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_ROLES = (
 )
 
 DELTA = 1e-6
-"""The δ at which ε is shown when the budget names none."""
+"""The δ at which ε is shown when the limit names none."""
 
 PAGE = 50
 """Entries that are shown unless more are asked for."""
@@ -40,7 +40,7 @@ PAGE = 50
 def init(
     data: str, *, rule: str, about: Text, schema: File, ledger: Text, witness: Text, **asked: Unpack[Promise]
 ) -> Answer:
-    """Give a data set a budget.
+    """Give a data set a limit.
 
     Id, unit and digest of the data set are those of its schema. A limit says its δ: --delta 0 for a pure one.
 
@@ -50,7 +50,7 @@ def init(
     declared = Schema.load(found.need_schema())
     where = found.ledger or found.new_ledger
     if where is None:
-        raise InvalidArgument("ledger: expected --ledger, a new file or an address for the budget.")
+        raise InvalidArgument("ledger: expected --ledger, a new file or an address for the limit.")
     book = Ledger(where)
     book.open(declared, limit, rule=rule, about=about or "", witness=witness or "")  # type: ignore[arg-type]  # a choice
     said = list(cautions(limit, declared.unit, records=declared.records))
@@ -234,7 +234,8 @@ def _balance(account: Account) -> dict[str, Any]:
         "used": account.used,
         "spent": account.spent,
         "left": account.left(),
-        "releases": cost.releases,
+        "releases": len(account.costs),
+        "mechanisms": cost.releases,
         "spent_also": {
             "epsilon_pure": cost.renyi(math.inf),
             "epsilon": cost.epsilon(delta),

@@ -19,7 +19,7 @@ PANELS = {
 
 GROUPS = {
     "schema": "Write, check and extend what is public about a table.",
-    "ledger": "Budgets, what was spent, and the proof of it.",
+    "ledger": "Limits, what was spent, and the proof of it.",
 }
 """What commands of two words share."""
 
@@ -28,7 +28,7 @@ COMMANDS = {
     "schema init": ("schema", "Write a schema from column names and declarations; reads no rows."),
     "schema check": ("schema", "Show a schema; check that the table's columns fit."),
     "schema adopt": ("schema", "Write released categories or edges into a schema file."),
-    "ledger init": ("ledger", "Give a data set a budget."),
+    "ledger init": ("ledger", "Give a data set a limit."),
     "ledger show": ("ledger", "Limit, spent, left, and every release; all hashes are checked."),
     "ledger limit": ("ledger", "Change the limit of a data set: the owner's decision, kept in the ledger."),
     "ledger accept": ("ledger", "Let releases use a changed schema: the owner's decision, kept in the ledger."),
@@ -36,7 +36,7 @@ COMMANDS = {
     "ledger finish": ("ledger", "Complete releases that were interrupted after their charge; charges nothing more."),
     "plan": ("release", "Say what a release would cost and how exact it would be; reads no rows."),
     "release": ("release", "Publish tables, a posterior, a model or records of a private table."),
-    "ask": ("ask", "Answer questions from everything published; free."),
+    "ask": ("ask", "Answer questions from everything published; nothing is charged."),
     "verify": ("published", "Check releases, ledgers or exported ledgers from what is public."),
     "studio": ("studio", "Do all of this in the browser, on this machine. Stop with Ctrl-C."),
     "model": ("models", "Show a fitted model, or build one from published tables; free."),

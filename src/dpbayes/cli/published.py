@@ -66,19 +66,19 @@ def _checked(
     if thorough:
         record |= _certificate(release, said)
     ok = bool(record["ok"])
-    said.append(release.statement() if ok else "This release does not verify: do not rely on its promise.")
+    said.append(release.statement() if ok else "This release does not verify: do not rely on its guarantee.")
     if key is None and folder is not None and (folder / f"release.json{SUFFIX}").exists():
         said.append("It is signed. To check by whom, give the publisher's public key with --key.")
     return record
 
 
 def _certificate(release: Release, said: list[str]) -> dict[str, Any]:
-    """The certificate of a posterior, derived again; nothing where the promise rests on a theorem."""
+    """The certificate of a posterior, derived again; nothing where the guarantee rests on a theorem."""
     from math import isfinite
 
     made = release.paid[0].mechanism
     if not isfinite(getattr(made, "smoothing", float("inf"))):
-        said.append("pass  certificate: the promise rests on theorems alone")
+        said.append("pass  certificate: the guarantee rests on theorems alone")
         return {}
     from dpbayes.hellinger.certificate import certify
 

@@ -1,7 +1,8 @@
-"""``dpbayes plan`` and ``release``: the one command that reads rows and pays for them, and its dry run."""
+"""``dpbayes plan`` and ``release``: the one command that reads rows and is charged for them, and its dry run."""
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +31,7 @@ from dpbayes.privacy.risk import Risk
 from dpbayes.release.format import Release
 from dpbayes.release.words import ABOUT
 from dpbayes.schema.schema import Schema
+from dpbayes.tables.sources import public_address
 from dpbayes.words import promise
 
 if TYPE_CHECKING:
@@ -46,8 +48,8 @@ PUBLISHED = Path("published")
 def plan(data: str, tables: Words = (), **asked: Unpack[Asked]) -> Answer:
     """Say what a release would cost and how exact it would be; reads no rows.
 
-    Exactly what `dpbayes release` would do, with a curator that cannot draw. The exit code is 3 if the budget does not
-    allow it.
+    Exactly what `dpbayes release` would do, with a curator that cannot draw. The last line is the `release` to type.
+    The exit code is 3 if the limit does not allow it.
 
     Example: dpbayes plan survey.csv 'income|sex ± 1 point' 'region ± 50 records'
     """
@@ -60,7 +62,7 @@ def release(
     """Publish tables, a posterior, a model or records of a private table.
 
     Without --out the release goes to published/1, published/2, …: the next number that is free. Nothing is charged
-    before the promise is printed, and nothing is drawn before it is charged.
+    before the guarantee is printed, and nothing is drawn before it is charged.
 
     Example: dpbayes release survey.csv region 'income|sex' --epsilon 1
 
@@ -144,7 +146,7 @@ def _made(
     account = None if book is None else book.account(schema.id)
     request = _request(tables, asked, found)
     if request.unlimited and account is None and not dry:
-        raise InvalidArgument("release: expected --epsilon, the most that may be paid, or a ledger.")
+        raise InvalidArgument("release: expected --epsilon, the most that may be charged, or a ledger.")
     with working(run):
         told = _telling(run, charged=book is not None and seed is None)
         curator = None
@@ -166,12 +168,13 @@ def _made(
         warn(run, str(each.message))
     origin = request.origin(account)
     if dry or curator is None:
-        return _dry(DryRun(plan, book, out), account, origin)
+        line = None if found.table is None else _line(found.table, tables, out, asked, seed)
+        return _dry(DryRun(plan, book, out), account, origin, line)
     curator.check(plan, out)  # what is refused is refused in one sentence
     for said in (*cautions(plan), *curator.much(plan)):
         warn(run, promise.warning(said))
     if not run.json:
-        tell_people(f"Promise: {plan.target}{origin}.")
+        tell_people(f"Guarantee: {plan.target}{origin}.")
     folder = _reserved() if out is None else out
     try:
         with working(run):
@@ -232,7 +235,18 @@ def _reserved() -> Path:
         return PUBLISHED / str(number)
 
 
-def _dry(trial: DryRun, account: Account | None, origin: str) -> Answer:
+def _line(table: str, tables: tuple[str, ...], out: Path | None, asked: Asked, seed: int | None) -> str:
+    """The release to type for what was planned, quoted for a shell; passwords are left to be filled in."""
+    said = ["dpbayes", "release", public_address(table), *tables]
+    for name, value in [*asked.items(), ("out", out), ("insecure_seed", seed)]:
+        option = f"--{name.rstrip('_').replace('_', '-')}"
+        for each in value if isinstance(value, tuple) else () if value is None else (value,):
+            text = f"{each:.17g}" if isinstance(each, float) and each.is_integer() else str(each)
+            said += [option, public_address(text) if name == "ledger" else text]
+    return shlex.join(said)
+
+
+def _dry(trial: DryRun, account: Account | None, origin: str, line: str | None) -> Answer:
     """What the release would say, what it costs, and whether anything stands in its way."""
     plan, found = trial.plan, trial.obstacles()
     said = [*([] if account is None else already(account, plan.wanted)), *remarks(plan)]
@@ -244,14 +258,22 @@ def _dry(trial: DryRun, account: Account | None, origin: str) -> Answer:
         "refused": [str(each) for each in found],
         "ledger_affords": None if account is None else not any(str(each).startswith("Ledger") for each in found),
         "limit": used,
+        "command": None if found else line,
     }
     if wanted := list(getattr(plan.job, "want", ())):
         result |= {"want": wanted, "least": plan.target.record()}
     code = 0 if not found else 3 if any(isinstance(each, BudgetExceeded) for each in found) else 1
-    return Answer(result, lambda: _show(trial, said, used, found, origin), code)
+    return Answer(result, lambda: _show(trial, said, used, found, origin, line), code)
 
 
-def _show(trial: DryRun, said: list[str], used: str | None, found: tuple[DpbayesError, ...], origin: str) -> None:
+def _show(
+    trial: DryRun,
+    said: list[str],
+    used: str | None,
+    found: tuple[DpbayesError, ...],
+    origin: str,
+    line: str | None,
+) -> None:
     plan = trial.plan
     priced = preview(plan)
     tell_people("Dry run: no rows were read and nothing was charged.", bold=True)
@@ -270,9 +292,11 @@ def _show(trial: DryRun, said: list[str], used: str | None, found: tuple[Dpbayes
     read = priced["columns"] or [getattr(plan.job, "column", "none")]
     tell_people(f"Columns that a release would read: {', '.join(read)}.")
     if not found:
-        book = "No ledger is named" if trial.ledger is None else "The ledger affords it"
+        book = "No ledger is named" if trial.ledger is None else "The limit of the ledger allows it"
         tell_people(f"{book}{', and the folder is free' if trial.out is not None else ''}.")
     for caution in cautions(plan):
         tell_people(promise.warning(caution), bold=True)
     for each in found:
         tell(f"dpbayes: it would be refused. {each}", err=True)
+    if line is not None and not found:
+        tell(f"To make it: {line}")

@@ -26,7 +26,7 @@ def example(folder: Path = Path()) -> Answer:
 
     def people() -> None:
         tell(f"Wrote {table} and {schema}: 20,000 people who do not exist.")
-        tell("Give it a budget, publish two tables, check what was published, and ask it:")
+        tell("Give it a limit, publish two tables, check what was published, and ask it:")
         for command in steps:
             tell(f"  {command}")
 

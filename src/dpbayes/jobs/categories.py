@@ -1,4 +1,4 @@
-"""Which texts occur often in a column: those whose count plus noise is above a threshold, bought."""
+"""Which texts occur often in a column: those whose count plus noise is above a threshold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpbayes.tables.engine import Engine, check_column
 
 @dataclass(frozen=True, slots=True)
 class Categories(BaseJob):
-    """Buy the categories of one column. Rare texts stay hidden, whatever they are.
+    """Discover the categories of one column. Rare texts stay hidden, whatever they are.
 
     The threshold is the smallest one that meets δ. With a person column, at most ``max_rows`` rows of each person are
     counted; without it, that bound is the owner's promise.

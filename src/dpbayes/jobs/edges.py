@@ -1,5 +1,5 @@
-"""Edges that cut a number into bins of about equal size: private quantiles on a public grid, bought; and how a schema
-takes over what was bought.
+"""Edges that cut a number into bins of about equal size: private quantiles on a public grid; and how a schema
+takes over what was discovered.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def selection_for(target: Guarantee, unit: Unit, *, times: int = 1) -> Selection
 
 @dataclass(frozen=True, slots=True, init=False)
 class Edges(BaseJob):
-    """Buy the edges of one numeric column: ``Edges("age", 0, 120, bins=5)``."""
+    """Discover the edges of one numeric column: ``Edges("age", 0, 120, bins=5)``."""
 
     kind: ClassVar[str] = "edges"
     MAKES: ClassVar[Mapping[str, Make]] = {"edges": Make("one column that holds numbers", ("bounds", "bins"))}
@@ -214,12 +214,12 @@ class Edges(BaseJob):
 JOB = Edges
 
 
-def relevel(attribute: Attribute, **bought: Sequence[object]) -> Attribute:
-    """The attribute with bought categories or edges: what named its own levels goes, be it a label or a rule."""
+def relevel(attribute: Attribute, **found: Sequence[object]) -> Attribute:
+    """The attribute with discovered categories or edges: what named its own levels goes, be it a label or a rule."""
     bare = {"categories": (), "edges": (), "dates": (), "period": None, "codes": (), "labels": ()}
     usual = {"unknown": "other", "missing": "category"}
     rules = {key: rule for key, rule in usual.items() if getattr(attribute, key) in attribute.declared}
-    return replace(attribute, **{**bare, **rules, **bought})  # type: ignore[arg-type]  # by name
+    return replace(attribute, **{**bare, **rules, **found})  # type: ignore[arg-type]  # by name
 
 
 def check_edges(table: Engine, column: str) -> None:
@@ -229,18 +229,18 @@ def check_edges(table: Engine, column: str) -> None:
     # a source in which everything is text, as a CSV file, says nothing about its columns
     if kind is Kind.TEXT and any(each.kind is not Kind.TEXT for each in columns):
         raise SchemaError(
-            f"Edges: column {column!r} holds text, and edges are for numbers. Cast it, or buy categories."
+            f"Edges: column {column!r} holds text, and edges are for numbers. Cast it, or discover categories."
         )
 
 
 def adopt(release: Release, text: str) -> tuple[str, Attribute]:
-    """The text of a schema file with what a release bought, and the attribute that was added or replaced.
+    """The text of a schema file with what a release discovered, and the attribute that was added or replaced.
 
     The rest of the file, comments included, stays as it is.
     """
     if release.kind not in ("categories", "edges"):
         raise ReleaseError(
-            f"Schema: expected a release of categories or edges, got one of {release.kind}. Buy them with "
+            f"Schema: expected a release of categories or edges, got one of {release.kind}. Discover them with "
             "`dpbayes release --as categories`, or --as edges."
         )
     faults = [check for check in release.verify().checks if not check.passed]
@@ -250,9 +250,9 @@ def adopt(release: Release, text: str) -> tuple[str, Attribute]:
     if (release.dataset, release.unit) != (schema.id, schema.unit):
         raise SchemaError(
             f"Schema: the release is about {release.dataset!r} ({release.unit}), the schema about {schema.id!r} "
-            f"({schema.unit}). Use the schema that it was bought with."
+            f"({schema.unit}). Use the schema that it was discovered with."
         )
-    made = bought_attribute(release, schema)
+    made = discovered_attribute(release, schema)
     changed = with_attribute(text, made)
     check_same(Schema.from_toml(changed), made)
     return changed, made
@@ -262,19 +262,19 @@ def after_discovery(release: Release, schema: Schema, folder: Path | None) -> st
     """The lines for the schema, and the command that writes them."""
     if not release.answers[0].values:
         return ""
-    where, lines = "RELEASE" if folder is None else str(folder), entry(bought_attribute(release, schema))
+    where, lines = "RELEASE" if folder is None else str(folder), entry(discovered_attribute(release, schema))
     return f"Lines for the schema (dpbayes schema adopt {where} SCHEMA writes them):\n{lines}"
 
 
-def bought_attribute(release: Release, schema: Schema) -> Attribute:
+def discovered_attribute(release: Release, schema: Schema) -> Attribute:
     """The attribute that a release of categories or edges declares, with where it comes from."""
     (answer,) = release.answers
     name = str(release.job["column"])
     if not answer.values:
         raise ReleaseError(
-            f"Schema: no category of {name!r} was common enough to be found. Declare them, or buy with more budget."
+            f"Schema: no category of {name!r} was common enough to be found. Declare them, or discover with a larger ε."
         )
-    source = f"bought: release {release.id} of {release.created[:10]}, {release.promise}"[:LONGEST_NOTE]
+    source = f"released {release.created[:10]} as {release.id}, {release.promise}"[:LONGEST_NOTE]
     known = schema[name] if name in schema.names else Attribute(name=name, categories=("?",))
     values = {release.kind: answer.values}
     return replace(relevel(known, **values), source=source)

@@ -1,4 +1,4 @@
-"""The ledger: budgets of data sets, and charges that are kept before anything is drawn."""
+"""The ledger: limits of data sets, and charges that are kept before anything is drawn."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ class Ledger:
         about: str = "",
         witness: str = "",
     ) -> None:
-        """Add a data set with its budget; the ledger itself is created where there is none.
+        """Add a data set with its limit; the ledger itself is created where there is none.
 
-        An (ε, δ) budget is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
+        An (ε, δ) limit is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
         A ``Schema``, or its file, gives id, unit and digest of the data set. With a name and a unit in its place,
         ``schema`` is the digest of the schema that releases must use, or else the first that is charged is taken. A
         ``witness``, a second file or address, receives the last entry of every chain, and a ledger that is behind it is

@@ -55,7 +55,7 @@ def expected_distances(published: Published) -> dict[tuple[str, str], float]:
     """For every pair of attributes, the total variation to expect between the private table and a measured one.
 
     It follows from the noise alone: Σ sd/(N·√(2π)) over the cells of the pair, by the variances of the joint posterior.
-    A model draws on all pairs and is usually nearer. A pair that no table holds is missing: nothing is promised of it.
+    A model draws on all pairs and is usually nearer. A pair that no table holds is missing: nothing is known of it.
     """
     joint = published.posterior.joint
     total = max(joint.total, 1.0)
@@ -73,12 +73,12 @@ def shortfall(model: Any) -> list[str]:
         buys = "More ε or fewer attributes" if model.spec.target else "More ε, fewer attributes or a target"
         found.append(
             "No pair of attributes was measured, so the columns of these records are independent of each other. "
-            f"{buys} may buy pairs."
+            f"{buys} may add pairs."
         )
     elif model.form == "naive Bayes":
         found.append(
             "Only pairs with the target were measured, so all else depends on the target alone. More ε or fewer "
-            "attributes may buy the other pairs."
+            "attributes may add the other pairs."
         )
     joint = model.published.posterior.joint
     noise = np.mean([noise_distance(joint.linear((name,))[1], max(joint.total, 1.0)) for name in model.laws])

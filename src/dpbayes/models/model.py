@@ -125,7 +125,7 @@ class Published:
         return tuple(_noisy(release, table) for release, table in measuring(self.releases))
 
     def statement(self) -> str:
-        """What the releases promise, a sentence each."""
+        """What the releases guarantee, a sentence each."""
         return " ".join(release.statement() for release in self.releases)
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class Built:
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         asked = [(key, str(value)) for key, value in self.spec.record().items() if key != "kind" and value]
-        return f"{self.kind} of {self.published.schema.id!r}", [*asked, ("promise", self.published.statement())]
+        return f"{self.kind} of {self.published.schema.id!r}", [*asked, ("guarantee", self.published.statement())]
 
     def __repr__(self) -> str:
         return display.as_text(*self._facts())

@@ -330,7 +330,7 @@ def _scale(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
 def _unreachable(name: str, target: Guarantee) -> TargetUnreachable:
     return TargetUnreachable(
         f"calibrate: no {name} parameters meet {target}; its cost stays above it. "
-        "Ask for another notion of privacy, a larger budget or fewer releases."
+        "Ask for another notion of privacy, a larger ε or fewer releases."
     )
 
 

@@ -1,4 +1,4 @@
-"""Check a release from its file alone: the promise is priced again, and every number recomputed from what was drawn."""
+"""Check a release from its file alone: it is priced again, and every number recomputed from what was drawn."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def verify(
     *,
     folder: str | Path | None = None,
 ) -> Verification:
-    """Check what a release of any kind promises; with its ledger, also that it was charged; with its folder, its files.
+    """Check what a release guarantees; with its ledger, also that it was charged; with its folder, its files.
 
     A release that is named by its folder is checked with its files. With the public ``key`` of its publisher, also that
-    it was signed: without, the checks show that the file keeps its promise and agrees with itself, not who wrote it. A
-    check that cannot be carried out has failed: nothing is raised.
+    it was signed: without, the checks show that the file keeps its guarantee and agrees with itself, not who wrote it.
+    A check that cannot be carried out has failed: nothing is raised.
     """
     if not isinstance(release, Release):
         folder = folder or (release if Path(release).is_dir() else Path(release).parent)
@@ -85,7 +85,7 @@ def verify(
         "randomness": lambda: _randomness(release),
         "seal": lambda: _seal(release),
         "mechanisms": lambda: _mechanisms(release),
-        "promise": lambda: _promise(release),
+        "guarantee": lambda: _guarantee(release),
         "public totals": lambda: _public_totals(release),
         "values": lambda: _values(release),
         "floating point": lambda: _floating_point(release),
@@ -113,7 +113,7 @@ def _checked(name: str, check: Callable[[], str]) -> Check:
 
 def _randomness(release: Release) -> str:
     if release.seeded:
-        raise _Failed("drawn with a seed, so nothing is promised")
+        raise _Failed("drawn with a seed, so nothing is guaranteed")
     return "not drawn with a seed, says the file"
 
 
@@ -180,7 +180,7 @@ def _check_vector(release: Release) -> None:
             raise _Failed(f"{answer.name}: expected a value for each entry, rounded as the mechanism rounds them")
 
 
-def _promise(release: Release) -> str:
+def _guarantee(release: Release) -> str:
     promise, cost = release.promise, release.cost
     gap = promise.gap(cost)
     said = f"{promise.size + gap:.9g}"
@@ -239,7 +239,7 @@ def _check_parameters(name: str, release: Release, table: Table) -> None:
 
 
 def _floating_point(release: Release) -> str:
-    """Whether the promise survives that gammas were made of doubles."""
+    """Whether the guarantee survives that gammas were made of doubles."""
     if release.kind == "vector" or any(table.kind == "gammas" for table in release.tables):
         return "gammas are rounded so coarsely that the doubles behind them do not show"
     if any(table.kind == "shares" for table in release.tables):

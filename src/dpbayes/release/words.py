@@ -1,4 +1,4 @@
-"""What a release says in plain English: its promise, the same in files, reports and on the terminal, and its about.
+"""What a release says in plain English: its guarantee, the same in files, reports and on the terminal, and its about.
 
 The about is free text that its author chose, and no number depends on it.
 """
@@ -13,11 +13,11 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
 from dpbayes.schema.unit import Unit
 
-SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
+SEEDED = "This release was drawn with a seed, so it guarantees no privacy at all. Use it for tests only."
 
 
 def statement(promise: Guarantee, unit: Unit, *, tables: int, seeded: bool) -> str:
-    """What is promised to one person.
+    """What is guaranteed to one person.
 
     >>> unit = Unit(adjacency="replace-one")
     >>> import textwrap

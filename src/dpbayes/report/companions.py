@@ -107,7 +107,7 @@ def write_xlsx(release: Release, path: Path) -> None:
 def _front(sheet: Any, release: Release, styles: dict[str, Any]) -> None:
     said = release.about
     facts = [(key.capitalize(), said[key]) for key in ("author", "contact", "purpose", "supersedes") if key in said]
-    facts += [("Data set", release.dataset), ("Drawn", release.created), ("Promise", release.statement())]
+    facts += [("Data set", release.dataset), ("Drawn", release.created), ("Guarantee", release.statement())]
     sheet.write_string(0, 0, title(release), styles["title"])
     sheet.set_column(0, 0, 14)
     sheet.set_column(1, 1, 100, styles["wrap"])
@@ -176,7 +176,7 @@ def facts(release: Release) -> dict[str, Facts]:
         ],
         "Threat model": [
             ("Trust", say.TRUST),
-            ("Randomness", "Seeded, so nothing is promised." if release.seeded else say.SAMPLING),
+            ("Randomness", "Seeded, so nothing is guaranteed." if release.seeded else say.SAMPLING),
             ("Floating point", say.FLOATING),
             ("Side channels", say.SIDE),
         ],
@@ -220,7 +220,7 @@ def fidelity_html(release: Release) -> str:
     body = [tag("h1", f"{title(release)}: what synthetic records can be trusted with"), *_summary(distances)]
     if names:
         body += [tag("h2", "Pairs of attributes"), _map(names, distances)]
-    body += [tag("h2", "The promise"), tag("p", release.statement())]
+    body += [tag("h2", "The guarantee"), tag("p", release.statement())]
     return page(f"{title(release)}: fidelity", joined(body))
 
 

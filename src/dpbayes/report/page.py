@@ -1,6 +1,6 @@
 """The report: one HTML page without scripts that needs nothing but itself.
 
-Results come first, for readers who decide; the promise follows in short. An appendix has the rest: what the promise
+Results come first, for readers who decide; the guarantee follows in short. An appendix has the rest: what the guarantee
 means, what is spent, how the release was made, and how to check it.
 """
 
@@ -27,7 +27,7 @@ MOST_RECORDS = 20
 
 
 def report_html(release: Release) -> str:
-    """A page for readers of a release: a summary, the tables, the promise, and how to check it all."""
+    """A page for readers of a release: a summary, the tables, the guarantee, and how to check it all."""
     kind = "not private" if release.seeded else "private release"
     return page(f"{title(release)}: {kind}", joined(_parts(release)))
 
@@ -50,8 +50,8 @@ def _parts(release: Release) -> Iterator[Html]:
     yield from _answers(release)
     if points := words.reading(release):
         yield tag("section", tag("h2", "How to read the numbers"), _points(points), id="reading")
-    heading = "No promise" if release.seeded else f"The promise: {release.promise}"
-    yield tag("section", tag("h2", heading), tag("p", release.statement()), id="promise")
+    heading = "No guarantee" if release.seeded else f"The guarantee: {release.promise}"
+    yield tag("section", tag("h2", heading), tag("p", release.statement()), id="guarantee")
     yield appendix(release)
 
 
@@ -89,13 +89,13 @@ def _contents(release: Release, shown: int) -> Html:
         entries.append(tag("li", on_page if number <= shown else f"{name}: in the file {file}"))
     others = [(f"#answer-{number}", _heading(answer)) for number, answer in enumerate(release.answers, start=1)]
     others += [("#reading", "How to read the numbers")] if words.reading(release) else []
-    others += [("#promise", "The promise"), ("#appendix", "Appendix: details, method, and how to check it")]
+    others += [("#guarantee", "The guarantee"), ("#appendix", "Appendix: details, method, and how to check it")]
     entries += [tag("li", tag("a", text, href=place)) for place, text in others]
     return tag("nav", tag("h2", "Contents"), tag("ul", *entries), aria_label="Contents")
 
 
 def fragment(release: Release) -> str:
-    """What a notebook shows: the promise and the tables, without the page around them."""
+    """What a notebook shows: the guarantee and the tables, without the page around them."""
     few = release.asked[:6]
     shown = [tables.section(number, release, source) for number, source in enumerate(few, start=1)]
     left = len(release.asked) - len(few)
@@ -120,7 +120,7 @@ def appendix(release: Release) -> Html:
     """Everything that a careful reader needs, and a busy one does not."""
     parts = [tag("h2", "Appendix")]
     if not release.seeded:
-        parts += [tag("h3", "What the promise means"), _points(promise.meaning(release)[1:])]
+        parts += [tag("h3", "What the guarantee means"), _points(promise.meaning(release)[1:])]
         parts += [tag("h3", "What it does not mean"), _points(promise.limits(release))]
     parts += [tag("h3", "What is spent"), *_spent(release)]
     parts += [tag("h3", "How it was made"), *_method(release)]
@@ -215,7 +215,7 @@ def _check(release: Release) -> list[Html]:
         tag(
             "p",
             "The file release.json has all the numbers. With it, everyone can price the mechanisms again, see that "
-            "the promise holds, and recompute the estimates from the released values: ",
+            "the guarantee holds, and recompute the estimates from the released values: ",
             tag("code", "dpbayes verify release.json"),
             ". These are the mechanisms, as the ledger keeps them; ",
             tag("code", "dpbayes price FILE.json"),

@@ -215,7 +215,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     @property
     def statement_(self) -> str:
-        """What the fit promises, in one sentence."""
+        """What the fit guarantees, in one sentence."""
         return self.model_.published.statement()
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -264,7 +264,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
 
     def _declared_unit(self, schema: Schema | None) -> Unit:
-        """Whom the promise protects. A wrong guess would break it in silence, so nothing is guessed."""
+        """Whom the guarantee protects. A wrong guess would break it in silence, so nothing is guessed."""
         if schema is not None and self.unit is None:
             return schema.unit
         if schema is None and self.unit == ONE_ROW:

@@ -133,7 +133,7 @@ def cheapest(request: Request, schema: Schema, account: Account | None, within: 
     asked, most = request.guarantee(account), 100.0 if account is None else float(rounded_down(account.left(), 3))
     target = least(asked.of_size(most), enough, lowest=1e-4, tolerance=0.01) if most > 1e-4 else None
     if target is None:
-        left = f"{asked.letter} = {most:.3g}" + (", all that still fits the budget" if account is not None else "")
+        left = f"{asked.letter} = {most:.3g}" + (", all that still fits the limit" if account is not None else "")
         raise InvalidArgument(f"studio: every count within ± {within:g} would take more than {left}. Ask for less.")
     return replace(request, target=target, open_delta=False)
 

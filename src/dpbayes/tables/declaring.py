@@ -132,9 +132,9 @@ _HEAD = """\
 
 id = {id}
 
-# Whom one promise protects. "replace-one": one person's records are replaced, the number of records is public.
+# Whom the guarantee protects. "replace-one": one person's records are replaced, the number of records is public.
 # "add-remove": one person's records are added or deleted, the number of records is private. With "replace-one:5" a
-# person has up to 5 rows: your promise, unless a person column lets the engine enforce it.
+# person has up to 5 rows: your word, unless a person column lets the engine enforce it.
 unit = {unit}
 {person}
 

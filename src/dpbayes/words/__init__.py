@@ -1,1 +1,1 @@
-"""Every sentence once: what all faces say of promises, budgets, tables, units and cautions."""
+"""Every sentence once: what all faces say of guarantees, limits, tables, units and cautions."""

@@ -1,4 +1,4 @@
-"""What is said of a budget: what is spent of it, what still fits, and how it is kept."""
+"""What is said of a limit: what is spent of it, what still fits, and how it is kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
 
 
 def costs(amount: float, budget: Guarantee) -> str:
-    """A cost in the notion of a budget, in short."""
+    """A cost in the notion of a limit, in short."""
     return f"{budget.letter} = {rounded_up(amount, 3)}"
 
 
@@ -18,7 +18,7 @@ def fits(left: float, budget: Guarantee) -> str:
 
 
 def spent(amount: float, budget: Guarantee) -> str:
-    """How much of a budget is used up."""
+    """How much of a limit is used up."""
     return f"{rounded_up(amount, 4)} of {budget.size:g} is spent"
 
 
@@ -35,7 +35,7 @@ def room(left: float, budget: Guarantee) -> str:
     return f"One more release of up to {most} fits{'; (ε, δ) costs do not simply add' if budget.exception else ''}."
 
 
-REMEDY = "Lower the budget of this release, or ask the data owner to raise the limit."
+REMEDY = "Lower the ε of this release, or ask the data owner to raise the limit."
 
 
 def standing(spending: Spending) -> str:

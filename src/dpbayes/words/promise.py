@@ -1,4 +1,4 @@
-"""Every sentence about a promise: what it means, and what a publisher should state about unit, mechanisms and threats.
+"""Every sentence about a guarantee: what it means, and what to state about unit, mechanisms and threats.
 
 The report, the privacy sheet and the registry of deployments say the same, so they cannot disagree.
 """
@@ -68,7 +68,7 @@ def variant(promise: Guarantee) -> str:
 
 
 def parameters(promise: Guarantee) -> dict[str, float]:
-    """ε, δ and ρ, as far as the promise has them."""
+    """ε, δ and ρ, as far as the guarantee has them."""
     record = promise.record()
     return {key: float(record[key]) for key in ("epsilon", "delta", "rho") if key in record}
 
@@ -79,7 +79,7 @@ def warning(said: str) -> str:
 
 
 def whom(unit: Unit) -> str:
-    """Whom a promise protects, in a sentence.
+    """Whom a guarantee protects, in a sentence.
 
     >>> whom(Unit(adjacency="add-remove", max_rows=3, person="pid"))
     'Protects each person, with up to 3 rows, told apart by the column pid. The number of records stays private.'
@@ -123,7 +123,7 @@ def unprotected(release: Release) -> str:
 
 
 def domain(release: Release) -> str:
-    """The data sets that the promise compares."""
+    """The data sets that the guarantee compares."""
     named = listed_and([f"{each.name} ({len(each.levels)} levels)" for each in release.schema.attributes], most=30)
     return f"Tables with one row per record and these attributes: {named}."
 
@@ -189,7 +189,7 @@ def accuracy(release: Release) -> str:
 
 
 def short_promise(release: Release) -> str:
-    """The promise in one short sentence."""
+    """The guarantee in one short sentence."""
     promise = release.promise
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
@@ -205,7 +205,7 @@ def law(table: Table, mechanism: Mapping[str, object]) -> str:
 
 
 def meaning(release: Release) -> list[str]:
-    """What the promise means, a point each."""
+    """What the guarantee means, a point each."""
     unit, said = release.unit, [release.statement(), _in_practice(release.promise, release.unit)]
     changed = "had other answers" if unit.replaces else "was not in the data at all"
     said.append(
@@ -232,7 +232,7 @@ def _in_practice(promise: Guarantee, unit: Unit) -> str:
 
 
 def limits(release: Release) -> list[str]:
-    """What the promise does not mean, a point each."""
+    """What the guarantee does not mean, a point each."""
     public = "the lists of categories" + (" and the number of records" if release.unit.fixed_size else "")
     return [
         "It is not about what is true of everyone. If the tables show that a region is poor, readers learn this about "
@@ -241,7 +241,7 @@ def limits(release: Release) -> list[str]:
         "It covers this release only. Other releases of the same data add to what can be learned. The ledger keeps "
         "the total and refuses what would exceed the limit.",
         "It protects one person at a time. For a household of k people it is weaker, about k-fold.",
-        "It fails if the randomness is repeated or known. A release that was drawn with a seed promises nothing.",
+        "It fails if the randomness is repeated or known. A release that was drawn with a seed guarantees nothing.",
         "The intervals account for the noise that was added, not for wrong answers or for people who are not in the "
         "data.",
     ]

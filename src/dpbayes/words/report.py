@@ -105,7 +105,7 @@ def reading(release: Release) -> list[str]:
     if any(table.kind == "parameters" for table in release.tables):
         first = (
             "The numbers are what the declared prior and the release say together, with the noise of the mechanism. "
-            "What an interval promises is said below its table. Released parameters carry the noise as it was drawn. "
+            "What an interval guarantees is said below its table. Released parameters carry the noise as it was drawn. "
             "Do not read them as a posterior."
         )
     return [
@@ -137,7 +137,7 @@ def caption(view: View) -> str:
 
 
 def footnotes(view: View) -> list[str]:
-    """What intervals of a released posterior promise, signs that the table uses, and undeclared levels left out."""
+    """What intervals of a released posterior guarantee, signs that the table uses, and undeclared levels left out."""
     said, shown = [], view.shown
     if view.source.kind == "parameters" and view.source.products:
         said.append(TableView(view.release, view.source).reading.promise(view.level))

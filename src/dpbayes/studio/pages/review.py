@@ -121,7 +121,7 @@ def _plan(desk: Desk, draft: Draft, asked: Request) -> tuple[Plan, Account]:
     """The plan, with the columns of the table checked by name and type. No row is read."""
     account = desk.account(draft)
     if account is None:
-        raise InvalidArgument("Ledger: this data set has no budget yet. Set one on the page Ask.")
+        raise InvalidArgument("Ledger: this data set has no limit yet. Set one on the page Ask.")
     schema = desk.drafts.schema(draft)
     where = desk.folder.table(draft.table)
     if schema.digest not in account.schemas and account.schemas:
