@@ -254,7 +254,7 @@ def cli_page() -> str:
         "",
         "Every command prints a table for people, and with `--json` one object with `command`, `version`, `found`,",
         "`result` and `warnings`; infinite numbers are `null` in it. A failure is one sentence on standard error. Exit",
-        "codes: 0 done, 1 refused or a check failed, 2 wrong usage, 3 the budget does not allow it, 4 charged but not",
+        "codes: 0 done, 1 refused or a check failed, 2 wrong usage, 3 the limit does not allow it, 4 charged but not",
         "written (`dpbayes ledger finish` completes it), 70 a fault of dpbayes, 130 interrupted. Written by",
         "`docs/build_reference.py`.",
         "",

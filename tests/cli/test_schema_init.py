@@ -145,7 +145,7 @@ def test_what_stays_hidden_is_forecast_and_nothing_is_charged(clinic: Path) -> N
     said = " ".join(dpbayes("release", "--as", "categories", *asked).out.split())
     assert "stay hidden, and those with" in said
     assert "The threshold is" in said
-    assert "The ledger affords it, and the folder is free." in said
+    assert "The limit of the ledger allows it, and the folder is free." in said
     assert not Ledger("clinic.ledger").account("clinic").charges
     Path("found").mkdir()
     Path("found/x").touch()
