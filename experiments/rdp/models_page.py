@@ -19,7 +19,7 @@ LABELS = {
     "fair gaussian": "Gaussian, clipped and smoothed",
     "fair laplace": "Laplace, clipped and smoothed",
     "exact draw": "one draw, exact accounting, tuned for each table",
-    "shares": "class shares only, whole budget",
+    "shares": "class shares only, whole guarantee",
     "not private": "no noise at all",
 }
 
@@ -38,12 +38,12 @@ def text(results: Path = RESULTS) -> str:
         for way, label in (("dpbayes", "dpbayes"), ("exact draw", "single draws, rows pooled"))
     }
     return f"""<!-- figures -->
-Rényi budget of order 5, 70/30 splits, {bayes["repetition"].nunique()} repetitions. Settings are the same for
+Rényi guarantee of order 5, 70/30 splits, {bayes["repetition"].nunique()} repetitions. Settings are the same for
 all data sets. Some constants and rules above were chosen or found while looking at test results on these same data
 sets, as the table says, so the figures are a little flattering.
 Bins are quantiles of the training part and categories those that occur, *declared public for this
 experiment*. The yardstick is the
-paper's classifier at the same budget: algorithm 1, ε/(K+1) for every table, one draw. Regenerate with
+paper's classifier at the same guarantee: algorithm 1, ε/(K+1) for every table, one draw. Regenerate with
 `python -m experiments {BAYES.name} {NETWORKS.name}`; all curves are on
 [the page of claims](index.md#{BAYES.slug}).
 
