@@ -18,12 +18,13 @@ import numpy as np
 from scipy.stats import binom
 
 from audit.result import Effort, Row, number
-from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, Stated
+from dpbayes import ApproxDP, Cost, Gaussian, Laplace, Unit
 from dpbayes.base.errors import DpbayesError
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.mechanisms import Stated
 
 AREA = "ledger"
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 LIMIT = ApproxDP(epsilon=1.0, delta=1e-6)
 STEPS = 14
 """Halvings of the search for the largest release that fits."""

@@ -24,12 +24,15 @@ from pyarrow import parquet
 import dpbayes as package
 from audit.command import dpbayes
 from audit.result import Effort, Row
-from dpbayes import Attribute, Ledger, Marginal, PrivacyUnit, PureDP, Quantiles, Schema, open_table
+from dpbayes import Attribute, Ledger, PureDP, Schema, Unit
+from dpbayes.jobs import Quantiles
+from dpbayes.schema import Marginal
+from dpbayes.tables import open_table
 
 AREA = "leak"
 CANARY = "CANARY-80731"
 COUNTS = {"left": 12_347, "right": 23_459, CANARY: 1_117}
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 SIDE = Attribute(name="side", categories=("left", "right"), missing="other")
 PLACE = Attribute(name="place", categories=("here", "there"), missing="other")
 PATIENCE = 60.0

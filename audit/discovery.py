@@ -13,7 +13,8 @@ from pyarrow import csv
 from audit.bounds import distinguish
 from audit.command import dpbayes
 from audit.result import Effort, Row, from_betrayals, from_evidence
-from dpbayes import Attribute, Curator, Edges, NaiveBayes, PrivacyUnit, PureDP, Quantiles, Release, Schema
+from dpbayes import Attribute, Curator, Edges, NaiveBayes, PureDP, Release, Schema, Unit
+from dpbayes.jobs import Quantiles
 from dpbayes.jobs.edges import selection_for
 from dpbayes.jobs.model import choose_temperature
 from dpbayes.tables.engine import CodedTable
@@ -49,7 +50,7 @@ def _lone_texts(effort: Effort, epsilon: float, delta: float, adjacency: str, ma
     with tempfile.TemporaryDirectory() as folder:
         path, schema = Path(folder) / "people.csv", Path(folder) / "people.toml"
         csv.write_csv(pa.table({"text": texts}), path)
-        unit = PrivacyUnit(adjacency=adjacency, max_rows=max_rows)
+        unit = Unit(adjacency=adjacency, max_rows=max_rows)
         declared = Schema(
             id="people", unit=unit, attributes=(Attribute(name="text", categories=("?",), missing="other"),)
         )
@@ -71,7 +72,7 @@ def _edges(effort: Effort) -> Row:
     """One record moves from the bottom to the top, and the median with it from the lower half to the upper."""
     asked = Edges(column="value", quantiles=Quantiles(lower=0.0, upper=1.0, bins=2, candidates=5))
     number = Attribute(name="value", edges=(0.0, 1.0), missing="other")
-    schema = Schema(id="edges", unit=PrivacyUnit(adjacency="replace-one"), attributes=(number,))
+    schema = Schema(id="edges", unit=Unit(adjacency="replace-one"), attributes=(number,))
     goal, draws = PureDP(epsilon=2.0), min(effort.draws // 20, 4_000)
     scores = []
     for values in ([-1.0, 0.6], [2.0, 0.6]):
@@ -83,7 +84,7 @@ def _edges(effort: Effort) -> Row:
 
 def _temperature(effort: Effort) -> Row:
     """How far a model may trust itself, chosen from one record that the model gets right, or wrong."""
-    unit = PrivacyUnit(adjacency="replace-one")
+    unit = Unit(adjacency="replace-one")
     names = {"x": ("a", "b"), "y": ("c", "d")}
     schema = Schema(
         id="temperature",
@@ -93,7 +94,7 @@ def _temperature(effort: Effort) -> Row:
         ),
     )
     rows = pa.table({"x": ["a", "b"] * 500, "y": ["c", "d"] * 500})
-    model = Curator(rows, schema, seed=1).release(NaiveBayes(target="y"), PureDP(epsilon=50.0)).build()
+    model = Curator(rows, schema, seed=1).release(NaiveBayes(target="y"), PureDP(epsilon=50.0)).model()
     selection = selection_for(PureDP(epsilon=2.0), unit)
     draws = min(effort.draws // 5, 20_000)
     people = [CodedTable({"x": np.array(["a"]), "y": np.array([label])}) for label in names["y"]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.bounds import Claim, distinguish
 from audit.result import Attack, Effort, Row, from_betrayals, from_evidence
-from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
+from dpbayes import Dirichlet, Gaussian, Laplace, Unit
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.certificate import certify
@@ -22,8 +22,8 @@ from dpbayes.mechanisms.subsampled import subsampled
 from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 
 AREA = "mechanism"
-REPLACE, ADD = PrivacyUnit(adjacency="replace-one"), PrivacyUnit(adjacency="add-remove")
-TWICE = PrivacyUnit(adjacency="replace-one", max_rows=2)
+REPLACE, ADD = Unit(adjacency="replace-one"), Unit(adjacency="add-remove")
+TWICE = Unit(adjacency="replace-one", max_rows=2)
 DELTAS = (0.1, 0.03, 0.01, 0.003)
 """Claims are tested where samples of this size can refute them."""
 
@@ -76,7 +76,7 @@ def attacked(name: str, what: str, mechanism: Any, one: Any, other: Any) -> Row:
     return from_evidence(AREA, f"{name}: {what}", distinguish(one, other, claims_of(mechanism)))
 
 
-def neighbours(unit: PrivacyUnit) -> tuple[list[int], list[int]]:
+def neighbours(unit: Unit) -> tuple[list[int], list[int]]:
     """The two tables that noise must hide: one person's rows are all in the first cell, or not."""
     return ([unit.max_rows, 0], [0, unit.max_rows]) if unit.replaces else ([unit.max_rows], [0])
 
@@ -280,7 +280,7 @@ def _moved(table: tuple[int, ...]) -> list[tuple[int, ...]]:
     return found
 
 
-def _unit(unit: PrivacyUnit) -> str:
+def _unit(unit: Unit) -> str:
     rows = "" if unit.max_rows == 1 else f", {unit.max_rows} rows"
     return f"{unit.adjacency}{rows}"
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from audit.command import dpbayes
 from audit.result import Effort, Row
-from dpbayes import Attribute, Curator, Ledger, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes import Attribute, Curator, Ledger, PureDP, Schema, Tables, Unit
 from dpbayes.base.errors import DpbayesError
 from dpbayes.schema.public import Margin
 
 AREA = "ledger"
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 EPSILON = 0.001
 SECRET, ALL = 37, 100
 """How many of the records are in the first cell."""

@@ -19,25 +19,14 @@ import pyarrow as pa
 from audit.bounds import Claim, distinguish
 from audit.mechanisms import urn_loss
 from audit.result import Effort, Row, from_evidence
-from dpbayes import (
-    ApproxDP,
-    Attribute,
-    Curator,
-    DirichletPosterior,
-    Histogram,
-    PrivacyUnit,
-    PureDP,
-    Release,
-    Schema,
-    Tables,
-    Wide,
-    WideDistribution,
-)
+from dpbayes import ApproxDP, Attribute, Curator, PosteriorTable, PureDP, Release, Schema, Tables, Unit
 from dpbayes.base.errors import DpbayesError
+from dpbayes.jobs import Wide, WideDistribution
+from dpbayes.models import Histogram
 from dpbayes.privacy.guarantee import Guarantee
 
 AREA = "product"
-REPLACE = PrivacyUnit(adjacency="replace-one")
+REPLACE = Unit(adjacency="replace-one")
 LOOSE = ApproxDP(epsilon=2.0, delta=0.01)
 """A guarantee whose δ samples can reach, so that a fault of some percent shows."""
 
@@ -123,7 +112,7 @@ def _models(effort: Effort) -> list[Row]:
     """A model that is published as a release, and synthetic records drawn from it."""
     schema, table = pairs(effort.pairs)
     release = published(Curator(table, schema), Histogram(attributes=("cell",)), LOOSE)
-    model = release.build()
+    model = release.model()
     shares = model.shares.ravel()
     records = model.sample(50 * effort.pairs, np.random.default_rng(), even=True)["cell"]
     counted = np.bincount(records, minlength=len(shares))
@@ -174,7 +163,7 @@ def _posterior(effort: Effort) -> Row:
     """The parameters of a posterior: every trial is a release of its own, read from its JSON text."""
     column = Attribute(name="cell", categories=("a", "b"), unknown="drop", missing="drop")
     schema = Schema(id="pairs", unit=REPLACE, attributes=(column,), records=6)
-    asked, target = DirichletPosterior(marginal="cell"), PureDP(epsilon=2.0)
+    asked, target = PosteriorTable(marginal="cell"), PureDP(epsilon=2.0)
     scores = []
     for cells in ("aaabbb", "aabbbb"):
         curator = Curator(pa.table({"cell": list(cells)}), schema)

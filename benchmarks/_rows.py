@@ -15,21 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpbayes import (
-    ApproxDP,
-    Attribute,
-    Cost,
-    Curator,
-    Dirichlet,
-    Laplace,
-    Ledger,
-    Marginal,
-    PrivacyUnit,
-    Schema,
-    Tables,
-)
+from dpbayes import ApproxDP, Attribute, Cost, Curator, Dirichlet, Laplace, Ledger, Schema, Tables, Unit
+from dpbayes.schema import Marginal
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 TARGET = ApproxDP(epsilon=1, delta=1e-6)
 Actions = dict[str, Callable[[], object]]
 

@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from dpbayes import RDP, TCDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit
+from dpbayes import RDP, TCDP, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, Unit
 from dpbayes.mechanisms.tuning import ConcentrationCurve, dirichlet_at_weight, gaussian_noise
 from dpbayes.privacy import cost as pricing
 from dpbayes.privacy.calibrate import calibrate
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def seconds(action: Callable[[], object], repeat: int = 7) -> dict[str, float]:

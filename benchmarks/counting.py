@@ -18,7 +18,7 @@ import duckdb
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.encoding import DUCKDB
 from dpbayes.tables.engine import pack
 from dpbayes.tables.sources import open_table
@@ -33,7 +33,7 @@ THREE_WAY = (("a0", "a5", "a10"), ("a1", "a6", "a11"), ("a2", "a7", "a19"), ("a3
 
 def schema() -> Schema:
     attributes = tuple(Attribute(name=name, categories=values, missing="other") for name, values in CATEGORIES.items())
-    return Schema(id="benchmark", unit=PrivacyUnit(adjacency="replace-one"), attributes=attributes)
+    return Schema(id="benchmark", unit=Unit(adjacency="replace-one"), attributes=attributes)
 
 
 def marginals() -> list[Marginal]:

@@ -14,15 +14,16 @@ import numpy as np
 from experiments.estimates import clip_and_smooth, with_intervals
 from numpy.typing import NDArray
 
-from dpbayes import RDP, Adjacency, PrivacyUnit
+from dpbayes import RDP, Unit
 from dpbayes.design.noise import TableMechanism
 from dpbayes.design.ranking import score
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
 from dpbayes.privacy.calibrate import calibrate
+from dpbayes.schema import Adjacency
 
 Floats = NDArray[np.float64]
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 CELLS, RECORDS, EPSILONS = (2, 10, 100, 1000), (1000, 100_000), (0.05, 0.5, 5.0)
 MECHANISMS = ("gaussian", "laplace", "dirichlet")
 TABLES = {2: 400, 10: 120, 100: 20, 1000: 4}

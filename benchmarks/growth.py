@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, PrivacyUnit, Schema, Tables
+from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, Schema, Tables, Unit
 from dpbayes.inference import GaussianNoise, Measurement, Posterior
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 REPEAT = 3
 
 

@@ -9,13 +9,14 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import gammaln
 
-from dpbayes import Adjacency, PrivacyUnit
+from dpbayes import Unit
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger.certificate import certify
 from dpbayes.hellinger.distance import Laws
 from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 DRAWS = 1000
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpbayes import Adjacency, Gaussian, Laplace, PrivacyUnit
+from dpbayes import Gaussian, Laplace, Unit
 from dpbayes.mechanisms import exact, noise
 from dpbayes.mechanisms.exact import Law
 from dpbayes.mechanisms.noise import words
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 LAWS = {
     "gaussian 5": Law.gaussian(5.0),
     "gaussian 20": Law.gaussian(20.0),

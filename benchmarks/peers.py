@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpbayes import ApproxDP, Attribute, Cost, Gaussian, Laplace, PrivacyUnit, Schema, calibrate
+from dpbayes import ApproxDP, Attribute, Cost, Gaussian, Laplace, Schema, Unit, calibrate
 from dpbayes.mechanisms.tuning import gaussian_noise
 
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 TARGET = ApproxDP(epsilon=1, delta=1e-6)
 REPEAT = 3
 
@@ -186,7 +186,7 @@ def synthetic(rows: int = 20_000, nodes: int = 12, levels: int = 5) -> dict[str,
         )
         schema = Schema(id="chain", unit=UNIT, attributes=attributes)
         graph = {"nodes": names, "edges": [list(pair) for pair in pairs]}
-        model = Curator(CodedTable(table), schema).release(BayesNet.of(graph), TARGET, estimates=False).build()
+        model = Curator(CodedTable(table), schema).release(BayesNet.of(graph), TARGET, estimates=False).model()
         return distance(model.sample(rows, np.random.default_rng(1), even=True))
 
     def mbi() -> dict[str, float]:

@@ -16,19 +16,21 @@ from pathlib import Path
 import numpy as np
 from experiments.estimates import noise_aware
 
-from dpbayes import RDP, Adjacency, PrivacyUnit
+from dpbayes import RDP, Unit
 from dpbayes.design.ranking import score
 from dpbayes.mechanisms.tuning import gaussian_noise, published_dirichlet
 from dpbayes.privacy.calibrate import calibrate
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 WIDE = """
 import json, resource, time
 import numpy as np
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes import Dirichlet, Unit
+from dpbayes.schema import Adjacency
 from dpbayes.mechanisms import noise
-unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+unit = Unit(adjacency=Adjacency.REPLACE_ONE)
 counts = np.random.default_rng(0).integers(0, 50, 10**7)
 made = Dirichlet(weight=0.5, concentration=2.0, unit=unit)
 def peak():

@@ -26,7 +26,7 @@ def measured(name: str, bins: int, seed: int = 0) -> dict[str, float]:
     for method in ("dpbayes synth", "naive Bayes"):
         curator = dp.Curator(table_of(sizes, private), schema_of(name, sizes), seed=seed)
         target = dp.ApproxDP(epsilon=EPSILON, delta=1e-6)
-        model = curator.release(methods(sizes)[method], target, estimates=False).build()
+        model = curator.release(methods(sizes)[method], target, estimates=False).model()
         found[f"{method}, two-way"], found[f"{method}, three-way"] = distances(model, sizes, private)
         if method == "dpbayes synth":
             noise, joint = expected_distances(model.published), model.published.posterior.joint

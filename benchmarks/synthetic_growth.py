@@ -33,7 +33,7 @@ def measured(attributes: int, records: int) -> dict[str, Any]:
     words = (*(f"v{level}" for level in range(LEVELS - 1)), "other")
     schema = dp.Schema(
         id="wide",
-        unit=dp.PrivacyUnit(adjacency="add-remove"),
+        unit=dp.Unit(adjacency="add-remove"),
         attributes=tuple(
             dp.Attribute(name=f"c{number}", categories=words, missing="other") for number in range(attributes)
         ),
@@ -45,7 +45,7 @@ def measured(attributes: int, records: int) -> dict[str, Any]:
     release = curator.release(dp.Synthetic(target="c0"), target, estimates=False)
     found["plan, count and draw, s"] = time.process_time() - started
     started = time.process_time()
-    model = release.build()
+    model = release.model()
     found["build, s"] = time.process_time() - started
     started = time.process_time()
     model.synthesise(1_000_000, rng=np.random.default_rng(0))

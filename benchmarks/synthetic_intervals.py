@@ -22,7 +22,7 @@ def covered(name: str, seed: int = 1) -> dict[str, Any]:
     names, widths = list(sizes), list(sizes.values())
     curator = dp.Curator(table_of(sizes, private), schema_of(name, sizes), seed=seed)
     job = dp.Synthetic(target="target")
-    model = curator.release(job, dp.ApproxDP(epsilon=EPSILON, delta=1e-6), estimates=False).build()
+    model = curator.release(job, dp.ApproxDP(epsilon=EPSILON, delta=1e-6), estimates=False).model()
     unsure, joint = Uncertainty.of(model), model.published.posterior.joint
     found: dict[str, Any] = {}
     noise = 1.0

@@ -100,7 +100,7 @@ def _read(name: str) -> pa.Table:
 def schema_of(name: str, sizes: dict[str, int]) -> dp.Schema:
     return dp.Schema(
         id=name,
-        unit=dp.PrivacyUnit(adjacency="add-remove"),
+        unit=dp.Unit(adjacency="add-remove"),
         attributes=tuple(
             dp.Attribute(name=each, categories=(*(f"v{level}" for level in range(size - 1)), "other"), missing="other")
             for each, size in sizes.items()
@@ -168,7 +168,7 @@ def methods(sizes: dict[str, int]) -> dict[str, Any]:
     return {
         "dpbayes synth": dp.Synthetic(target="target"),
         "naive Bayes": dp.NaiveBayes(target="target"),
-        "independent": dp.Fit(model=dp.BayesNet(nodes=tuple(sizes))),
+        "independent": dp.jobs.Fit(model=dp.BayesNet(nodes=tuple(sizes))),
     }
 
 
@@ -178,7 +178,7 @@ def measured(name: str, method: str, epsilon: float, split: int, draw: int, *, s
     curator = dp.Curator(table_of(sizes, private), schema_of(name, sizes), seed=1000 * split + draw)
     started = time.process_time()
     release = curator.release(methods(sizes)[method], dp.ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False)
-    model = release.build()
+    model = release.model()
     seconds = time.process_time() - started
     two, three = distances(model, sizes, private)
     drawn = model.sample(len(private), np.random.default_rng(draw), even=True)

@@ -93,7 +93,7 @@ def covered(name: str, epsilon: float, *, enlarged: bool = True) -> dict[str, An
     names, widths = list(sizes), list(sizes.values())
     curator = dp.Curator(table_of(sizes, private), schema_of(name, sizes), seed=1)
     target = dp.ApproxDP(epsilon=epsilon, delta=1e-6)
-    model = curator.release(dp.Synthetic(target="target"), target, estimates=False).build()
+    model = curator.release(dp.Synthetic(target="target"), target, estimates=False).model()
     if model.fits is None:
         return {"form": model.form}
     made = several.Several.of(model) if enlarged else _plain(model)

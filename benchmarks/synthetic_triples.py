@@ -36,7 +36,7 @@ SELECTING = 0.1
 STEPS = 150
 MOST_CELLS = 20_000
 DELTA = 1e-6
-UNIT = dp.PrivacyUnit(adjacency="add-remove")
+UNIT = dp.Unit(adjacency="add-remove")
 
 Axes = tuple[int, ...]
 
@@ -110,7 +110,7 @@ def compared(name: str, epsilon: float, number: int, part: float) -> dict[str, A
 
     whole = _sigma(epsilon)
     less = released(_at_precision(epsilon, 1.0 - part, whole))
-    model = less.build()
+    model = less.model()
     paid = part * (1.0 - SELECTING)
     sigmas = {"free": whole * math.sqrt(number / part), "selected": whole * math.sqrt(number / paid)}
     sharpness = math.sqrt(8.0 * SELECTING * part / (2.0 * whole**2) / number)
@@ -141,7 +141,7 @@ def compared(name: str, epsilon: float, number: int, part: float) -> dict[str, A
         "selected": lambda: _selected(scores, selection, number),
         "perfect": lambda: sorted(candidates, key=scores.__getitem__)[:number],
     }
-    found: dict[str, Any] = {"pairs alone": scored(released(epsilon).build())}
+    found: dict[str, Any] = {"pairs alone": scored(released(epsilon).model())}
     found["composed ε, selected"] = round((spent + dp.Cost.of(selection, number)).epsilon(DELTA), 4)
     for way, pick in chosen.items():
         sigma, rng, started = sigmas.get(way, sigmas["free"]), np.random.default_rng(5), time.process_time()

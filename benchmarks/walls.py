@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import _rows
-from dpbayes import ApproxDP, Attribute, Cost, Laplace, Ledger, Marginal, Schema
+from dpbayes import ApproxDP, Attribute, Cost, Laplace, Ledger, Schema
 from dpbayes.base.codec import digest
 from dpbayes.ledger import store as ledger_tables
 from dpbayes.ledger.account import Entry
 from dpbayes.ledger.ledger import _release_record
+from dpbayes.schema import Marginal
 from dpbayes.tables.engine import pack
 from dpbayes.tables.sources import open_table
 

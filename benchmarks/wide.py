@@ -26,7 +26,7 @@ def run() -> dict[str, object]:
 
 
 def answered(name: str) -> dict[str, float]:
-    from dpbayes import Dirichlet, PrivacyUnit
+    from dpbayes import Dirichlet, Unit
     from dpbayes.mechanisms.lazy import LazyDirichlet
     from dpbayes.schema.counts import SparseCounts
 
@@ -34,7 +34,7 @@ def answered(name: str) -> dict[str, float]:
     rng = np.random.default_rng(0)
     cells = np.unique(rng.integers(0, 10**12, RECORDS))
     counts = SparseCounts(shape, cells, np.ones(len(cells), dtype=np.int64))
-    unit = PrivacyUnit(adjacency="replace-one")
+    unit = Unit(adjacency="replace-one")
     questions = np.stack([rng.integers(0, size, QUESTIONS) for size in shape], axis=1)
     seconds = {}
     for law in ("cells", "splits"):

@@ -39,7 +39,7 @@ class Truth:
     records: np.ndarray
     shares: np.ndarray
 
-    def table(self, marginal: dp.Marginal, *, population: bool) -> np.ndarray:
+    def table(self, marginal: dp.schema.Marginal, *, population: bool) -> np.ndarray:
         """Shares of a table, within rows where something is given; axes in its own order."""
         joint = _margin(self.shares if population else self.records / self.records.sum(), marginal.names)
         if not marginal.given:
@@ -73,7 +73,7 @@ class World:
         return self.people(rng, rng.dirichlet(np.ones(24)).reshape(SHAPE) if self.shares is None else self.shares)
 
     def schema(self, adjacency: str) -> dp.Schema:
-        unit = dp.PrivacyUnit(adjacency=adjacency, max_rows=self.rows)
+        unit = dp.Unit(adjacency=adjacency, max_rows=self.rows)
         attributes = [
             dp.Attribute(name=name, categories=tuple(map(str, range(size))), unknown="0", missing="0")
             for name, size in zip(NAMES, SHAPE, strict=True)
@@ -157,7 +157,7 @@ class Held:
     def columns(self) -> tuple[Column, ...]:
         return tuple(Column(name=name, kind=Kind.TEXT) for name in NAMES)
 
-    def count(self, schema: dp.Schema, marginals: Iterable[dp.Marginal]) -> tuple[Counts, ...]:
+    def count(self, schema: dp.Schema, marginals: Iterable[dp.schema.Marginal]) -> tuple[Counts, ...]:
         return tuple(
             Counts(marginal=each, axes=each.axes(schema), array=_margin(self.records, each.names)) for each in marginals
         )
@@ -215,14 +215,14 @@ def apart(epsilon: float) -> Asked:
 
 
 def network(epsilon: float) -> Asked:
-    return dp.Fit(model=dp.BayesNet(edges=(("a", "b"), ("c", "a")))), dp.ApproxDP(epsilon=epsilon, delta=1e-6)
+    return dp.jobs.Fit(model=dp.BayesNet(edges=(("a", "b"), ("c", "a")))), dp.ApproxDP(epsilon=epsilon, delta=1e-6)
 
 
 @lru_cache
 def posterior_by(mechanism: str, prior: float = 1.0) -> Callable[[float], Asked]:
     return lambda epsilon: (
-        dp.DirichletPosterior(
-            marginal=dp.Marginal(("b",)),
+        dp.PosteriorTable(
+            marginal=dp.schema.Marginal(("b",)),
             mechanism=mechanism,  # type: ignore[arg-type]
             prior=(prior,),
             even_if_noise=True,
@@ -302,10 +302,10 @@ def questions(asked: dict[str, Callable[[np.ndarray], float]], target: str) -> C
 
 
 def nodes(printed: Printed) -> Iterator[Interval]:
-    model = printed.drawn.build()
+    model = printed.drawn.model()
     for node in ("a", "b"):
         found = model.intervals(node)
-        marginal = dp.Marginal((node,), model.network.parents[node])
+        marginal = dp.schema.Marginal((node,), model.network.parents[node])
         yield found.lower.ravel(), found.upper.ravel(), printed.truth.table(marginal, population=True).ravel()
 
 

@@ -23,26 +23,16 @@ import pyarrow as pa
 import pyarrow.parquet
 from tests.releases import ASKED, made_by_a_curator
 
-from dpbayes import (
-    Attribute,
-    Curator,
-    Ledger,
-    Marginal,
-    PureDP,
-    Release,
-    Request,
-    Schema,
-    Tables,
-    WideDistribution,
-    verify,
-)
+from dpbayes import Attribute, Curator, Ledger, PureDP, Release, Request, Schema, Tables, verify
 from dpbayes.base.errors import DpbayesError
 from dpbayes.cli.models import read_columns
 from dpbayes.cli.published import _ledger_in as read_export
+from dpbayes.jobs import WideDistribution
 from dpbayes.ledger.kept import Kept
 from dpbayes.mechanisms.kinds import cost_of
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.release.signature import check_signature, new_key, sign
+from dpbayes.schema import Marginal
 from dpbayes.schema.codebook import read_codebook
 from dpbayes.schema.marginal import Prior
 from dpbayes.tables.sources import open_table

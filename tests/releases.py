@@ -17,32 +17,28 @@ from dpbayes import (
     Categories,
     Curator,
     Dirichlet,
-    DirichletPosterior,
     Edges,
-    Fit,
     Gaussian,
     Laplace,
-    Marginal,
     NaiveBayes,
-    PrivacyUnit,
-    PseudoRecords,
+    PosteriorTable,
     PureDP,
-    Quantiles,
     Release,
     Schema,
     Synthetic,
     Tables,
-    Vector,
-    Wide,
-    WideDistribution,
+    Unit,
 )
 from dpbayes.base.codec import digest
+from dpbayes.jobs import Fit, Quantiles, Vector, Wide, WideDistribution
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.mechanisms import PseudoRecords
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Paid, Table
 from dpbayes.release.products import complete
+from dpbayes.schema import Marginal
 
-REPLACE, ADD = PrivacyUnit(adjacency="replace-one"), PrivacyUnit(adjacency="add-remove")
+REPLACE, ADD = Unit(adjacency="replace-one"), Unit(adjacency="add-remove")
 LEVELS = {
     "sex": ["female", "male"],
     "income": ["low", "middle", "high"],
@@ -55,7 +51,7 @@ RESERVED = {name: [] if "other" in levels else ["other"] for name, levels in LEV
 Mechanism = Dirichlet | Gaussian | Laplace | PseudoRecords
 
 
-def schema_of(*names: str, unit: PrivacyUnit = REPLACE, dataset: str = "survey") -> Schema:
+def schema_of(*names: str, unit: Unit = REPLACE, dataset: str = "survey") -> Schema:
     attributes = tuple(Attribute(name=name, categories=tuple(LEVELS[name]), missing="other") for name in names)
     return Schema(id=dataset, unit=unit, attributes=attributes)
 
@@ -196,7 +192,7 @@ ASKED: dict[str, Asked] = {
     ),
     "synthetic": Asked(lambda _: Synthetic(target="income"), USUAL),
     "posterior": Asked(
-        lambda _: DirichletPosterior(marginal=Marginal("sex"), mechanism="improved-laplace"), PureDP(epsilon=1)
+        lambda _: PosteriorTable(marginal=Marginal("sex"), mechanism="improved-laplace"), PureDP(epsilon=1)
     ),
     "vector": Asked(
         lambda _: Vector(marginal="sex", entries=("f", "m"), scores=((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))), USUAL

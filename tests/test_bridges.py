@@ -7,11 +7,13 @@ import pytest
 from opendp.mod import OpenDPException
 from tests.releases import REPLACE, release_of
 
-from dpbayes import Adjacency, ApproxDP, Dirichlet, Gaussian, Laplace, Posterior, PrivacyUnit, Stated
+from dpbayes import ApproxDP, Dirichlet, Gaussian, Laplace, Posterior, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.bridges import to_arviz, to_opendp, to_xarray
+from dpbayes.mechanisms import Stated
+from dpbayes.schema import Adjacency
 
-ADDED, REPLACED = (PrivacyUnit(adjacency=adjacency) for adjacency in Adjacency)
+ADDED, REPLACED = (Unit(adjacency=adjacency) for adjacency in Adjacency)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +52,7 @@ def test_opendp_composes_the_measurement():
 def test_more_rows_than_the_unit_allows_are_refused():
     with pytest.raises(OpenDPException, match="protects 1 rows, not 2"):
         to_opendp(Gaussian(sigma=5.0, unit=ADDED)).map(2)
-    three = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE, max_rows=3)
+    three = Unit(adjacency=Adjacency.ADD_REMOVE, max_rows=3)
     assert to_opendp(Gaussian(sigma=5.0, unit=three)).map(3).epsilon(1e-6) > 1
 
 

@@ -22,20 +22,10 @@ import pytest
 from tests.canaries import DAY, KINDS, NUMBER, WORD, Hostile, chain, column, found_in, left_in, listening
 from tests.commands import dpbayes
 
-from dpbayes import (
-    ApproxDP,
-    Categories,
-    Curator,
-    Edges,
-    PrivacyUnit,
-    PureDP,
-    Quantiles,
-    Tables,
-    Wide,
-    WideDistribution,
-)
+from dpbayes import ApproxDP, Categories, Curator, Edges, PureDP, Tables, Unit
 from dpbayes.base.errors import DpbayesError
 from dpbayes.hellinger.sampler import ScoreCell
+from dpbayes.jobs import Quantiles, Wide, WideDistribution
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.counts import Counts, SparseCounts
@@ -46,7 +36,7 @@ from dpbayes.sklearn import PrivateCategoricalNB, forget
 from dpbayes.tables.engine import CodedTable
 from dpbayes.tables.sources import open_table
 
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 V = Attribute(name="v", categories=("a", "b"), missing="category")
 CUT = Attribute(name="v", edges=(0, 1, 2), missing="category")
 W = Attribute(name="w", categories=("x", "y"), missing="other")
@@ -80,7 +70,7 @@ def count(source: object) -> None:
 def fitted() -> NaiveBayesModel:
     """A model of harmless records."""
     harmless = frame(np.array(["a", "b"] * 30, dtype=object))
-    made: NaiveBayesModel = Curator(harmless, schema(V, W)).release(NaiveBayes(target="w"), PureDP(epsilon=1.0)).build()
+    made: NaiveBayesModel = Curator(harmless, schema(V, W)).release(NaiveBayes(target="w"), PureDP(epsilon=1.0)).model()
     return made
 
 

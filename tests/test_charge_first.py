@@ -22,28 +22,25 @@ from dpbayes import (
     BayesNet,
     Categories,
     Curator,
-    DirichletPosterior,
     Edges,
-    Fit,
     Ledger,
     NaiveBayes,
-    PrivacyUnit,
+    PosteriorTable,
     PureDP,
-    Quantiles,
     Schema,
     Synthetic,
     Tables,
-    Vector,
-    Wide,
+    Unit,
 )
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, TableError, Unfinished
 from dpbayes.curator import as_job
+from dpbayes.jobs import Fit, Quantiles, Vector, Wide
 from dpbayes.jobs.base import kinds
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.sklearn import PrivateCategoricalNB
 from dpbayes.tables.engine import Column, Kind
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 SCHEMA = Schema(
     id="d",
     unit=UNIT,
@@ -136,7 +133,7 @@ JOBS: dict[str, tuple[object, Guarantee]] = {
     "naive Bayes, tempered": (Fit(model=NaiveBayes(target="w"), tempered=True), PURE),
     "wide": (Wide(marginal="v,w", state="STATE"), APPROXIMATE),
     "synthetic": (Synthetic(target="w"), APPROXIMATE),
-    "a posterior": (DirichletPosterior(marginal="v", mechanism="laplace"), PURE),
+    "a posterior": (PosteriorTable(marginal="v", mechanism="laplace"), PURE),
     "a vector": (
         Vector(marginal="v", entries=("one", "two"), scores=((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))),
         APPROXIMATE,

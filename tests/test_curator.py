@@ -9,19 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from dpbayes import (
-    RDP,
-    Adjacency,
-    ApproxDP,
-    Curator,
-    DirichletPosterior,
-    PrivacyUnit,
-    PureDP,
-    Release,
-    Synthetic,
-    Tables,
-    Vector,
-)
+from dpbayes import RDP, ApproxDP, Curator, PosteriorTable, PureDP, Release, Synthetic, Tables, Unit
 from dpbayes.base import files
 from dpbayes.base.errors import (
     BudgetExceeded,
@@ -34,15 +22,17 @@ from dpbayes.base.errors import (
     Unfinished,
     UnitMismatch,
 )
+from dpbayes.jobs import Vector
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.schema import Adjacency
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.public import Margin
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.sources import open_table
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+ADD = Unit(adjacency=Adjacency.ADD_REMOVE)
 TARGET = ApproxDP(epsilon=1, delta=1e-6)
 
 
@@ -336,7 +326,7 @@ def test_a_guarantee_that_nothing_can_be_computed_with_is_refused(tmp_path, targ
 def test_progress_tells_what_is_being_done_and_how_far_whatever_the_rows_are(tmp_path: Path) -> None:
     schema = Schema(
         id="people",
-        unit=PrivacyUnit(adjacency="add-remove"),
+        unit=Unit(adjacency="add-remove"),
         attributes=(Attribute(name="sex", categories=("F", "M"), missing="other"),),
     )
     told: list[list[str]] = []
@@ -353,7 +343,7 @@ def test_progress_tells_what_is_being_done_and_how_far_whatever_the_rows_are(tmp
 PRODUCTS = [
     Tables("sex"),
     Synthetic(target="income"),
-    DirichletPosterior(marginal=Marginal("sex"), mechanism="laplace"),
+    PosteriorTable(marginal=Marginal("sex"), mechanism="laplace"),
     Vector(marginal="sex", entries=("x", "y"), scores=((1, 0), (0, 1), (1, 1))),
 ]
 

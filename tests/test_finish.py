@@ -21,14 +21,14 @@ import numpy as np
 import pytest
 from tests.commands import dpbayes
 
-from dpbayes import Attribute, Curator, Ledger, PrivacyUnit, PureDP, Release, Schema, Tables, finish, verify
+from dpbayes import Attribute, Curator, Ledger, PureDP, Release, Schema, Tables, Unit, finish, verify
 from dpbayes.base import files
 from dpbayes.base.errors import DpbayesError, InvalidArgument, LedgerError, TableError, Unfinished
 from dpbayes.ledger.kept import DRAFT, DRAW, READING, Slot
 from dpbayes.recovery import recover
 from dpbayes.tables.duckdb import DuckDBEngine
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 SCHEMA = Schema(id="people", unit=UNIT, attributes=(Attribute(name="sex", categories=("F", "M"), missing="other"),))
 JOB, TARGET = Tables("sex", mechanism="laplace"), PureDP(epsilon=1.0)
 

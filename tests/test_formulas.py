@@ -24,7 +24,7 @@ from dpbayes.privacy.convert import gaussian_delta
 from dpbayes.release.products import complete
 from dpbayes.tables.sources import open_table
 
-ADD, REPLACE = dp.PrivacyUnit(adjacency="add-remove"), dp.PrivacyUnit(adjacency="replace-one")
+ADD, REPLACE = dp.Unit(adjacency="add-remove"), dp.Unit(adjacency="replace-one")
 
 
 # -- estimates ---------------------------------------------------------------------------------------------------------
@@ -53,8 +53,8 @@ def test_groups_say_how_much_of_a_row_is_prior() -> None:
 # -- bought edges and temperatures -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("unit", [ADD, REPLACE, dp.PrivacyUnit(adjacency="add-remove", max_rows=3)], ids=str)
-def test_no_person_moves_the_score_of_an_edge_further_than_stated(unit: dp.PrivacyUnit) -> None:
+@pytest.mark.parametrize("unit", [ADD, REPLACE, dp.Unit(adjacency="add-remove", max_rows=3)], ids=str)
+def test_no_person_moves_the_score_of_an_edge_further_than_stated(unit: dp.Unit) -> None:
     quantiles = Quantiles(lower=0, upper=3, bins=3, candidates=4)
     rng, m = np.random.default_rng(0), unit.max_rows
     reached = dict.fromkeys((1, 2), 0)
@@ -90,7 +90,7 @@ def test_a_sharp_temperature_is_the_one_with_the_least_loss() -> None:
     columns = {name: np.take(names, truth if name == "y" else seen) for name in ("y", "a", "b", "c", "d")}
     attributes = tuple(dp.Attribute(name=name, categories=names, unknown="drop", missing="drop") for name in columns)
     schema = dp.Schema(id="copies", unit=ADD, attributes=attributes)
-    model = dp.Curator(columns, schema, seed=1).release(dp.NaiveBayes(target="y"), dp.ZCDP(rho=100)).build()
+    model = dp.Curator(columns, schema, seed=1).release(dp.NaiveBayes(target="y"), dp.ZCDP(rho=100)).model()
     sharp = Selection(sharpness=1e4, unit=ADD)
     assert choose_temperature(model, open_table(columns), sharp) == 0.25  # four copies of one attribute
     assert 0.25 in CANDIDATES
@@ -183,7 +183,7 @@ def test_the_misfit_of_perfect_counts_is_nothing_and_of_constant_noise_too_much(
 
 
 def test_a_stated_release_is_pure_except_for_its_delta() -> None:
-    stated = dp.Stated(epsilon_stated=0.5, delta_stated=1e-7, unit=ADD, what="a list")
+    stated = dp.mechanisms.Stated(epsilon_stated=0.5, delta_stated=1e-7, unit=ADD, what="a list")
     rest, lost = stated.but_for()
     assert lost == 1e-7
     for epsilon in (0.0, 0.2, 0.4):
@@ -203,7 +203,7 @@ def test_a_category_of_one_person_is_kept_with_the_chance_that_a_sum_gives(rows:
 
 
 def test_every_pair_of_the_menu_keeps_its_part_of_delta() -> None:
-    limit = dp.AdaptiveDP(epsilon=1.0, delta=1e-6)
+    limit = dp.privacy.AdaptiveDP(epsilon=1.0, delta=1e-6)
     used = [math.exp(pure) * gaussian_delta(shift, limit.epsilon - pure) for pure, shift in limit.menu if shift > 0]
     assert len(used) == len(limit.menu) - 1
     assert 0.9e-6 < sum(used) <= 1e-6

@@ -22,7 +22,7 @@ import pytest
 from pyarrow import parquet
 from tests.commands import Done, dpbayes
 
-from dpbayes import Attribute, Curator, Dirichlet, Ledger, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes import Attribute, Curator, Dirichlet, Ledger, PureDP, Schema, Tables, Unit
 from dpbayes.base.errors import DpbayesError
 from dpbayes.curator import STEPS
 from dpbayes.tables.duckdb import DuckDBEngine
@@ -31,7 +31,7 @@ from dpbayes.tables.sources import private_folder
 SECRET = "SECRET-4711"
 COUNTS = {"left": 123_457, "right": 76_543, SECRET: 11_117}
 TOTAL = sum(COUNTS.values())
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 SCHEMA = """
 id = "sides"
 adjacency = "add-remove"

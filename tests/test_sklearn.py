@@ -20,11 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpbayes import Adjacency, ApproxDP, PrivacyUnit, Quantiles
+from dpbayes import ApproxDP, Unit
 from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes.jobs import Quantiles
 from dpbayes.jobs.model import CANDIDATES
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.selection import Selection
+from dpbayes.schema import Adjacency
 from dpbayes.sklearn import ONE_ROW, STANDARDISED, AssumedPublic, PrivateCategoricalNB, SecondRelease, forget
 from dpbayes.tables.engine import CodedTable
 
@@ -163,7 +165,7 @@ def test_records_of_undeclared_classes_are_dropped_and_nobody_is_told():
 def test_grid_search_and_pickle_work_and_every_fit_is_charged(tmp_path):
     X, y = frame(600)
     path = str(tmp_path / "weather.ledger")
-    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), Unit(adjacency=Adjacency.REPLACE_ONE))
     nb = estimator(ledger=path, dataset="weather", random_state=None)
     search = GridSearchCV(make_pipeline(nb), {"privatecategoricalnb__epsilon": [0.5, 1.0]}, cv=2).fit(X, y)
     assert len(Ledger(path).account("weather").charges) == 2 * 2 + 1
@@ -189,7 +191,7 @@ def test_a_fitted_estimator_and_its_pickle_hold_no_rows(tmp_path):
     X, y = frame(500)
     X["umbrella"] = [f"canary-{row}" for row in range(500)]
     path = str(tmp_path / "weather.ledger")
-    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), Unit(adjacency=Adjacency.REPLACE_ONE))
     for options in ({"random_state": None, "ledger": path, "dataset": "weather"}, {}):
         nb = estimator(**options).fit(X, y)
         held = reachable(nb)
@@ -246,7 +248,7 @@ def test_private_quantiles_are_bought_from_the_same_budget(tmp_path):
     X = np.column_stack([rng.normal(20.0 * y, 8.0), rng.integers(3, size=4000)])
     path = str(tmp_path / "x.ledger")
     goal = ApproxDP(epsilon=2.0, delta=1e-6)
-    Ledger(path).open("x", goal, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    Ledger(path).open("x", goal, Unit(adjacency=Adjacency.REPLACE_ONE))
     nb = PrivateCategoricalNB(
         epsilon=2.0, delta=1e-6, categories=[None, range(3)], classes=[0, 1], unit=ONE_ROW,
         edges=[Quantiles(lower=-40, upper=60, bins=6), None], ledger=path, dataset="x",
@@ -378,7 +380,7 @@ def test_a_schema_may_be_a_path(tmp_path):
 def test_the_comparison_without_noise_is_the_model_of_the_counts_and_is_not_private(tmp_path):
     X, y = frame(4000)
     path = tmp_path / "weather.ledger"
-    Ledger(path).open("sklearn", ApproxDP(epsilon=1, delta=1e-6), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    Ledger(path).open("sklearn", ApproxDP(epsilon=1, delta=1e-6), Unit(adjacency=Adjacency.REPLACE_ONE))
     nb = estimator(private=False, tempered=False, random_state=None, ledger=path).fit(X, y)
     assert nb.guarantee_ is None
     assert "no privacy at all" in nb.statement_
@@ -473,7 +475,7 @@ def test_metadata_routing_and_frames_as_output_work_as_elsewhere():
 def test_a_fit_without_a_unit_is_refused_before_anything_is_charged(tmp_path):
     X, y = frame(200)
     path = str(tmp_path / "weather.ledger")
-    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), Unit(adjacency=Adjacency.REPLACE_ONE))
     wrong = [{"unit": None}, {"unit": "replace-one"}, {"unit": 1}]
     wrong += [{"schema": weather_schema(), "target": "rain", "unit": ONE_ROW, "categories": None, "classes": None}]
     for options in wrong:
@@ -483,14 +485,14 @@ def test_a_fit_without_a_unit_is_refused_before_anything_is_charged(tmp_path):
 
 
 def test_of_a_person_no_more_rows_are_used_than_declared():
-    unit = PrivacyUnit(adjacency="add-remove", max_rows=2, person="id")
+    unit = Unit(adjacency="add-remove", max_rows=2, person="id")
     X, y = [["a"]] * 6 + [["b"]] * 3, [0] * 9
     people = ["p"] * 6 + ["q", "r", None]
     options = {"categories": [["a", "b"]], "classes": [0, 1], "private": False, "tempered": False}
     nb = PrivateCategoricalNB(unit=unit, **options).fit(X, y, groups=people)
     assert sum(np.rint(np.asarray(nb.release_.tables[0].values)).ravel()) == 2 + 1 + 1
     clone(nb).fit(pd.DataFrame(X, columns=["x0"]), y, groups=pd.Series(people))
-    for groups, declared in ((None, unit), (people, PrivacyUnit(adjacency="add-remove", max_rows=2))):
+    for groups, declared in ((None, unit), (people, Unit(adjacency="add-remove", max_rows=2))):
         with pytest.raises(InvalidArgument, match="exactly where the unit names a person"):
             PrivateCategoricalNB(unit=declared, **options).fit(X, y, groups=groups)
     with pytest.raises(InvalidArgument, match="as long as X"):

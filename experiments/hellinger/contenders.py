@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpbayes import Adjacency, ApproxDP, Gaussian, Hellinger, Laplace, PrivacyUnit, PureDP, calibrate
-from dpbayes.hellinger import calibration
+from dpbayes import ApproxDP, Gaussian, Laplace, PureDP, Unit, calibrate
+from dpbayes.hellinger import Hellinger, calibration
 from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.distance import hellinger
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
+from dpbayes.schema import Adjacency
 from experiments.estimates import noise_aware as estimated
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 Floats = NDArray[np.float64]
 
 

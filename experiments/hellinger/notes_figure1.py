@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
-from dpbayes.hellinger.candidates import listed
+from dpbayes.hellinger.candidates import all_tables
 from dpbayes.hellinger.distance import hellinger
 from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, two_cell_sensitivities
 from experiments import style
@@ -39,10 +39,10 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     if task["kind"] == "candidates":
         prior, counts = settings["tables"][task["case"]]
         own = np.array(counts)
-        values = _largest_changes(np.array(prior), own, listed(int(own.sum()), own.size))
+        values = _largest_changes(np.array(prior), own, all_tables(int(own.sum()), own.size))
         return [{"count": k, "value": value, "data": counts[0]} for k, value in enumerate(values)]
     prior, total = settings["exhaustive"][task["case"]]
-    tables = listed(total, len(prior))
+    tables = all_tables(total, len(prior))
     rows = []
     for own in tables:
         values = _largest_changes(np.array(prior), own, tables)

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.baselines import PosteriorLaplace
-from dpbayes.hellinger.candidates import listed
+from dpbayes.hellinger.candidates import all_tables
 from dpbayes.hellinger.distance import hellinger
 from dpbayes.hellinger.mechanism import expected, published_smoothing
 from dpbayes.hellinger.sensitivity import global_sensitivity, local_sensitivity, smooth_sensitivity
@@ -199,7 +199,7 @@ def _possible(case: Mapping[str, Any]) -> int:
     prior = tuple(case["prior"])
     unit = {name: 10.0 ** -len(str(case[name]).split(".")[1]) for name in ("local", "smooth")}
     found = 0
-    for counts in listed(case["total"], len(prior)):
+    for counts in all_tables(case["total"], len(prior)):
         if abs(local_sensitivity(prior, counts) - case["local"]) <= unit["local"]:
             found += abs(smooth_sensitivity(prior, counts, case["smoothing"]) - case["smooth"]) <= unit["smooth"]
     return int(found)

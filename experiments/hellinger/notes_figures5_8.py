@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.baselines import PosteriorLaplace
-from dpbayes.hellinger.candidates import listed
+from dpbayes.hellinger.candidates import all_tables
 from dpbayes.hellinger.certificate import affordable, certify
 from dpbayes.hellinger.mechanism import distance_probabilities, step_probabilities
 from experiments import style
@@ -87,7 +87,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
 
 def _same_steps(prior: tuple[float, ...], counts: np.ndarray) -> list[dict[str, Any]]:
     """For each number of steps the range of the Hellinger distance."""
-    tables = listed(int(counts.sum()), counts.size)
+    tables = all_tables(int(counts.sum()), counts.size)
     steps = np.abs(tables - counts).sum(axis=1) // 2
     found = contenders.distances(prior, counts, np.array(prior) + tables)
     return [

@@ -15,14 +15,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import RDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
+from dpbayes import RDP, Dirichlet, Unit
+from dpbayes.mechanisms import ConcentrationCurve
 from dpbayes.papers import rdp
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"
 TITLE = "Figure 2: the guarantee of Algorithm 1 and the actual divergence"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import RDP, BayesNet, Curator, Fit
+from dpbayes import RDP, BayesNet, Curator
 from dpbayes.base.errors import MeaninglessBudget
+from dpbayes.jobs import Fit
 from dpbayes.models.network import Network
 from dpbayes.tables.engine import CodedTable
 from experiments import style
@@ -68,7 +69,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
         for way, (kind, accounting) in OURS.items():
             curator = Curator(CodedTable(data.train), data.schema, seed=int(rng.integers(2**31)))
             job = Fit(model=BayesNet.of(graph, estimate=kind), accounting=accounting, expected_records=records)
-            score(way, curator.release(job, target, estimates=False).build().network, epsilon)
+            score(way, curator.release(job, target, estimates=False).model().network, epsilon)
     return rows
 
 

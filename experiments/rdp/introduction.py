@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import rel_entr
 
-from dpbayes import Gaussian, PrivacyUnit
+from dpbayes import Gaussian, Unit
 from experiments import style
 from experiments.estimates import noise_aware
 from experiments.lab import Claim, verdict
@@ -33,7 +33,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     truth, records = np.array(settings["distributions"][task["distribution"]]), settings["records"]
     noisy = np.round(truth + settings["z"], 12)
     sigma = records * float(np.sqrt(np.mean(np.square(settings["z"]))))
-    mechanism = Gaussian(sigma=sigma, unit=PrivacyUnit(adjacency="replace-one"))
+    mechanism = Gaussian(sigma=sigma, unit=Unit(adjacency="replace-one"))
     found = noise_aware(records * noisy, mechanism, records) / records
     return [
         {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from dpbayes import RDP, Dirichlet, Gaussian, Laplace, PrivacyUnit, calibrate
+from dpbayes import RDP, Dirichlet, Gaussian, Laplace, Unit, calibrate
 from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise, published_dirichlet
 from experiments.estimates import clip_and_smooth
 
@@ -30,7 +30,7 @@ def paper_scales(target: RDP, releases: int) -> tuple[float, float]:
     return sigma, float(np.sqrt(2.0)) * sigma
 
 
-def spent(target: RDP, releases: int, unit: PrivacyUnit) -> dict[str, float]:
+def spent(target: RDP, releases: int, unit: Unit) -> dict[str, float]:
     """What the paper's mechanisms cost in all tables by exact accounting, as a part of the target."""
     sigma, scale = paper_scales(target, releases)
     mechanisms: dict[str, Dirichlet | Gaussian | Laplace] = {
@@ -41,7 +41,7 @@ def spent(target: RDP, releases: int, unit: PrivacyUnit) -> dict[str, float]:
     return {way: releases * made.renyi(target.order) / target.epsilon for way, made in mechanisms.items()}
 
 
-def baselines(target: RDP, releases: int, unit: PrivacyUnit, rng: np.random.Generator) -> dict[str, Estimate]:
+def baselines(target: RDP, releases: int, unit: Unit, rng: np.random.Generator) -> dict[str, Estimate]:
     """Shares within the rows of a table of counts, one of ``releases`` that share the target equally.
 
     As in the paper: N(0, λk/ε) or Laplace noise of scale √(2λk/ε), clipped at almost zero. Fair: whole-number noise

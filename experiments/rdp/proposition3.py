@@ -14,15 +14,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from dpbayes import Adjacency, Dirichlet, Laplace, PrivacyUnit, PureDP, calibrate
+from dpbayes import Dirichlet, Laplace, PureDP, Unit, calibrate
 from dpbayes.base.errors import TargetUnreachable
 from dpbayes.mechanisms.tuning import dirichlet_at_weight
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"
 TITLE = "Proposition 3: no pure differential privacy"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -15,15 +15,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit, PseudoRecords
+from dpbayes import Dirichlet, Unit
+from dpbayes.mechanisms import PseudoRecords
 from dpbayes.papers import tcdp
 from dpbayes.papers.related import commuters_prior, simplex_epsilon
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"
 TITLE = "Section 1.2: related mechanisms"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 LINES = {
     "simplex": ("Gohari et al.", style.GREEN),
     "rdp": ("[RDP], best order", style.ORANGE),

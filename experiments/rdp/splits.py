@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpbayes import Adjacency, Attribute, PrivacyUnit, Schema
+from dpbayes import Attribute, Schema, Unit
+from dpbayes.schema import Adjacency
 from experiments import data
 
 CLASS = "target"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 MOST_VALUES = 30
 """Numbers with more distinct values than this are binned."""
 

@@ -15,16 +15,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import rel_entr
 
-from dpbayes import RDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit, calibrate
+from dpbayes import RDP, Dirichlet, Unit, calibrate
+from dpbayes.mechanisms import ConcentrationCurve
 from dpbayes.mechanisms.tuning import gaussian_noise, published_dirichlet
 from dpbayes.papers.rdp import lemma_2, theorem_2
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.estimates import clip_and_smooth
 from experiments.lab import Claim, verdict
 
 PAPER = "[RDP]"
 TITLE = "Theorem 2: sample sizes"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 WAYS = ("bound", "paper", "exact draw", "fair gaussian")
 
 

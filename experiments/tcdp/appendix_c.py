@@ -16,14 +16,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import gammaln, logsumexp
 
-from dpbayes import ZCDP, Adjacency, PrivacyUnit, calibrate
+from dpbayes import ZCDP, Unit, calibrate
 from dpbayes.mechanisms.tuning import gaussian_noise
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
 TITLE = "Appendix C: what a draw from a noisy posterior costs"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

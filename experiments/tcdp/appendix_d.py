@@ -15,17 +15,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import TCDP, Adjacency, ConcentrationCurve, Dirichlet, PrivacyUnit
+from dpbayes import TCDP, Dirichlet, Unit
 from dpbayes.design.ranking import score
+from dpbayes.mechanisms import ConcentrationCurve
 from dpbayes.mechanisms.utility import expected_kl
 from dpbayes.papers import tcdp
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.estimates import noise_aware
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
 TITLE = "Appendix D: scaling of weight and prior"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

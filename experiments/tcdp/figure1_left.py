@@ -14,15 +14,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes import Dirichlet, Unit
 from dpbayes.hellinger.distance import renyi
 from dpbayes.papers import tcdp
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
 TITLE = "Figure 1, left: the bound and the true divergence"
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes import Dirichlet, Unit
 from dpbayes.papers import tcdp
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.lab import Claim, Verdict, verdict
 
 PAPER = "[tCDP]"
 TITLE = "Figure 1, right: δ against ε"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

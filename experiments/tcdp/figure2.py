@@ -17,16 +17,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import TCDP, ZCDP, Adjacency, ConcentrationCurve, PrivacyUnit, calibrate
+from dpbayes import TCDP, ZCDP, Unit, calibrate
+from dpbayes.mechanisms import ConcentrationCurve
 from dpbayes.mechanisms.tuning import gaussian_noise
 from dpbayes.papers.tcdp import equation_16
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.estimates import clip_and_smooth, noise_aware
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
 TITLE = "Figure 2: private histograms, largest error of a share"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 LABELS = {
     "paper": "Dirichlet draw, as in the paper",
     "exact draw": "Dirichlet draw, exact and tuned",

@@ -17,16 +17,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import TCDP, ZCDP, Adjacency, ConcentrationCurve, PrivacyUnit, calibrate
+from dpbayes import TCDP, ZCDP, Unit, calibrate
 from dpbayes.hellinger.distance import kl
+from dpbayes.mechanisms import ConcentrationCurve
 from dpbayes.mechanisms.tuning import gaussian_noise
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.estimates import clip_and_smooth, noise_aware
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
 TITLE = "Figure 3: private Multinomial–Dirichlet posteriors"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 LABELS = {
     "paper": "larger prior, as in the paper",
     "exact draw": "larger prior, exact accounting",

@@ -16,14 +16,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import TCDP, Adjacency, ConcentrationCurve, PrivacyUnit
+from dpbayes import TCDP, Unit
+from dpbayes.mechanisms import ConcentrationCurve
 from dpbayes.papers import tcdp
+from dpbayes.schema import Adjacency
 from experiments import style
 from experiments.lab import Claim, verdict
 
 PAPER = "[tCDP]"
 TITLE = "Sample sizes (12), (14) and (15)"
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def tasks(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

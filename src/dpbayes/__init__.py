@@ -148,16 +148,10 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("importlib.metadata").version("dpbayes")
     if name in _MOVED:
-        return _moved(name)
+        raise AttributeError(f"dpbayes.{name} is now {_MOVED[name]}.")
     value = on_demand("dpbayes", _HOME)(name)
     globals()[name] = value
     return value
-
-
-def _moved(name: str) -> object:
-    """The old name goes on working until all that uses it is renamed."""
-    room, _, thing = _MOVED[name].rpartition(".")
-    return getattr(import_module(room), thing) if room != "dpbayes" else __getattr__(thing)
 
 
 def __dir__() -> list[str]:

@@ -34,9 +34,10 @@ def to_opendp(mechanism: Drawing) -> Any:
     mechanism that is not its own.
 
     >>> import opendp.prelude as dp
-    >>> from dpbayes import Adjacency, Gaussian, PrivacyUnit
+    >>> from dpbayes import Gaussian, Unit
+    >>> from dpbayes.schema import Adjacency
     >>> dp.enable_features("contrib", "honest-but-curious")
-    >>> noise = Gaussian(sigma=5.0, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE))
+    >>> noise = Gaussian(sigma=5.0, unit=Unit(adjacency=Adjacency.ADD_REMOVE))
     >>> measurement = to_opendp(noise)
     >>> len(measurement([10, 20, 30]))
     3

@@ -11,7 +11,7 @@ import pytest
 import dpbayes as dp
 from dpbayes.base import display
 
-UNIT = dp.PrivacyUnit(adjacency="replace-one")
+UNIT = dp.Unit(adjacency="replace-one")
 TARGET = dp.ApproxDP(epsilon=1.0, delta=1e-6)
 MANY = tuple(f"occupation number {number}" for number in range(80))
 ROWS = {"job": [MANY[7]] * 7331 + [MANY[8]] * 23, "sex": ["F"] * 7354}
@@ -23,7 +23,7 @@ def examples() -> dict[str, object]:
     """One object of every kind, of a table whose counts nobody may see."""
     schema = dp.Schema(
         id="survey",
-        unit=dp.PrivacyUnit(adjacency="add-remove"),
+        unit=dp.Unit(adjacency="add-remove"),
         attributes=(
             dp.Attribute(name="job", categories=MANY, missing="other"),
             dp.Attribute(name="sex", categories=("F", "M"), missing="other"),
@@ -32,31 +32,51 @@ def examples() -> dict[str, object]:
     curator = dp.Curator(ROWS, schema)
     tables = dp.Tables("sex", "job|sex", mechanism="gaussian")
     release = curator.release(tables, TARGET)
-    quantiles = dp.Quantiles(lower=0, upper=120)
+    quantiles = dp.jobs.Quantiles(lower=0, upper=120)
     gaussian = dp.Gaussian(sigma=10, unit=UNIT)
-    specs = (dp.NaiveBayes(target="job"), dp.BayesNet(edges=[("sex", "job")]), dp.Histogram(attributes=("sex", "job")))
-    posterior = dp.Hellinger(prior=(1.0, 1.0), total=98, sharpness=0.8, smoothing=0.0, calibration="proved", unit=UNIT)
+    specs = (
+        dp.NaiveBayes(target="job"),
+        dp.BayesNet(edges=[("sex", "job")]),
+        dp.models.Histogram(attributes=("sex", "job")),
+    )
+    posterior = dp.hellinger.Hellinger(
+        prior=(1.0, 1.0), total=98, sharpness=0.8, smoothing=0.0, calibration="proved", unit=UNIT
+    )
     with TemporaryDirectory() as folder:
-        wide = dp.Wide(marginal=dp.Marginal.parse("sex,job"), state=f"{folder}/people.wide")
+        wide = dp.jobs.Wide(marginal=dp.schema.Marginal.parse("sex,job"), state=f"{folder}/people.wide")
         curator.release(wide, TARGET)
-        opened = dp.WideDistribution.load(f"{folder}/people.wide")
+        opened = dp.jobs.WideDistribution.load(f"{folder}/people.wide")
     made: tuple[object, ...] = (
         *(dp.RDP(order=5, epsilon=1), dp.TCDP(rho=0.1, omega=10), dp.ZCDP(rho=0.1), dp.PureDP(epsilon=1), TARGET),
-        *(dp.AdaptiveDP(epsilon=1, delta=1e-6), dp.Adjacency.ADD_REMOVE, schema.attributes[0], schema, UNIT),
-        *(UNIT.sensitivity, dp.Marginal.parse("job|sex"), dp.Prior(of=("sex",), shares=(1.0, 1.0, 1.0))),
+        *(
+            dp.privacy.AdaptiveDP(epsilon=1, delta=1e-6),
+            dp.schema.Adjacency.ADD_REMOVE,
+            schema.attributes[0],
+            schema,
+            UNIT,
+        ),
+        *(UNIT.sensitivity, dp.schema.Marginal.parse("job|sex"), dp.schema.Prior(of=("sex",), shares=(1.0, 1.0, 1.0))),
         *(gaussian, dp.Laplace(scale=3, unit=UNIT), dp.Dirichlet(weight=1, concentration=10, unit=UNIT)),
-        *(dp.PseudoRecords(weight=1.0, concentration=10.0, records=5, unit=UNIT), posterior),
-        dp.Stated(epsilon_stated=1.0, delta_stated=1e-6, unit=UNIT, what="a histogram"),
-        dp.ConcentrationCurve(target=TARGET, unit=UNIT),
-        dp.Family(name="noise", make=lambda sigma: dp.Gaussian(sigma=sigma, unit=UNIT)),
+        *(dp.mechanisms.PseudoRecords(weight=1.0, concentration=10.0, records=5, unit=UNIT), posterior),
+        dp.mechanisms.Stated(epsilon_stated=1.0, delta_stated=1e-6, unit=UNIT, what="a histogram"),
+        dp.mechanisms.ConcentrationCurve(target=TARGET, unit=UNIT),
+        dp.privacy.Family(name="noise", make=lambda sigma: dp.Gaussian(sigma=sigma, unit=UNIT)),
         *(dp.Cost.of(gaussian, 3), dp.Ledger("survey.ledger"), curator, curator.plan(tables, TARGET), release),
-        *(tables, dp.Fit(model=specs[0]), *specs, wide, opened, quantiles, dp.Edges(column="age", quantiles=quantiles)),
-        *(dp.Latent(target="sex"), dp.Synthetic(target="sex"), dp.Request(tables=("sex",), target=TARGET)),
-        dp.Vector(marginal="sex", entries=("young", "old"), scores=((1.0, 0.0), (0.0, 1.0), (0.5, 0.5))),
-        *(dp.Categories(column="job"), dp.DirichletPosterior(marginal="sex"), release["sex"], release.posterior()),
-        dp.Histogram(attributes=("sex",)).build(release),
-        curator.release(dp.NaiveBayes(target="sex"), TARGET).build(),
-        curator.release(dp.BayesNet(edges=[("sex", "job")]), TARGET).build(),
+        *(
+            tables,
+            dp.jobs.Fit(model=specs[0]),
+            *specs,
+            wide,
+            opened,
+            quantiles,
+            dp.Edges(column="age", quantiles=quantiles),
+        ),
+        *(dp.models.Latent(target="sex"), dp.Synthetic(target="sex"), dp.Request(tables=("sex",), target=TARGET)),
+        dp.jobs.Vector(marginal="sex", entries=("young", "old"), scores=((1.0, 0.0), (0.0, 1.0), (0.5, 0.5))),
+        *(dp.Categories(column="job"), dp.PosteriorTable(marginal="sex"), release["sex"], release.posterior()),
+        dp.models.Histogram(attributes=("sex",)).build(release),
+        curator.release(dp.NaiveBayes(target="sex"), TARGET).model(),
+        curator.release(dp.BayesNet(edges=[("sex", "job")]), TARGET).model(),
     )
     found = {type(example).__name__: example for example in made}
     return found | {"Unit": UNIT, "PosteriorTable": dp.PosteriorTable("sex")}

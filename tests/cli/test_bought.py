@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dpbayes import ApproxDP, Cost, PrivacyUnit, Release, Schema
+from dpbayes import ApproxDP, Cost, Release, Schema, Unit
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.threshold import Threshold
 
@@ -35,7 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     parquet.write_table(pa.table(columns), "people.parquet")
     Path("people.toml").write_text(SCHEMA)
-    Ledger("people.ledger").open("people", ApproxDP(epsilon=20, delta=1e-5), PrivacyUnit(adjacency="add-remove"))
+    Ledger("people.ledger").open("people", ApproxDP(epsilon=20, delta=1e-5), Unit(adjacency="add-remove"))
     return tmp_path
 
 

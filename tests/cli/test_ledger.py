@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from tests.commands import Done, dpbayes
 
-from dpbayes import Adjacency, Cost, Gaussian, Laplace, PrivacyUnit, Schema
+from dpbayes import Cost, Gaussian, Laplace, Schema, Unit
 from dpbayes.hellinger.calibration import with_certificate
 from dpbayes.hellinger.certificate import Certificate
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 CENSUS = """id = "census"
 adjacency = "add-remove"
 [[attribute]]
@@ -182,7 +183,7 @@ def test_a_ledger_of_several_data_sets_is_asked_about_one(path: Path, tmp_path: 
 
 def test_verify_derives_certificates_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody may write a whole chain by hand, with digests that fit."""
-    unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     claim = Certificate(
         epsilon=0.01, delta=0.0, epsilon_at_delta=0.01, table=(0, 9), neighbour=(1, 8), candidate=(0, 9)
     )
@@ -233,7 +234,7 @@ def test_accept_keeps_another_schema_and_refuses_another_unit(survey: Path) -> N
 
 def test_show_says_for_each_charge_its_own_price_and_the_total_and_what_fits(survey: Path) -> None:
     ledger = Ledger(survey / "survey.ledger")
-    unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     for _ in range(3):
         ledger.charge("survey", Cost.of(Gaussian(sigma=10.0, unit=unit)))
     [shown] = run("ledger", "show", survey / "survey.ledger", "--json").result
@@ -246,7 +247,7 @@ def test_show_says_for_each_charge_its_own_price_and_the_total_and_what_fits(sur
 
 
 def test_a_series_is_charged_from_its_text_or_from_a_file(survey: Path) -> None:
-    unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     (survey / "series.json").write_text(json.dumps([{**Laplace(scale=80.0, unit=unit).record(), "times": 12}]))
     charge = ["ledger", "charge", survey / "survey.csv"]
     receipt = run(*charge, survey / "series.json", "--about", "monthly tables", "--json").result
@@ -266,7 +267,7 @@ def test_whether_the_table_changed_is_told_to_the_owner_who_asks(survey: Path) -
 
 
 def test_calibrate_prices_by_the_ledger(survey: Path) -> None:
-    ledger, unit = Ledger(survey / "survey.ledger"), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    ledger, unit = Ledger(survey / "survey.ledger"), Unit(adjacency=Adjacency.REPLACE_ONE)
     asked = ["calibrate", "Gaussian", "--epsilon", 1, "--json"]
 
     def sigma(*more: object) -> float:

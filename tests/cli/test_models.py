@@ -11,8 +11,9 @@ from pyarrow import csv
 from tests.commands import Done, dpbayes
 from tests.models.examples import REPLACE, weather, weather_schema
 
-from dpbayes import ApproxDP, Curator, Histogram, Release, Synthetic, Tables
+from dpbayes import ApproxDP, Curator, Release, Synthetic, Tables
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.models import Histogram
 
 BUDGET = ("--epsilon", 3, "--delta", "1e-6")
 NETWORK = ("--as", "network", "rain", "street|rain", "umbrella|rain")
@@ -46,7 +47,7 @@ def left() -> float:
 def test_a_model_file_carries_its_guarantee_and_is_charged(folder: Path, what: tuple[str, ...]) -> None:
     before = left()
     release = Release.load(fitted(what=what))
-    model = release.build()
+    model = release.model()
     assert release.verify(ledger="weather.ledger").ok
     assert model.kind == {"naive-bayes": "naive-bayes", "network": "bayes-net"}[what[1]]
     assert "at most ε=3 at δ=1e-06" in model.published.statement()
@@ -256,4 +257,4 @@ def test_synthetic_records_are_requested_in_a_file_and_options_win(folder: Path)
 
 def test_a_network_is_learned_without_a_graph(folder: Path) -> None:
     fitted(what=("--as", "network"))
-    assert ("rain", "street") in [tuple(sorted(edge)) for edge in Release.load("model").build().network.edges]
+    assert ("rain", "street") in [tuple(sorted(edge)) for edge in Release.load("model").model().network.edges]

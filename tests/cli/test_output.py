@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.commands import Done, dpbayes
 
-from dpbayes import PrivacyUnit, PureDP, cli
+from dpbayes import PureDP, Unit, cli
 from dpbayes.cli.output import printable, tell_programs
 from dpbayes.ledger.ledger import Ledger
 
@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     attributes = "".join(f'[[attribute]]\nname = "{name}{evil}"\ncategories = ["x{evil}", "y"]\n' for name in "ab")
     Path("evil.toml").write_text(f'id = "evil"\nadjacency = "add-remove"\n{attributes}')
     Path("evil.csv").write_bytes(f'"a{EVIL}","b{EVIL}"\n"x{EVIL}",y\ny,y\n'.encode())
-    Ledger("evil.ledger").open("evil", PureDP(epsilon=10), PrivacyUnit(adjacency="add-remove"))
+    Ledger("evil.ledger").open("evil", PureDP(epsilon=10), Unit(adjacency="add-remove"))
     return tmp_path
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.commands import Done, dpbayes
 
-from dpbayes import Ledger, PrivacyUnit, PureDP, Release
+from dpbayes import Ledger, PureDP, Release, Unit
 
 SCHEMA = """
 id = "coins"
@@ -28,7 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("coins.csv").write_text("side\n" + "heads\n" * 31 + "tails\n" * 17)
     Path("coins.toml").write_text(SCHEMA)
-    Ledger("coins.ledger").open("coins", PureDP(epsilon=1.0), PrivacyUnit(adjacency="replace-one"))
+    Ledger("coins.ledger").open("coins", PureDP(epsilon=1.0), Unit(adjacency="replace-one"))
     return tmp_path
 
 

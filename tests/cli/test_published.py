@@ -9,7 +9,7 @@ import pytest
 from tests.commands import dpbayes
 from tests.release.test_estimates import release
 
-from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, Release, Schema, Tables
+from dpbayes import ApproxDP, Attribute, Curator, Posterior, Release, Schema, Tables, Unit
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_several_data_sets_are_refused_with_a_list(tmp_path: Path) -> None:
     for name in ("people", "people", "homes"):
         schema = Schema(
             id=name,
-            unit=PrivacyUnit(adjacency="replace-one"),
+            unit=Unit(adjacency="replace-one"),
             attributes=(Attribute(name="sex", categories=("F", "M", "other"), missing="other"),),
         )
         out = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -116,7 +116,7 @@ def test_repeated_people_widen_intervals_for_the_population_and_the_reader_is_to
     rows = {"ill": ["yes", "no"] * 400, "poor": ["yes", "no", "no", "no"] * 200}
     widths = {}
     for most in (1, 5):
-        schema = Schema(id="panel", unit=PrivacyUnit(adjacency="replace-one", max_rows=most), attributes=attributes)
+        schema = Schema(id="panel", unit=Unit(adjacency="replace-one", max_rows=most), attributes=attributes)
         made = Curator(rows, schema, seed=1).release(Tables("ill", "poor"), ApproxDP(epsilon=1000, delta=1e-6))
         held = made["ill"].table.products["population"]
         widths[most] = float(held.upper[0] - held.lower[0])  # type: ignore[index]

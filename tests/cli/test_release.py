@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 from tests.commands import Done, dpbayes
 
-from dpbayes import ApproxDP, PrivacyUnit, PureDP, Release, verify
+from dpbayes import ApproxDP, PureDP, Release, Unit, verify
 from dpbayes.ledger.ledger import Ledger
 
 SCHEMA = """
@@ -32,7 +32,7 @@ categories = ["cook", "nurse"]
 missing = "category"
 """
 ROWS = "F,cook\n" * 140 + "M,nurse\n" * 95 + "M,\n" * 17
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 
 
 @pytest.fixture

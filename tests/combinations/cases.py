@@ -21,26 +21,14 @@ import pyarrow as pa
 from pyarrow import parquet
 from tests.combinations.covering import covering, picked
 
-from dpbayes import (
-    RDP,
-    TCDP,
-    ZCDP,
-    ApproxDP,
-    Attribute,
-    BayesNet,
-    Histogram,
-    Laplace,
-    Marginal,
-    NaiveBayes,
-    PrivacyUnit,
-    PureDP,
-    Quantiles,
-    Schema,
-)
+from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Attribute, BayesNet, Laplace, NaiveBayes, PureDP, Schema, Unit
 from dpbayes.base.errors import DpbayesError
+from dpbayes.jobs import Quantiles
 from dpbayes.jobs.base import kinds
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.models import Histogram
 from dpbayes.privacy.cost import Cost
+from dpbayes.schema import Marginal
 from dpbayes.schema.public import Impossible, Margin, Within
 
 ROWS = 12
@@ -191,7 +179,7 @@ def schema(case: Case) -> Schema:
         more["within"] = (Within(inner="town", outer="state", map={"a": "x", "b": "y", "c": "y"}),)
     return Schema(
         id="people",
-        unit=PrivacyUnit(**unit),
+        unit=Unit(**unit),
         person=person,
         records=ROWS if case["records"] else None,
         attributes=(

@@ -8,28 +8,19 @@ import pytest
 from tests.commands import dpbayes
 from tests.releases import ASKED, PEOPLE, people
 
-from dpbayes import (
-    ApproxDP,
-    Attribute,
-    Curator,
-    DirichletPosterior,
-    Fit,
-    Histogram,
-    Ledger,
-    PrivacyUnit,
-    Schema,
-    Tables,
-)
+from dpbayes import ApproxDP, Attribute, Curator, Ledger, PosteriorTable, Schema, Tables, Unit
 from dpbayes.base import files
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError
+from dpbayes.jobs import Fit
 from dpbayes.jobs.base import kinds
+from dpbayes.models import Histogram
 from dpbayes.schema.public import Margin
 
 TARGET = ApproxDP(epsilon=1, delta=1e-6)
 LEVELS = tuple(f"c{number}" for number in range(1000))
 WIDE = Schema(
     id="wide",
-    unit=PrivacyUnit(adjacency="replace-one"),
+    unit=Unit(adjacency="replace-one"),
     records=100,
     attributes=tuple(Attribute(name=name, categories=LEVELS, missing="other") for name in ("a", "b", "c")),
 )
@@ -51,7 +42,7 @@ def book(schema: Schema, folder: Path) -> Ledger:
         Tables("a,b,c", product="records"),
         Tables("a,b,c", want=("a,b,c ± 5 records",)),
         Fit(model=Histogram(attributes=("a", "b", "c"))),
-        DirichletPosterior(marginal="a,b,c"),  # type: ignore[arg-type]
+        PosteriorTable(marginal="a,b,c"),  # type: ignore[arg-type]
     ],
     ids=["estimate", "dirichlet", "draw", "records", "want", "model", "posterior"],
 )
@@ -83,7 +74,7 @@ def test_a_table_whose_totals_are_declared_is_public_already(tmp_path: Path) -> 
     sex = Attribute(name="sex", categories=("F", "M"), missing="other")
     schema = Schema(
         id="people",
-        unit=PrivacyUnit(adjacency="replace-one"),
+        unit=Unit(adjacency="replace-one"),
         attributes=(sex, Attribute(name="age", edges=(0.0, 40.0, 100.0), missing="other")),
         margins=(Margin(of=("sex",), totals=(20, 18, 2)),),
     )

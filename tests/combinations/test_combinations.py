@@ -17,9 +17,11 @@ from tests.combinations import cases, prices
 from tests.combinations.cases import Case
 from tests.simulation import checker
 
-from dpbayes import Curator, Histogram, Posterior, Release, WideDistribution, verify
+from dpbayes import Curator, Posterior, Release, verify
 from dpbayes.base.errors import DpbayesError, MeaninglessBudget
 from dpbayes.curator import DryRun
+from dpbayes.jobs import WideDistribution
+from dpbayes.models import Histogram
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.estimates import NOISY, weighted
 
@@ -258,7 +260,7 @@ def judge(folder: Path, book: Path | None) -> None:
         if not scored and any(table.kind in NOISY for table in read.tables):
             assert posterior.table(each.marginal) is not None
     if "model" in written["job"]:
-        assert read.build() is not None
+        assert read.model() is not None
     joint = [each.marginal for each in read.asked if each.kind in NOISY and not each.marginal.given]
     joint = [] if any(weighted(read, each) for each in read.tables) else joint
     if joint:

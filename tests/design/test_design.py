@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpbayes import ApproxDP, Attribute, Curator, Marginal, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
+from dpbayes import ApproxDP, Attribute, Curator, Posterior, PureDP, Release, Schema, Tables, Unit
 from dpbayes.design.design import Wanted, _used, half_error, least_target
 from dpbayes.design.forecast import design_of, forecast, preview
 from dpbayes.inference import GaussianNoise, Measurement
@@ -20,6 +20,7 @@ from dpbayes.ledger.ledger import Ledger
 from dpbayes.mechanisms.gaussian import Gaussian
 from dpbayes.privacy.cost import Cost
 from dpbayes.release.format import Table
+from dpbayes.schema import Marginal
 from dpbayes.schema.public import Margin
 
 USUAL = ApproxDP(epsilon=1.0, delta=1e-6)
@@ -31,7 +32,7 @@ def schema(adjacency: str = "replace-one", **options: object) -> Schema:
         Attribute(name=name, categories=(*(f"{name} {level}" for level in range(number)), "other"), missing="other")
         for name, number in LEVELS.items()
     )
-    return Schema(id="people", unit=PrivacyUnit(adjacency=adjacency), attributes=attributes, **options)  # type: ignore[arg-type]
+    return Schema(id="people", unit=Unit(adjacency=adjacency), attributes=attributes, **options)  # type: ignore[arg-type]
 
 
 def people(rows: int = 3000) -> dict[str, list[str]]:

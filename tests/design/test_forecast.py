@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from tests.releases import PEOPLE, people
 
-from dpbayes import ApproxDP, Attribute, Curator, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes import ApproxDP, Attribute, Curator, PureDP, Schema, Tables, Unit
 from dpbayes.design.forecast import forecast, name_of, points, remarks, sentences, warnings, whole
 
 USUAL = ApproxDP(epsilon=1, delta=1e-6)
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 
 
 def schema_of(records: int | None = 20_000, **levels: int) -> Schema:

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpbayes import RDP, Adjacency, ApproxDP, Attribute, Cost, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes import RDP, ApproxDP, Attribute, Cost, PureDP, Schema, Tables, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.ranking import Ranking, ranking, score
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def ranked(**more):
@@ -113,7 +114,7 @@ def test_bad_questions_are_refused_in_one_sentence(bad):
 )
 def test_every_candidate_is_predicted_at_small_epsilon(adjacency, cells, records, epsilon):
     target = ApproxDP(epsilon=epsilon, delta=1e-6)
-    unit = PrivacyUnit(adjacency=adjacency)
+    unit = Unit(adjacency=adjacency)
     made = ranking(cells=cells, records=records, target=target, unit=unit, repetitions=2)
     assert {prediction.name for prediction in made.predictions} >= {"gaussian", "laplace"}
     assert all(np.isfinite(prediction.mean) and prediction.mean >= 0 for prediction in made.predictions)

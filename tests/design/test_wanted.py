@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbayes import ZCDP, ApproxDP, Attribute, Curator, PrivacyUnit, PureDP, Request, Schema, Tables
+from dpbayes import ZCDP, ApproxDP, Attribute, Curator, PureDP, Request, Schema, Tables, Unit
 from dpbayes.base.errors import DpbayesError, InvalidArgument, TargetUnreachable
 from dpbayes.design.forecast import forecast
 from dpbayes.design.noise import least, wants
@@ -28,7 +28,7 @@ def schema(**options: object) -> Schema:
         for name, number in LEVELS.items()
     )
     given = {"records": 3000} | options
-    return Schema(id="people", unit=PrivacyUnit(adjacency="replace-one"), attributes=attributes, **given)  # type: ignore[arg-type]
+    return Schema(id="people", unit=Unit(adjacency="replace-one"), attributes=attributes, **given)  # type: ignore[arg-type]
 
 
 def people(rows: int = 3000) -> dict[str, list[str]]:

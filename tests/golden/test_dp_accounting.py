@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as dots
 
-from dpbayes import Adjacency, Cost, Gaussian, Laplace, PrivacyUnit
+from dpbayes import Cost, Gaussian, Laplace, Unit
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import Threshold
+from dpbayes.schema import Adjacency
 
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def gaussian(sigma: float, interval: float) -> dots.PrivacyLossDistribution:
@@ -111,7 +112,7 @@ def test_composed_gaussian_noise_against_the_law_of_the_sum_of_its_noise(sigma: 
 
 @pytest.mark.parametrize(("scale", "times"), [(2.0, 2), (8.0, 15), (40.0, 100)])
 @pytest.mark.parametrize("unit", [CHANGE, REPLACE], ids=["add-remove", "replace-one"])
-def test_composed_laplace_noise_against_binomial_sums(scale: float, times: int, unit: PrivacyUnit) -> None:
+def test_composed_laplace_noise_against_binomial_sums(scale: float, times: int, unit: Unit) -> None:
     """Every cell that moves is one randomised response: the losses of n of them follow a binomial law."""
     responses = times * (2 if unit.replaces else 1)
     cost = Cost.of(Laplace(scale=scale, unit=unit), times)
@@ -176,7 +177,7 @@ def test_composed_selections_cost_no_less_than_any_of_their_kind(sharpness: floa
 
 
 def test_a_cost_composes_with_a_distribution_made_elsewhere() -> None:
-    unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    unit = Unit(adjacency=Adjacency.ADD_REMOVE)
     ours, interval = Cost.of(Gaussian(sigma=12.0, unit=unit), 3), 1e-3
     together = ours.to_pld(interval).compose(laplace(25.0, interval))
     reference = gaussian(12.0, interval).self_compose(3).compose(laplace(25.0, interval))

@@ -8,12 +8,13 @@ import mpmath as mp
 import pytest
 from tests.privacy import reference
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes import Dirichlet, Unit
 from dpbayes.papers.rdp import equation_10
 from dpbayes.privacy.bounds import algorithm_1
 from dpbayes.privacy.convert import renyi_to_delta, renyi_to_epsilon
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
 HISTOGRAM, NEIGHBOUR = (11, 8, 65, 25, 38, 0), (11, 7, 65, 25, 38, 1)
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from tests.privacy import reference
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes import Dirichlet, Unit
 from dpbayes.papers.tcdp import equation_6, theorem_1, theorem_2
 from dpbayes.privacy.convert import tcdp_to_epsilon
+from dpbayes.schema import Adjacency
 
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
 POSTERIOR, NEIGHBOUR = (11, 8, 65, 25, 38, 0), (11, 8, 65, 25, 38, 1)
 
 

@@ -6,12 +6,13 @@ import math
 
 import pytest
 
-from dpbayes import Adjacency, Cost, Dirichlet, PrivacyUnit
+from dpbayes import Cost, Dirichlet, Unit
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.papers.tcdp import theorem_2
 from dpbayes.privacy.bounds import algorithm_1
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 @pytest.mark.parametrize(

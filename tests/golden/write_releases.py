@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from tests.releases import ASKED, PEOPLE, VERIFYING, a_release, people
 
-from dpbayes import ApproxDP, Curator, Ledger, Release, WideDistribution
+from dpbayes import ApproxDP, Curator, Ledger, Release
+from dpbayes.jobs import WideDistribution
 
 HERE = Path(__file__).parent / "releases"
 SEED = 20261118

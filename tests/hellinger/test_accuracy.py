@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, PrivacyUnit
+from dpbayes import Unit
 from dpbayes.hellinger import calibration, distance
 from dpbayes.hellinger import mechanism as accuracy
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def hellinger(counts: tuple[int, ...], epsilon: float = 2.0) -> accuracy.PosteriorMechanism:

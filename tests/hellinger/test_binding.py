@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import Adjacency, Cost, Ledger, PrivacyUnit, PureDP
+from dpbayes import Cost, Ledger, PureDP, Unit
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.hellinger import calibration, certificate
 from dpbayes.hellinger.certificate import Certificate
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.mechanisms.kinds import from_record
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 PRIOR, TOTAL = (1.0, 1.0), 20
 HONEST = calibration.with_certificate(
     PRIOR, TOTAL, 0.8, 0.1, UNIT, certificate.certify(PRIOR, TOTAL, sharpness=0.8, smoothing=0.1, delta=1e-6)

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, ApproxDP, Cost, PrivacyUnit
+from dpbayes import ApproxDP, Cost, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.certificate import certify
 from dpbayes.hellinger.distance import Laws, Rows
 from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.promise import SmoothTail
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def expected(made: Hellinger, x: int) -> float:
@@ -91,7 +92,7 @@ def test_a_mechanism_for_a_pure_target_needs_no_delta() -> None:
         ({"prior": (1.0,) * 6, "total": 10_000}, "proved"),
         ({"around": [(1, 2)]}, "declared total"),
         ({"around": []}, "at least one"),
-        ({"unit": PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)}, "keeps private"),
+        ({"unit": Unit(adjacency=Adjacency.ADD_REMOVE)}, "keeps private"),
     ],
 )
 def test_bad_targets_are_refused_with_a_reason(change: dict[str, object], sentence: str) -> None:

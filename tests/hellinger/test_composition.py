@@ -14,7 +14,7 @@ import pytest
 from scipy.signal import fftconvolve
 from scipy.special import logsumexp
 
-from dpbayes import ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
+from dpbayes import ApproxDP, Cost, Gaussian, Ledger, Unit
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.hellinger import calibration, certificate, sensitivity
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
@@ -23,7 +23,7 @@ from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.hellinger.promise import Enumerated
 from dpbayes.mechanisms.kinds import from_record
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 Pair = tuple[np.ndarray, np.ndarray]
 
 CASES = [

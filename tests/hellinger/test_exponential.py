@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, PrivacyUnit
+from dpbayes import Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.baselines import PosteriorExponential
+from dpbayes.schema import Adjacency
 
 PValue = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def make(prior: tuple[float, ...], total: int, score: str, sharpness: float = 1.0) -> PosteriorExponential:

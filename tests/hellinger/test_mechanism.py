@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, ApproxDP, Cost, Gaussian, PrivacyUnit, PureDP
+from dpbayes import ApproxDP, Cost, Gaussian, PureDP, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
@@ -19,8 +19,9 @@ from dpbayes.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.mechanisms.kinds import from_record
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.pld import epsilon_of
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 PRIOR = (1.0, 1.0)
 COMMON = {"prior": PRIOR, "total": 40, "unit": UNIT}
 
@@ -133,8 +134,8 @@ def test_a_larger_smoothing_than_the_theorem_allows_is_refused() -> None:
         ({"calibration": "hoped"}, "one of"),
         ({"calibration": "certified", "certificate": None}, "certificate"),
         ({"calibration": "published"}, "delta_published"),
-        ({"unit": PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)}, "keeps private"),
-        ({"unit": PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=3)}, "one row per person"),
+        ({"unit": Unit(adjacency=Adjacency.ADD_REMOVE)}, "keeps private"),
+        ({"unit": Unit(adjacency=Adjacency.REPLACE_ONE, max_rows=3)}, "one row per person"),
     ],
 )
 def test_bad_parameters_are_refused_with_a_reason(change: dict[str, object], sentence: str) -> None:
@@ -173,9 +174,7 @@ def test_random_numbers_come_from_the_generator_that_is_handed_in() -> None:
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.3, 2.0)])
 def test_a_stated_promise_is_pure_but_for_its_delta(prior: tuple[float, ...]) -> None:
     """Every neighbouring pair: beyond the pure ε of what remains there is at most the δ that is set apart."""
-    made = calibration.published(
-        prior=prior, total=20, epsilon=1.0, delta=1e-3, unit=PrivacyUnit(adjacency="replace-one")
-    )
+    made = calibration.published(prior=prior, total=20, epsilon=1.0, delta=1e-3, unit=Unit(adjacency="replace-one"))
     assert isinstance(made, Hellinger)
     rest, apart = made.but_for()
     epsilon = rest.renyi(math.inf)

@@ -7,12 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, PrivacyUnit
+from dpbayes import Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import candidates
 from dpbayes.hellinger.baselines import PosteriorLaplace
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def make(prior: tuple[float, ...], total: int, scale: float, *, truncated: bool = True) -> PosteriorLaplace:
@@ -74,7 +75,7 @@ def test_untruncated_noise_may_leave_the_posteriors_and_has_no_list() -> None:
         ({"truncated": "yes"}, "true or false"),
         ({"prior": (1.0, 0.0)}, "above 0"),
         ({"total": 0}, "between 1"),
-        ({"unit": PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)}, "keeps private"),
+        ({"unit": Unit(adjacency=Adjacency.ADD_REMOVE)}, "keeps private"),
     ],
 )
 def test_bad_parameters_are_refused_with_a_reason(change: dict[str, object], sentence: str) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpbayes import PrivacyUnit
+from dpbayes import Unit
 from dpbayes.hellinger.distance import Laws
 from dpbayes.hellinger.promise import Proved, SmoothTail
 from dpbayes.hellinger.sensitivity import pure_epsilon
@@ -23,7 +23,7 @@ CASES = [
 
 
 def proved(pure: float, tail: SmoothTail) -> Proved:
-    return Proved(ranged=Selection(sharpness=pure, unit=PrivacyUnit(adjacency="replace-one")), tail=tail)
+    return Proved(ranged=Selection(sharpness=pure, unit=Unit(adjacency="replace-one")), tail=tail)
 
 
 def all_losses(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import betainc, gammaln
 
-from dpbayes import PrivacyUnit
+from dpbayes import Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
@@ -16,7 +16,7 @@ from dpbayes.inference import GaussianNoise, LaplaceNoise, Measurement, everywhe
 from dpbayes.inference.product import Normaliser
 from dpbayes.inference.released import Reading, reading
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 
 
 def laplace(prior: tuple[float, ...], total: int, epsilon: float, *, cut: bool = True) -> PosteriorLaplace:

@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Fit, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes import ApproxDP, Attribute, BayesNet, Curator, PureDP, Schema, Tables, Unit
 from dpbayes.base.errors import DpbayesError
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
+from dpbayes.jobs import Fit
 from dpbayes.mechanisms.dirichlet import GammaNoise
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
@@ -72,7 +73,7 @@ def schema() -> Schema:
         Attribute(name=name, categories=[f"{name}{level}" for level in range(size)], missing="other")
         for name, size in SIZES.items()
     )
-    return Schema(id="small", unit=PrivacyUnit(adjacency="replace-one"), attributes=tuple(attributes))
+    return Schema(id="small", unit=Unit(adjacency="replace-one"), attributes=tuple(attributes))
 
 
 @cache
@@ -109,7 +110,7 @@ def test_networks_tend_to_the_one_without_noise(pure):
     spec = BayesNet(edges=(("a", "b"), ("a", "c"), ("b", "c")))
     for epsilon in (100.0, 1e3, 1e6):
         target = PureDP(epsilon=epsilon) if pure else ApproxDP(epsilon=epsilon, delta=1e-6)
-        network = Curator(rows(), schema(), seed=1).release(Fit(model=spec), target, estimates=False).build().network
+        network = Curator(rows(), schema(), seed=1).release(Fit(model=spec), target, estimates=False).model().network
         sizes = [len(schema()[name].levels) for name in SIZES]
         first, second, third = (
             network.tables[name].reshape(sizes[:end]) for name, end in zip("abc", (1, 2, 3), strict=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes import PrivacyUnit
+from dpbayes import Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.inference.numbers import Repeats
 from dpbayes.inference.released import Reading, reading
 from dpbayes.inference.weighted import Weighted
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 
 
 def _law(prior: tuple[float, ...] = (1.0, 2.0, 0.5, 1.0), scale: float = 2.0) -> Weighted:

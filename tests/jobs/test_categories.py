@@ -8,18 +8,17 @@ import pyarrow as pa
 import pytest
 from tests.releases import PEOPLE
 
-from dpbayes import AdaptiveDP, ApproxDP, Attribute, Categories, Curator, Ledger, PrivacyUnit, PureDP, Schema
+from dpbayes import ApproxDP, Attribute, Categories, Curator, Ledger, PureDP, Schema, Unit
 from dpbayes.base.errors import InvalidArgument, TableError
 from dpbayes.jobs.base import job_from_record, plan_of
 from dpbayes.mechanisms.kinds import from_record
+from dpbayes.privacy import AdaptiveDP
 from dpbayes.privacy.cost import Cost
 
-UNITS = [
-    PrivacyUnit(adjacency=adjacency, max_rows=rows) for adjacency in ("replace-one", "add-remove") for rows in (1, 3)
-]
+UNITS = [Unit(adjacency=adjacency, max_rows=rows) for adjacency in ("replace-one", "add-remove") for rows in (1, 3)]
 
 
-def schema(unit: PrivacyUnit = UNITS[0], **more: object) -> Schema:
+def schema(unit: Unit = UNITS[0], **more: object) -> Schema:
     declared = (Attribute(name="job", categories=("clerk",), missing="other"),)
     return Schema(id="d", unit=unit, attributes=declared, **more)  # type: ignore[arg-type]
 
@@ -32,7 +31,7 @@ def found(table: object, declared: Schema, *, delta: float = 1e-9) -> tuple[str,
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
-def test_the_cost_of_categories_meets_what_was_asked_and_hardly_less(unit: PrivacyUnit) -> None:
+def test_the_cost_of_categories_meets_what_was_asked_and_hardly_less(unit: Unit) -> None:
     plan = Categories(column="job").plan(schema(unit), ApproxDP(epsilon=0.5, delta=1e-7))
     cost = plan.cost
     assert 0.5 * (1 - 1e-6) <= cost.epsilon(1e-7) <= 0.5

@@ -11,31 +11,18 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpbayes import (
-    ApproxDP,
-    Attribute,
-    Curator,
-    Edges,
-    Fit,
-    Ledger,
-    NaiveBayes,
-    PrivacyUnit,
-    PureDP,
-    Quantiles,
-    Schema,
-)
+from dpbayes import ApproxDP, Attribute, Curator, Edges, Ledger, NaiveBayes, PureDP, Schema, Unit
 from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
+from dpbayes.jobs import Fit, Quantiles
 from dpbayes.jobs.base import job_from_record, plan_of
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.tables.engine import CodedTable
 from dpbayes.tables.sources import open_table
 
-UNITS = [
-    PrivacyUnit(adjacency=adjacency, max_rows=rows) for adjacency in ("replace-one", "add-remove") for rows in (1, 3)
-]
+UNITS = [Unit(adjacency=adjacency, max_rows=rows) for adjacency in ("replace-one", "add-remove") for rows in (1, 3)]
 
 
-def schema(name: str = "x", unit: PrivacyUnit = UNITS[0]) -> Schema:
+def schema(name: str = "x", unit: Unit = UNITS[0]) -> Schema:
     return Schema(id="d", unit=unit, attributes=(Attribute(name=name, edges=(0.0, 1.0)),))
 
 
@@ -46,7 +33,7 @@ def edges_of(values: object, epsilon: float = 1.0, **quantiles: float) -> tuple[
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
-def test_the_cost_of_edges_is_pure_and_meets_what_was_asked(unit: PrivacyUnit) -> None:
+def test_the_cost_of_edges_is_pure_and_meets_what_was_asked(unit: Unit) -> None:
     job = Edges(column="x", quantiles=Quantiles(lower=0, upper=120, bins=5))
     cost = job.plan(schema(unit=unit), PureDP(epsilon=0.8)).cost
     assert 0.8 * (1 - 1e-6) <= cost.renyi(math.inf) <= 0.8
@@ -142,7 +129,7 @@ def test_edges_of_dates_and_texts_are_refused_from_the_types_alone() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_edges_are_as_near_to_equal_parts_as_the_outlook_says(unit: PrivacyUnit) -> None:
+def test_edges_are_as_near_to_equal_parts_as_the_outlook_says(unit: Unit) -> None:
     rows, cut = np.repeat(np.arange(0.005, 1, 0.01), 10), Quantiles(lower=0, upper=1, bins=4, candidates=101)
     schema = Schema(id="d", unit=unit, attributes=(Attribute(name="code", categories=("1",)),))
     job = Edges(column="x", quantiles=cut)
@@ -187,16 +174,14 @@ def test_bought_edges_replace_levels_that_labels_and_rules_named(more: dict[str,
     cut = Quantiles(lower=0, upper=80, bins=2, candidates=9)
     age = Attribute(name="age", edges=(-math.inf, 40, 80), **more)  # type: ignore[arg-type]
     sex = Attribute(name="sex", categories=("F", "M"))
-    schema = Schema(id="people", unit=PrivacyUnit(adjacency="replace-one"), attributes=(sex, age))
+    schema = Schema(id="people", unit=Unit(adjacency="replace-one"), attributes=(sex, age))
     rows = {"sex": ["F", "M"] * 20, "age": [10.0, 70.0] * 20}
     made = Curator(rows, schema).release(Fit(model=NaiveBayes(target="sex"), edges={"age": cut}), PureDP(epsilon=9))
     assert made.schema["age"].levels[-1] == "other"
     assert made.schema["age"].labels == ()
 
 
-@pytest.mark.parametrize(
-    "unit", [PrivacyUnit(adjacency="replace-one", max_rows=5), PrivacyUnit(adjacency="add-remove")]
-)
+@pytest.mark.parametrize("unit", [Unit(adjacency="replace-one", max_rows=5), Unit(adjacency="add-remove")])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_a_model_with_bought_edges_meets_its_promise_also_for_who_has_no_ledger(tmp_path, unit, epsilon):
     """A ledger covers each selection by a shift, which may prove more than the composition that `verify` knows."""

@@ -10,28 +10,19 @@ import pytest
 from tests.covering import PARTS
 from tests.releases import ASKED, PEOPLE, USUAL, made_by_a_curator, people
 
-from dpbayes import (
-    BayesNet,
-    Curator,
-    DirichletPosterior,
-    Fit,
-    Histogram,
-    Marginal,
-    Prior,
-    PureDP,
-    Release,
-    Tables,
-    Wide,
-)
+from dpbayes import BayesNet, Curator, PosteriorTable, PureDP, Release, Tables
 from dpbayes.base import codec
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError
+from dpbayes.jobs import Fit, Wide
 from dpbayes.jobs.base import job_from_record, kinds, plan_from_record, plan_record
+from dpbayes.models import Histogram
+from dpbayes.schema import Marginal, Prior
 
 MORE = {
     "tables with a prior": Tables("sex", priors=(Prior(of=("sex",), shares=(1.0, 2.0, 3.0)),), level=0.5),
     "a network": Fit(model=BayesNet.of('[["sex", "income"]]'), split="equal", expected_records=9),
     "a histogram": Fit(model=Histogram(attributes=("sex", "income")), mechanism="laplace"),
-    "a certified posterior": DirichletPosterior(marginal=Marginal("sex"), prior=(0.5, 1.0, 2.0), around=(1, 2, 3)),
+    "a certified posterior": PosteriorTable(marginal=Marginal("sex"), prior=(0.5, 1.0, 2.0), around=(1, 2, 3)),
     "another law": Wide(marginal=Marginal(("sex", "income")), state="x.wide", law="cells", expected_records=3),
 }
 
@@ -130,16 +121,16 @@ def test_tables_that_cannot_be_made_are_refused(asked: tuple[str, ...], options:
 
 def test_a_posterior_needs_a_known_size_a_joint_table_and_a_fitting_prior() -> None:
     with pytest.raises(InvalidArgument, match="joint table"):
-        DirichletPosterior(marginal=Marginal("income", "sex"))
+        PosteriorTable(marginal=Marginal("income", "sex"))
     with pytest.raises(InvalidArgument, match="prior"):
-        DirichletPosterior(marginal=Marginal("sex"), prior=(0.0,))
-    job = DirichletPosterior(marginal=Marginal("sex"), prior=(1.0, 1.0))
+        PosteriorTable(marginal=Marginal("sex"), prior=(0.0,))
+    job = PosteriorTable(marginal=Marginal("sex"), prior=(1.0, 1.0))
     with pytest.raises(InvalidArgument, match="or 3, got 2"):
         job.plan(PEOPLE, PureDP(epsilon=1))
     with pytest.raises(SchemaError, match="records"):
-        DirichletPosterior(marginal=Marginal("sex")).plan(replace(PEOPLE, records=None), PureDP(epsilon=1))
+        PosteriorTable(marginal=Marginal("sex")).plan(replace(PEOPLE, records=None), PureDP(epsilon=1))
     with pytest.raises(InvalidArgument, match="needs a δ"):
-        DirichletPosterior(marginal=Marginal("sex"), mechanism="hellinger", calibration="published").plan(
+        PosteriorTable(marginal=Marginal("sex"), mechanism="hellinger", calibration="published").plan(
             PEOPLE, PureDP(epsilon=1)
         )
 
@@ -147,7 +138,7 @@ def test_a_posterior_needs_a_known_size_a_joint_table_and_a_fitting_prior() -> N
 @pytest.mark.parametrize("mechanism", ["auto", "hellinger", "exponential", "laplace", "improved-laplace"])
 def test_a_posterior_by_every_mechanism_keeps_its_promise(mechanism: str) -> None:
     small = replace(PEOPLE, records=20)
-    job = DirichletPosterior(marginal=Marginal("sex"), mechanism=mechanism, even_if_noise=True)  # type: ignore[arg-type]
+    job = PosteriorTable(marginal=Marginal("sex"), mechanism=mechanism, even_if_noise=True)  # type: ignore[arg-type]
     plan = job.plan(small, USUAL if mechanism == "hellinger" else PureDP(epsilon=1))
     assert plan.target.gap(plan.cost) <= 1e-9
     release = Curator(people(20), small).release(job, plan.target)

@@ -8,21 +8,21 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpbayes import ApproxDP, Attribute, DirichletPosterior, Laplace, PrivacyUnit, PureDP, Schema
+from dpbayes import ApproxDP, Attribute, Laplace, PosteriorTable, PureDP, Schema, Unit
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.design.plan import Plan
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.inference.importance import chance_of_noise, error
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 
 
 def planned(cells: int, records: int, target: PureDP | ApproxDP, **options: object) -> Plan:
     levels = tuple("abcdefghijklmnop"[:cells])
     attribute = Attribute(name="x", categories=levels, unknown=levels[0], missing=levels[0])
     schema = Schema(id="people", unit=UNIT, records=records, attributes=(attribute,))
-    return DirichletPosterior(marginal="x", **options).plan(schema, target)  # type: ignore[arg-type]
+    return PosteriorTable(marginal="x", **options).plan(schema, target)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("target", [PureDP(epsilon=0.8), ApproxDP(epsilon=0.8, delta=1e-8)])
@@ -64,13 +64,13 @@ def test_the_largest_loss_over_all_neighbours_is_the_price(cells: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [PrivacyUnit(adjacency="replace-one", max_rows=2), PrivacyUnit(adjacency="replace-one", person="name")]
+    "unit", [Unit(adjacency="replace-one", max_rows=2), Unit(adjacency="replace-one", person="name")]
 )
-def test_a_unit_with_another_price_is_refused(unit: PrivacyUnit) -> None:
+def test_a_unit_with_another_price_is_refused(unit: Unit) -> None:
     schema = Schema(id="p", unit=UNIT, records=9, attributes=(Attribute(name="x", categories=("a", "b")),))
     records = 9 if unit.person is None else None
     with pytest.raises(DpbayesError, match=r"one row per person|person column|records"):
-        DirichletPosterior(marginal="x").plan(replace(schema, unit=unit, records=records), PureDP(epsilon=1))  # type: ignore[arg-type]
+        PosteriorTable(marginal="x").plan(replace(schema, unit=unit, records=records), PureDP(epsilon=1))  # type: ignore[arg-type]
 
 
 def test_the_chance_of_noise_is_the_prior_average_of_the_uniform_part() -> None:
@@ -83,7 +83,7 @@ def test_the_chance_of_noise_is_the_prior_average_of_the_uniform_part() -> None:
 @pytest.mark.parametrize("option", ["mechanism", "calibration", "score"])
 def test_an_unknown_choice_is_refused_and_never_taken_for_another(option: str) -> None:
     with pytest.raises(InvalidArgument, match=rf"expected {option} to be one of .*, got 'foo'"):
-        DirichletPosterior(marginal="x", **{option: "foo"})
+        PosteriorTable(marginal="x", **{option: "foo"})
 
 
 def test_a_posterior_without_estimates_is_announced_before_it_is_paid() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.models.examples import ADD, REPLACE, weather, weather_schema
 
-from dpbayes import ApproxDP, Attribute, Cost, Curator, Gaussian, Ledger, PrivacyUnit, PureDP, Schema, Synthetic
+from dpbayes import ApproxDP, Attribute, Cost, Curator, Gaussian, Ledger, PureDP, Schema, Synthetic, Unit
 from dpbayes.base.errors import BudgetExceeded, MeaninglessBudget, SchemaError
 from dpbayes.design.noise import noise
 from dpbayes.jobs.synthetic import FAINT, HOPELESS
@@ -19,7 +19,7 @@ from dpbayes.jobs.synthetic import FAINT, HOPELESS
 USUAL = ApproxDP(epsilon=1, delta=1e-6)
 
 
-def released(rows: int, epsilon: float, *, unit: PrivacyUnit = ADD, target: str | None = "rain"):
+def released(rows: int, epsilon: float, *, unit: Unit = ADD, target: str | None = "rain"):
     curator = Curator(weather(rows), weather_schema(unit), seed=5)
     return curator.release(Synthetic(target=target), ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False)
 
@@ -63,7 +63,7 @@ def test_choosing_the_next_table_by_the_last_answer_costs_no_more_than_the_list(
                     total += float(np.maximum(gained, 0.0).sum())
         return total
 
-    unit = PrivacyUnit(adjacency=adjacency)
+    unit = Unit(adjacency=adjacency)
     price = Cost.total([Gaussian(sigma=first, unit=unit), Gaussian(sigma=second, unit=unit)])
     for pair in ((have, lack), (lack, have)):
         assert delta(*pair) <= ApproxDP(epsilon=epsilon, delta=1e-9).at(0) + price.delta(epsilon) + 1e-9
@@ -92,7 +92,7 @@ def test_using_places_in_an_order_that_depends_on_draws_costs_no_more_than_the_l
 
 
 @pytest.mark.parametrize("unit", [ADD, REPLACE], ids=["add-remove", "replace-one"])
-def test_the_release_holds_what_was_planned_and_verifies(unit: PrivacyUnit, tmp_path) -> None:
+def test_the_release_holds_what_was_planned_and_verifies(unit: Unit, tmp_path) -> None:
     ledger = tmp_path / "weather.ledger"
     Ledger(ledger).open("weather", ApproxDP(epsilon=2, delta=1e-5), unit)
     release = Curator(weather(3000), weather_schema(unit), ledger=ledger).release(Synthetic(target="rain"), USUAL)
@@ -138,7 +138,7 @@ def test_a_budget_too_small_for_pairs_goes_to_what_it_can_measure(epsilon: float
     release = released(2000, epsilon)
     assert max(len(table.marginal.names) for table in release.tables) == most
     assert len(release.tables) == sum(paid.times for paid in release.paid)
-    assert release.build().form == form
+    assert release.model().form == form
 
 
 def test_between_the_two_thresholds_pairs_with_the_target_are_measured() -> None:
@@ -146,7 +146,7 @@ def test_between_the_two_thresholds_pairs_with_the_target_are_measured() -> None
         release = released(2000, epsilon)
         pairs = [table.marginal.names for table in release.tables if len(table.marginal.names) == 2]
         if pairs and all("rain" in names for names in pairs):
-            assert release.build().form == "naive Bayes"
+            assert release.model().form == "naive Bayes"
             return
     raise AssertionError("no budget between the thresholds was tried")
 
@@ -178,7 +178,7 @@ def test_odd_tables_are_planned_and_released(target: str | None) -> None:
     for attributes in ((one,), (one, constant), (one, constant, wide)):
         schema = Schema(id="odd", unit=ADD, attributes=attributes)
         release = Curator(data, schema, seed=1).release(Synthetic(target=target), USUAL, estimates=False)
-        model = release.build()
+        model = release.model()
         assert set(model.sample(10, np.random.default_rng(0))) == set(schema.names)
 
 
@@ -202,4 +202,4 @@ def test_a_budget_that_buys_nothing_is_said_to() -> None:
 def test_a_pure_guarantee_takes_laplace_noise() -> None:
     release = Curator(weather(5000), weather_schema(ADD), seed=2).release(Synthetic(target="rain"), PureDP(epsilon=2))
     assert {paid.mechanism.record()["mechanism"] for paid in release.paid} == {"laplace-1"}
-    assert release.build().form == "mixture"
+    assert release.model().form == "mixture"

@@ -9,10 +9,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, PrivacyUnit
+from dpbayes import Unit
 from dpbayes.jobs.model import CANDIDATES, FOUND, GRAINS, SURE, choose_temperature, record_losses, worth_it
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.models.naive_bayes import NaiveBayesModel
+from dpbayes.schema import Adjacency
 from dpbayes.sklearn import ONE_ROW, PrivateCategoricalNB
 from dpbayes.tables.engine import CodedTable
 
@@ -74,7 +75,7 @@ def test_losses_are_clipped_logarithms_on_a_grid(model: NaiveBayesModel) -> None
 def test_choose_temperature_tells_no_neighbours_apart_beyond_its_price(
     model: NaiveBayesModel, monkeypatch: pytest.MonkeyPatch, adjacency: Adjacency, rows: int
 ) -> None:
-    selection = Selection(sharpness=1.5, unit=PrivacyUnit(adjacency=adjacency, max_rows=rows))
+    selection = Selection(sharpness=1.5, unit=Unit(adjacency=adjacency, max_rows=rows))
     seen: list[tuple[list[int], int]] = []
 
     def spy(_: Selection, scores: list[int], *, spread: int, below: object) -> int:
@@ -105,14 +106,14 @@ def test_choose_temperature_tells_no_neighbours_apart_beyond_its_price(
 
 def test_a_table_in_which_one_power_is_best_by_far_has_that_temperature(model: NaiveBayesModel) -> None:
     records = [(0, 0, 0), (1, 1, 1)] * 3000
-    selection = Selection(sharpness=1.0, unit=PrivacyUnit(adjacency="replace-one"))
+    selection = Selection(sharpness=1.0, unit=Unit(adjacency="replace-one"))
     assert choose_temperature(model, table(records), selection) == 1.0
     assert choose_temperature(model, table(records), selection, np.random.default_rng(1)) == 1.0
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_a_choice_that_is_worth_it_comes_near_the_best_as_often_as_it_says(adjacency: Adjacency) -> None:
-    unit, bound = PrivacyUnit(adjacency=adjacency), 3 + math.log(2)
+    unit, bound = Unit(adjacency=adjacency), 3 + math.log(2)
     made = Selection(sharpness=0.5, unit=unit)
     spread = GRAINS * (2 if unit.replaces else 1)
     least = next(n for n in range(1, 10**6) if worth_it(made, records=n, classes=2))
@@ -125,12 +126,13 @@ def test_a_choice_that_is_worth_it_comes_near_the_best_as_often_as_it_says(adjac
 
 
 def test_a_fit_buys_a_temperature_by_default_only_where_it_is_worth_it() -> None:
-    from dpbayes import ApproxDP, Attribute, Fit, NaiveBayes, Schema
+    from dpbayes import ApproxDP, Attribute, NaiveBayes, Schema
+    from dpbayes.jobs import Fit
 
     def plan(records: int, tempered: bool | None) -> int:
         schema = Schema(
             id="d",
-            unit=PrivacyUnit(adjacency="replace-one"),
+            unit=Unit(adjacency="replace-one"),
             records=records,
             attributes=tuple(Attribute(name=name, categories=("a", "b"), missing="other") for name in ("x", "y")),
         )

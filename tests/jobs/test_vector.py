@@ -17,8 +17,10 @@ from scipy.special import gammainc, gammaincc, gammaln
 from tests.commands import dpbayes
 from tests.releases import PEOPLE, USUAL, made_by_a_curator, people
 
-from dpbayes import Adjacency, Attribute, Curator, Dirichlet, Marginal, PrivacyUnit, Release, Schema, Vector
+from dpbayes import Attribute, Curator, Dirichlet, Release, Schema, Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.jobs import Vector
+from dpbayes.schema import Adjacency, Marginal
 from dpbayes.tables.sources import open_table
 
 SCORES = ((0.5, 0.1), (0.25, 1.5), (0.0, 0.0))
@@ -33,7 +35,7 @@ def test_no_neighbour_moves_a_sum_of_scores_by_more(
     table = np.array(scores)
     if not np.ptp(table, axis=0).any() or not table.any():
         return
-    moved = PrivacyUnit(adjacency=adjacency, max_rows=most).moved_by(scores)
+    moved = Unit(adjacency=adjacency, max_rows=most).moved_by(scores)
     cells = st.lists(st.integers(0, len(scores) - 1), min_size=most, max_size=most)
     change = table[data.draw(cells)].sum(axis=0)
     if adjacency is Adjacency.REPLACE_ONE:
@@ -52,7 +54,7 @@ def test_the_sensitivity_is_the_largest_change_over_all_tables_of_two_rows(
     person: str | None, unknown: str, missing: str
 ) -> None:
     attribute = Attribute(name="a", categories=("u", "v"), unknown=unknown, missing=missing)
-    schema = Schema(id="x", unit=PrivacyUnit(adjacency="replace-one"), person=person, attributes=(attribute,))
+    schema = Schema(id="x", unit=Unit(adjacency="replace-one"), person=person, attributes=(attribute,))
     scores = np.array([[7.0, 0.0], [7.0, 1.0], [7.0, 0.5], [6.5, 2.0]])[: len(attribute.levels)]
     cells = ["u", "v", "?", None]
     moved = schema.unit.moved_by(scores)
@@ -74,7 +76,7 @@ def test_the_sensitivity_is_the_largest_change_over_all_tables_of_two_rows(
 def test_a_row_that_names_nobody_keeps_the_claim(people: int) -> None:
     schema = Schema(
         id="x",
-        unit=PrivacyUnit(adjacency="replace-one", person="id"),
+        unit=Unit(adjacency="replace-one", person="id"),
         attributes=(Attribute(name="a", categories=("u", "v"), missing="other"),),
     )
     asked = Vector(marginal="a", entries=("x", "y"), scores=((1000, 0), (1000, 1), (1000, 0.5)))
@@ -92,7 +94,7 @@ def test_a_row_that_names_nobody_keeps_the_claim(people: int) -> None:
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 4.0])
 def test_the_price_of_a_vector_is_above_the_exact_divergence_of_its_gammas(order: float) -> None:
-    unit = PrivacyUnit(adjacency="replace-one")
+    unit = Unit(adjacency="replace-one")
     made = Dirichlet(weight=0.7, concentration=4.0, unit=unit, sensitivity=unit.moved_by(SCORES))
     mp.dps = 40
     for one, other in itertools.permutations(range(3), 2):
@@ -108,7 +110,7 @@ def test_the_price_of_a_vector_is_above_the_exact_divergence_of_its_gammas(order
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3))
 def test_any_vector_that_is_not_negative_can_be_drawn(values: list[float]) -> None:
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     made = Dirichlet(weight=1.0, concentration=5.0, unit=unit, sensitivity=unit.moved_by(np.eye(3) * 0.5))
     draw = made.draw(values, np.random.default_rng(1))
     assert draw.sum() == pytest.approx(1.0)
@@ -116,7 +118,7 @@ def test_any_vector_that_is_not_negative_can_be_drawn(values: list[float]) -> No
 
 
 def test_the_mean_of_gammas_is_the_weighted_vector_plus_the_concentration() -> None:
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     made = Dirichlet(weight=2.0, concentration=(5.0, 6.0), unit=unit, sensitivity=unit.moved_by(np.eye(2)))
     rng = np.random.default_rng(5)
     mean = np.mean([made.gammas([0.25, 3.5], rng) for _ in range(20_000)], axis=0)
@@ -124,7 +126,7 @@ def test_the_mean_of_gammas_is_the_weighted_vector_plus_the_concentration() -> N
 
 
 def test_counts_stay_whole_where_no_sensitivity_is_declared() -> None:
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     with pytest.raises(InvalidArgument, match="whole"):
         Dirichlet(weight=1.0, concentration=5.0, unit=unit).draw([0.5, 1.0])
 

@@ -12,26 +12,17 @@ import pytest
 from pyarrow import parquet
 from tests.commands import dpbayes
 
-from dpbayes import (
-    ApproxDP,
-    Curator,
-    Ledger,
-    Marginal,
-    PrivacyUnit,
-    Schema,
-    Tables,
-    Wide,
-    WideDistribution,
-    finish,
-    open_table,
-)
+from dpbayes import ApproxDP, Curator, Ledger, Schema, Tables, Unit, finish
 from dpbayes.base.codec import digest
 from dpbayes.base.errors import BudgetExceeded, InvalidArgument, ReleaseError, TableError, TargetUnreachable, Unfinished
+from dpbayes.jobs import Wide, WideDistribution
 from dpbayes.jobs.base import plan_from_record
 from dpbayes.ledger.kept import Slot
+from dpbayes.schema import Marginal
+from dpbayes.tables import open_table
 from dpbayes.tables.engine import CodedTable
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 NAMES = [f"a{number}" for number in range(12)]
 MARGINAL = Marginal(tuple(NAMES))
 TARGET = ApproxDP(epsilon=1, delta=1e-6)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import Adjacency, PrivacyUnit
+from dpbayes import Unit
 from dpbayes.ledger.ledger import Ledger
+from dpbayes.schema import Adjacency
 
 
 @pytest.fixture
-def unit() -> PrivacyUnit:
-    return PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+def unit() -> Unit:
+    return Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from dpbayes import Laplace, PrivacyUnit
+from dpbayes import Laplace, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.ledger.account import MOST_TIMES, release
 
-DRAWN = Laplace(scale=2.0, unit=PrivacyUnit(adjacency="replace-one")).record()
+DRAWN = Laplace(scale=2.0, unit=Unit(adjacency="replace-one")).record()
 
 
 @pytest.mark.parametrize("times", [1, MOST_TIMES])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PureDP, Unit
 from dpbayes.ledger.connection import Connection
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.ledger.store import Store
@@ -19,7 +19,7 @@ RACERS = 16
 
 
 def test_of_sixteen_processes_exactly_as_many_charge_as_fit(
-    path: Path, unit: PrivacyUnit, run_script: Callable[..., str]
+    path: Path, unit: Unit, run_script: Callable[..., str]
 ) -> None:
     ledger = Ledger(path)
     budget = ApproxDP(epsilon=0.5, delta=1e-6)
@@ -36,7 +36,7 @@ def test_of_sixteen_processes_exactly_as_many_charge_as_fit(
 
 @pytest.mark.parametrize("mode", ["statement", "write", "full"])
 def test_a_charge_that_is_stopped_at_any_step_is_whole_or_absent_and_never_lost_after_it_returned(
-    mode: str, path: Path, unit: PrivacyUnit, run_script: Callable[..., str]
+    mode: str, path: Path, unit: Unit, run_script: Callable[..., str]
 ) -> None:
     ledger = Ledger(path)
     ledger.open("census", PureDP(epsilon=1.0), unit)
@@ -57,7 +57,7 @@ def test_a_charge_that_is_stopped_at_any_step_is_whole_or_absent_and_never_lost_
 
 
 def test_nothing_is_priced_while_others_wait_for_the_lock(
-    path: Path, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+    path: Path, unit: Unit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger(path)
     ledger.open("census", ApproxDP(epsilon=3, delta=1e-6), unit)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
+from dpbayes import Cost, Laplace, PureDP, Unit
 from dpbayes.base.errors import LedgerError
 from dpbayes.ledger.account import canonical
 from dpbayes.ledger.history import read
@@ -19,7 +19,7 @@ from dpbayes.ledger.ledger import Ledger
 
 
 @pytest.fixture
-def lines(ledger: Ledger, unit: PrivacyUnit) -> list[str]:
+def lines(ledger: Ledger, unit: Unit) -> list[str]:
     ledger.open("census", PureDP(epsilon=1.0), unit)
     receipt = ledger.charge("census", Cost.of(Laplace(scale=4.0, unit=unit), 2), about="sex × income")
     ledger.charge("census", Cost.of(Laplace(scale=4.0, unit=unit)))

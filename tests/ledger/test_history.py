@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.releases import PEOPLE, people
 
-from dpbayes import ApproxDP, Curator, Ledger, Marginal, Release, Request, Tables
+from dpbayes import ApproxDP, Curator, Ledger, Release, Request, Tables
 from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.ledger.history import _tables, already, history, line, timeline
+from dpbayes.schema import Marginal
 
 USUAL = ApproxDP(epsilon=0.5, delta=1e-6)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
+from dpbayes import Cost, Laplace, PureDP, Unit
 from dpbayes.base.errors import LedgerError
 from dpbayes.ledger.kept import STATE
 from dpbayes.ledger.ledger import Ledger
@@ -23,12 +23,12 @@ def forget_id(path: Path) -> None:
 
 
 @pytest.fixture
-def opened(ledger: Ledger, unit: PrivacyUnit) -> Ledger:
+def opened(ledger: Ledger, unit: Unit) -> Ledger:
     ledger.open("census", PureDP(epsilon=1.0), unit)
     return ledger
 
 
-def test_two_ledgers_never_have_one_id_and_a_copy_keeps_it(opened: Ledger, unit: PrivacyUnit, tmp_path: Path) -> None:
+def test_two_ledgers_never_have_one_id_and_a_copy_keeps_it(opened: Ledger, unit: Unit, tmp_path: Path) -> None:
     other = Ledger(tmp_path / "other.ledger")
     other.open("census", PureDP(epsilon=1.0), unit)
     copy = Ledger(shutil.copy(tmp_path / "census.ledger", tmp_path / "copy.ledger"))
@@ -59,7 +59,7 @@ def test_what_was_kept_beside_a_link_is_still_found(opened: Ledger, tmp_path: Pa
 
 
 def test_a_ledger_of_an_earlier_version_gets_one_id_for_ever_and_loses_nothing(
-    opened: Ledger, path: Path, unit: PrivacyUnit
+    opened: Ledger, path: Path, unit: Unit
 ) -> None:
     opened.charge("census", Cost.of(Laplace(scale=10.0, unit=unit)))
     before = opened.export("census")
@@ -92,7 +92,7 @@ def test_a_damaged_id_is_refused(damaged: str, opened: Ledger, path: Path) -> No
 
 
 def test_ledgers_on_servers_that_look_alike_keep_their_draws_apart(
-    server: object, tmp_path: Path, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+    server: object, tmp_path: Path, unit: Unit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One name may mean several ledgers: another port, socket or search path is another ledger."""
     monkeypatch.setenv(STATE, str(tmp_path))
@@ -117,7 +117,7 @@ def test_ledgers_on_servers_that_look_alike_keep_their_draws_apart(
 
 
 def test_a_ledger_on_a_server_of_an_earlier_version_gets_one_id_and_still_finds_its_drafts(
-    server: object, tmp_path: Path, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+    server: object, tmp_path: Path, unit: Unit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import psycopg
 

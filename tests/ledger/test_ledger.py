@@ -15,28 +15,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dpbayes import (
-    RDP,
-    TCDP,
-    ZCDP,
-    Adjacency,
-    ApproxDP,
-    Cost,
-    Dirichlet,
-    Gaussian,
-    Laplace,
-    PrivacyUnit,
-    PureDP,
-    Stated,
-)
+from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import BudgetExceeded, InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.ledger.account import Entry
 from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger, Receipt
+from dpbayes.mechanisms import Stated
 from dpbayes.privacy.calibrate import Family, calibrate
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 BUDGETS = [
     PureDP(epsilon=1.0),
     ApproxDP(epsilon=1.0, delta=1e-6),
@@ -151,7 +140,7 @@ def test_a_tiny_budget_is_not_drowned_by_the_tolerance(ledger: Ledger) -> None:
 
 def test_mixing_units_is_refused(ledger: Ledger) -> None:
     ledger.open("census", PureDP(epsilon=1.0), UNIT)
-    other = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    other = Unit(adjacency=Adjacency.REPLACE_ONE)
     with pytest.raises(UnitMismatch):
         ledger.charge("census", Cost.of(Laplace(scale=10.0, unit=other)))
     with pytest.raises(UnitMismatch):  # a cost that lies about its unit
@@ -177,7 +166,7 @@ def test_a_cost_that_no_reader_could_price_is_refused(cost: Cost, ledger: Ledger
 
 def test_data_sets_of_one_ledger_have_budgets_of_their_own(ledger: Ledger) -> None:
     ledger.open("north", PureDP(epsilon=0.1), UNIT)
-    ledger.open("south", ZCDP(rho=1.0), PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=3))
+    ledger.open("south", ZCDP(rho=1.0), Unit(adjacency=Adjacency.REPLACE_ONE, max_rows=3))
     ledger.charge("north", Cost.of(Laplace(scale=10.0, unit=UNIT)))
     assert ledger.datasets() == ["north", "south"]
     assert ledger.account("north").left() == pytest.approx(0.0)

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import BudgetExceeded, LedgerError
 from dpbayes.ledger import store
 from dpbayes.ledger.history import read
@@ -30,7 +30,7 @@ def url(server: object) -> Iterator[str]:
 
 
 def test_of_sixteen_processes_exactly_as_many_charge_as_fit(
-    url: str, unit: PrivacyUnit, run_script: Callable[..., str]
+    url: str, unit: Unit, run_script: Callable[..., str]
 ) -> None:
     ledger = Ledger(url)
     budget = ApproxDP(epsilon=0.5, delta=1e-6)
@@ -46,7 +46,7 @@ def test_of_sixteen_processes_exactly_as_many_charge_as_fit(
 
 
 def test_a_charge_that_is_stopped_at_any_step_is_whole_or_absent_and_never_lost_after_it_returned(
-    url: str, unit: PrivacyUnit, run_script: Callable[..., str]
+    url: str, unit: Unit, run_script: Callable[..., str]
 ) -> None:
     Ledger(url).open("census", PureDP(epsilon=1.0), unit)
     steps = [json.loads(line) for line in run_script("crasher.py", url, "census", "statement").splitlines()]
@@ -56,7 +56,7 @@ def test_a_charge_that_is_stopped_at_any_step_is_whole_or_absent_and_never_lost_
     assert charges == [0] * (len(steps) - 2) + [1, 2]  # killed after the commit: kept; not killed: charged
 
 
-def test_many_may_create_one_ledger_at_the_same_time(url: str, unit: PrivacyUnit) -> None:
+def test_many_may_create_one_ledger_at_the_same_time(url: str, unit: Unit) -> None:
     problems: list[Exception] = []
 
     def create(name: str) -> None:
@@ -74,7 +74,7 @@ def test_many_may_create_one_ledger_at_the_same_time(url: str, unit: PrivacyUnit
     assert Ledger(url).datasets() == [f"set {i}" for i in range(8)]
 
 
-def test_a_ledger_lives_there_as_in_a_file(url: str, unit: PrivacyUnit) -> None:
+def test_a_ledger_lives_there_as_in_a_file(url: str, unit: Unit) -> None:
     ledger = Ledger(url)
     ledger.open("census – ü", PureDP(epsilon=1.0), unit, about="für alle")
     receipt = ledger.charge("census – ü", Cost.of(Laplace(scale=2.0, unit=unit)))
@@ -88,7 +88,7 @@ def test_a_ledger_lives_there_as_in_a_file(url: str, unit: PrivacyUnit) -> None:
         ledger.open("census – ü", PureDP(epsilon=1.0), unit)
 
 
-def test_tampering_is_noticed(server: object, url: str, unit: PrivacyUnit) -> None:
+def test_tampering_is_noticed(server: object, url: str, unit: Unit) -> None:
     import psycopg
 
     ledger = Ledger(url)
@@ -101,7 +101,7 @@ def test_tampering_is_noticed(server: object, url: str, unit: PrivacyUnit) -> No
 
 
 def test_a_locked_data_set_is_waited_for_then_refused_while_others_are_charged(
-    url: str, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+    url: str, unit: Unit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import psycopg
 
@@ -117,7 +117,7 @@ def test_a_locked_data_set_is_waited_for_then_refused_while_others_are_charged(
     assert [len(ledger.account(name).charges) for name in ("north", "south")] == [0, 1]
 
 
-def test_a_read_only_database_can_be_read_but_not_charged(server: object, url: str, unit: PrivacyUnit) -> None:
+def test_a_read_only_database_can_be_read_but_not_charged(server: object, url: str, unit: Unit) -> None:
     ledger = Ledger(url)
     ledger.open("census", PureDP(epsilon=1.0), unit)
     server.execute(f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET default_transaction_read_only = on")
@@ -143,7 +143,7 @@ def test_a_wrong_password_is_named_as_the_cause_and_no_message_holds_it(server: 
         assert "correct-horse" not in str(problem.value)
 
 
-def test_every_charge_that_returned_survives_a_server_that_crashes(server: object, url: str, unit: PrivacyUnit) -> None:
+def test_every_charge_that_returned_survives_a_server_that_crashes(server: object, url: str, unit: Unit) -> None:
     ledger = Ledger(url)
     ledger.open("census", PureDP(epsilon=1.0), unit)
     cost = Cost.of(Laplace(scale=1000.0, unit=unit))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import ZCDP, Adjacency, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import ZCDP, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.codec import canonical, digest
 from dpbayes.base.errors import BudgetExceeded, LedgerError
 from dpbayes.ledger.account import Account, Entry
@@ -22,6 +22,7 @@ from dpbayes.mechanisms.tuning import gaussian_noise, laplace_noise
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.convert import pure_mu
 from dpbayes.privacy.guarantee import Limit
+from dpbayes.schema import Adjacency
 
 NAMES = count()
 DEFAULT = ApproxDP(epsilon=1.0, delta=1e-6)
@@ -31,7 +32,7 @@ Opened = Callable[[Limit], tuple[str, str]]
 
 
 @pytest.fixture
-def opened(server: object, unit: PrivacyUnit) -> Opened:
+def opened(server: object, unit: Unit) -> Opened:
     """A ledger as its owner and as an analyst reach it."""
 
     def make(limit: Limit) -> tuple[str, str]:
@@ -49,7 +50,7 @@ def urls(opened: Opened) -> tuple[str, str]:
     return opened(PureDP(epsilon=1.0))
 
 
-def test_an_analyst_charges_within_the_limit_notes_and_reads(urls: tuple[str, str], unit: PrivacyUnit) -> None:
+def test_an_analyst_charges_within_the_limit_notes_and_reads(urls: tuple[str, str], unit: Unit) -> None:
     owner, analyst = map(Ledger, urls)
     one = Cost.of(Laplace(scale=2.0, unit=unit))
     receipt = analyst.charge("census", one, about="sex")
@@ -61,7 +62,7 @@ def test_an_analyst_charges_within_the_limit_notes_and_reads(urls: tuple[str, st
     assert [charge.state for charge in owner.account("census").charges.values()] == ["drawn", "charged"]
 
 
-def test_limits_voids_acceptances_and_fingerprints_are_the_owners(urls: tuple[str, str], unit: PrivacyUnit) -> None:
+def test_limits_voids_acceptances_and_fingerprints_are_the_owners(urls: tuple[str, str], unit: Unit) -> None:
     owner, analyst = map(Ledger, urls)
     receipt = analyst.charge("census", Cost.of(Laplace(scale=2.0, unit=unit)))
     before = owner.export("census")
@@ -79,7 +80,7 @@ def test_limits_voids_acceptances_and_fingerprints_are_the_owners(urls: tuple[st
     assert owner.account("census").spent == 0.0
 
 
-def test_a_hostile_client_that_speaks_sql_changes_nothing(urls: tuple[str, str], unit: PrivacyUnit) -> None:
+def test_a_hostile_client_that_speaks_sql_changes_nothing(urls: tuple[str, str], unit: Unit) -> None:
     import psycopg
 
     owner, analyst = map(Ledger, urls)
@@ -158,7 +159,7 @@ def refusals(url: str, *texts: str) -> list[str]:
 
 @pytest.mark.parametrize("limit", [PureDP(epsilon=1.0), ZCDP(rho=0.02), DEFAULT], ids=lambda limit: limit.name)
 def test_an_honest_analyst_can_use_the_whole_limit_and_a_hostile_one_no_more(
-    limit: Limit, opened: Opened, unit: PrivacyUnit
+    limit: Limit, opened: Opened, unit: Unit
 ) -> None:
     owner_url, analyst_url = opened(limit)
     owner, analyst = Ledger(owner_url), Ledger(analyst_url)
@@ -181,7 +182,7 @@ def test_an_honest_analyst_can_use_the_whole_limit_and_a_hostile_one_no_more(
 
 
 @pytest.mark.parametrize("limit", [PureDP(epsilon=1.0), ZCDP(rho=0.02), DEFAULT], ids=lambda limit: limit.name)
-def test_what_the_database_cannot_price_it_refuses(limit: Limit, opened: Opened, unit: PrivacyUnit) -> None:
+def test_what_the_database_cannot_price_it_refuses(limit: Limit, opened: Opened, unit: Unit) -> None:
     owner_url, analyst_url = opened(limit)
     owner, analyst = Ledger(owner_url), Ledger(analyst_url)
     account, before = owner.account("census"), owner.export("census")
@@ -211,7 +212,7 @@ def test_what_the_database_cannot_price_it_refuses(limit: Limit, opened: Opened,
         assert analyst.charge("census", Cost.of(made)).spending.spent > spent
 
 
-def test_many_small_charges_at_once_stay_within_the_limit(opened: Opened, unit: PrivacyUnit) -> None:
+def test_many_small_charges_at_once_stay_within_the_limit(opened: Opened, unit: Unit) -> None:
     import psycopg
 
     owner_url, analyst_url = opened(DEFAULT)
@@ -254,7 +255,7 @@ def test_the_databases_price_is_between_the_true_one_and_the_clients(urls: tuple
             return tuple(math.inf if x is None else float(x) for x in connection.execute(query, values).fetchone())
 
         for adjacency, rows in product(Adjacency, (1, 3)):
-            unit = PrivacyUnit(adjacency=adjacency, max_rows=rows)
+            unit = Unit(adjacency=adjacency, max_rows=rows)
             for sigma in (2.0001, 2.5, 3.3, 4.0, 7.0, 29.0, 150.0, 299.0, 301.0, 1e4):
                 noise = Gaussian(sigma=sigma, unit=unit)
                 mu, flagged = noise.gdp()
@@ -274,7 +275,7 @@ def test_the_databases_price_is_between_the_true_one_and_the_clients(urls: tuple
                 assert square >= (pure_mu(pure) / (1 + 1e-9)) ** 2 * (1 - 1e-11)
                 assert pure > 2 or square <= pure_mu(pure) ** 2
         assert math.isinf(price(Gaussian(sigma=1.9, unit=unit))[2])
-        replace = PrivacyUnit(adjacency="replace-one")
+        replace = Unit(adjacency="replace-one")
         record = SumZeroLaplace(scale=2.0, cells=3, unit=replace).record()
         for wrong in ({"cells": 1}, {"cells": 257}, {"cells": "3"}, {"cells": None}, {"cells": 2.5}, {"": 1}):
             body = canonical({"mechanism": {**record, **wrong}, "times": 1})
@@ -285,7 +286,7 @@ def test_the_databases_price_is_between_the_true_one_and_the_clients(urls: tuple
 
 def test_the_owner_is_told_if_no_roles_could_be_made(
     server: object,
-    unit: PrivacyUnit,
+    unit: Unit,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import Adjacency, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import ApproxDP, Cost, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.ledger.account import Entry, digest
 from dpbayes.ledger.history import read
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.ledger.pricing import _decimals
 from dpbayes.privacy.adaptive import AdaptiveDP
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 LIMIT = ApproxDP(epsilon=1.0, delta=1e-6)
 NOISE = Cost.of(Gaussian(sigma=30.0, unit=UNIT))
 ONE, OTHER = "1" * 64, "2" * 64
@@ -94,7 +95,7 @@ def test_without_a_registered_schema_the_first_that_is_charged_is_taken(ledger: 
 
 
 def test_releases_per_person_and_per_row_do_not_share_a_ledger(ledger: Ledger) -> None:
-    people = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE, person="id")
+    people = Unit(adjacency=Adjacency.ADD_REMOVE, person="id")
     ledger.open("census", LIMIT, people)
     ledger.charge("census", Cost.of(Gaussian(sigma=30.0, unit=people)))
     with pytest.raises(UnitMismatch, match=r"column 'id'.*owner's word"):

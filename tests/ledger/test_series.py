@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbayes import ApproxDP, Cost, Dirichlet, Laplace, Ledger, PrivacyUnit, PureDP, Stated
+from dpbayes import ApproxDP, Cost, Dirichlet, Laplace, Ledger, PureDP, Unit
 from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument
 from dpbayes.ledger.history import Series
+from dpbayes.mechanisms import Stated
 
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 DRAW = Dirichlet(weight=1, concentration=60, unit=UNIT)
 NOISE = Laplace(scale=20, unit=UNIT)
 

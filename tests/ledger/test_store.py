@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
+from dpbayes import Cost, Laplace, PureDP, Unit
 from dpbayes.base.errors import LedgerError, MissingExtra
 from dpbayes.ledger import connection
 from dpbayes.ledger.ledger import Ledger
@@ -22,7 +22,7 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def used(ledger: Ledger, unit: PrivacyUnit) -> Ledger:
+def used(ledger: Ledger, unit: Unit) -> Ledger:
     ledger.open("census", PureDP(epsilon=1.0), unit)
     for _ in range(3):
         ledger.charge("census", Cost.of(Laplace(scale=10.0, unit=unit)), about="sex, income")
@@ -60,7 +60,7 @@ def test_a_new_ledger_is_readable_by_its_owner_only(used: Ledger, path: Path) ->
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_missing_ledger_is_not_created_by_reading_or_charging(ledger: Ledger, path: Path, unit: PrivacyUnit) -> None:
+def test_a_missing_ledger_is_not_created_by_reading_or_charging(ledger: Ledger, path: Path, unit: Unit) -> None:
     with pytest.raises(LedgerError, match="ledger init"):
         ledger.account("census")
     with pytest.raises(LedgerError, match="ledger init"):
@@ -68,7 +68,7 @@ def test_a_missing_ledger_is_not_created_by_reading_or_charging(ledger: Ledger, 
     assert not path.exists()
 
 
-def test_every_commit_waits_for_the_disk(ledger: Ledger, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_commit_waits_for_the_disk(ledger: Ledger, unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked of the very connection that commits: ``synchronous`` EXTRA, and a journal that a power cut leaves whole."""
     settings, commit = [], connection.Connection.commit
 
@@ -104,19 +104,19 @@ def test_a_folder_is_no_ledger(tmp_path: Path) -> None:
         Ledger(tmp_path).datasets()
 
 
-def test_a_ledger_in_a_missing_folder_cannot_be_made(tmp_path: Path, unit: PrivacyUnit) -> None:
+def test_a_ledger_in_a_missing_folder_cannot_be_made(tmp_path: Path, unit: Unit) -> None:
     with pytest.raises(LedgerError, match="Check the name"):
         Ledger(tmp_path / "absent" / "ledger").open("census", PureDP(epsilon=1.0), unit)
 
 
-def test_names_with_odd_letters_are_names(tmp_path: Path, unit: PrivacyUnit) -> None:
+def test_names_with_odd_letters_are_names(tmp_path: Path, unit: Unit) -> None:
     odd = tmp_path / "ü ?mode=memory&#%41.ledger"
     Ledger(odd).open("census – '24\"; --", PureDP(epsilon=1.0), unit)
     assert odd.exists()
     assert Ledger(str(odd)).datasets() == ["census – '24\"; --"]
 
 
-def test_a_newer_ledger_asks_for_an_upgrade(used: Ledger, path: Path, unit: PrivacyUnit) -> None:
+def test_a_newer_ledger_asks_for_an_upgrade(used: Ledger, path: Path, unit: Unit) -> None:
     execute(path, "UPDATE dpbayes_ledger SET format = 3")
     with pytest.raises(LedgerError, match="Upgrade"):
         used.account("census")
@@ -125,7 +125,7 @@ def test_a_newer_ledger_asks_for_an_upgrade(used: Ledger, path: Path, unit: Priv
 
 
 def test_a_locked_ledger_is_waited_for_then_refused(
-    used: Ledger, path: Path, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+    used: Ledger, path: Path, unit: Unit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "PATIENCE", 0.01)
     with closing(sqlite3.connect(path)) as other:
@@ -136,7 +136,7 @@ def test_a_locked_ledger_is_waited_for_then_refused(
     assert len(used.account("census").charges) == 3
 
 
-def test_a_read_only_ledger_can_be_read_but_not_charged(used: Ledger, unit: PrivacyUnit, public_folder: Path) -> None:
+def test_a_read_only_ledger_can_be_read_but_not_charged(used: Ledger, unit: Unit, public_folder: Path) -> None:
     copy = shutil.copy(used._store.path, public_folder / "copy.ledger")
     copy.chmod(0o444)
     public_folder.chmod(0o555)
@@ -204,7 +204,7 @@ def test_where_the_last_entries_are_missing_the_first_of_them_is_named(used: Led
         "DROP TABLE dpbayes_entries",
     ],
 )
-def test_no_change_of_the_tables_goes_unnoticed(change: str, used: Ledger, path: Path, unit: PrivacyUnit) -> None:
+def test_no_change_of_the_tables_goes_unnoticed(change: str, used: Ledger, path: Path, unit: Unit) -> None:
     execute(path, change)
     with pytest.raises(LedgerError):
         used.account("census")

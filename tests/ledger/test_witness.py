@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from dpbayes import Cost, Laplace, PrivacyUnit, PureDP
+from dpbayes import Cost, Laplace, PureDP, Unit
 from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.ledger.connection import Witness
 from dpbayes.ledger.ledger import Ledger
 
 
 @pytest.fixture
-def watched(path: Path, unit: PrivacyUnit) -> Ledger:
+def watched(path: Path, unit: Unit) -> Ledger:
     ledger = Ledger(path)
     ledger.open("census", PureDP(epsilon=1.0), unit, witness=str(path.with_name("witness")))
     return ledger
 
 
-def charge(ledger: Ledger, unit: PrivacyUnit) -> int:
+def charge(ledger: Ledger, unit: Unit) -> int:
     return ledger.charge("census", Cost.of(Laplace(scale=10.0, unit=unit))).serial
 
 
-def test_an_older_copy_that_is_put_back_is_refused(watched: Ledger, unit: PrivacyUnit, path: Path) -> None:
+def test_an_older_copy_that_is_put_back_is_refused(watched: Ledger, unit: Unit, path: Path) -> None:
     shutil.copy(path, path.with_name("older"))
     charge(watched, unit)
     shutil.copy(path, path.with_name("newest"))
@@ -39,7 +39,7 @@ def test_an_older_copy_that_is_put_back_is_refused(watched: Ledger, unit: Privac
 
 
 def test_a_copy_that_goes_another_way_is_refused_before_anything_is_drawn(
-    watched: Ledger, unit: PrivacyUnit, path: Path
+    watched: Ledger, unit: Unit, path: Path
 ) -> None:
     watched.account("census")
     copy = path.with_name("copy")
@@ -50,7 +50,7 @@ def test_a_copy_that_goes_another_way_is_refused_before_anything_is_drawn(
 
 
 def test_a_ledger_ahead_of_its_witness_is_made_up_for(
-    watched: Ledger, unit: PrivacyUnit, path: Path, monkeypatch: pytest.MonkeyPatch
+    watched: Ledger, unit: Unit, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched.account("census")
 
@@ -71,9 +71,7 @@ def test_a_ledger_ahead_of_its_witness_is_made_up_for(
     assert seen == [0, 1, 2]
 
 
-def test_a_witness_that_is_gone_or_emptied_is_told_in_a_sentence(
-    watched: Ledger, unit: PrivacyUnit, path: Path
-) -> None:
+def test_a_witness_that_is_gone_or_emptied_is_told_in_a_sentence(watched: Ledger, unit: Unit, path: Path) -> None:
     charge(watched, unit)
     witness = path.with_name("witness")
     shutil.move(witness, path.with_name("away"))
@@ -89,7 +87,7 @@ def test_a_witness_that_is_gone_or_emptied_is_told_in_a_sentence(
     assert charge(watched, unit) == 2
 
 
-def test_the_witness_of_a_ledger_stays_and_holds_no_password(watched: Ledger, unit: PrivacyUnit, path: Path) -> None:
+def test_the_witness_of_a_ledger_stays_and_holds_no_password(watched: Ledger, unit: Unit, path: Path) -> None:
     with pytest.raises(LedgerError, match="Leave --witness out"):
         watched.open("other", PureDP(epsilon=1.0), unit, witness=str(path.with_name("second")))
     with pytest.raises(InvalidArgument, match="without a password"):
@@ -102,7 +100,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference" / "ledger.md"
 
 
 def test_a_witness_that_is_lost_is_written_again_as_the_documentation_says(
-    watched: Ledger, unit: PrivacyUnit, path: Path
+    watched: Ledger, unit: Unit, path: Path
 ) -> None:
     charge(watched, unit)
     shutil.copy(path, path.with_name("older"))
@@ -119,7 +117,7 @@ def test_a_witness_that_is_lost_is_written_again_as_the_documentation_says(
 
 
 def test_a_witness_on_a_server_that_lets_writers_only_add_sees_an_older_copy(
-    server: object, unit: PrivacyUnit, path: Path, monkeypatch: pytest.MonkeyPatch
+    server: object, unit: Unit, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.execute("CREATE ROLE watched LOGIN PASSWORD 'correct-horse'")
     server.execute("CREATE DATABASE audit")
@@ -141,7 +139,7 @@ def test_a_witness_on_a_server_that_lets_writers_only_add_sees_an_older_copy(
         connection.execute("DELETE FROM dpbayes_witness")
 
 
-def test_analysts_of_a_ledger_on_a_server_tell_its_witness(server: object, unit: PrivacyUnit, tmp_path: Path) -> None:
+def test_analysts_of_a_ledger_on_a_server_tell_its_witness(server: object, unit: Unit, tmp_path: Path) -> None:
     server.execute("CREATE DATABASE seen")
     owner, seen = Ledger(server.url("seen")), str(tmp_path / "witness")
     for dataset in ("census", "second"):

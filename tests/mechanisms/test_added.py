@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from tests.mechanisms import test_contract as contract
 
-from dpbayes import Attribute, Curator, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
+from dpbayes import Attribute, Curator, Posterior, PureDP, Release, Schema, Tables, Unit
 from dpbayes.mechanisms.kinds import KINDS, NOISES, class_of, noises
 from dpbayes.release.verify import verify
 from dpbayes.words.promise import law
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-mechanism.md"
-REPLACE = PrivacyUnit(adjacency="replace-one")
+REPLACE = Unit(adjacency="replace-one")
 OF_EVERY = (
     contract.test_it_is_frozen_and_hashable,
     contract.test_its_record_round_trips_through_json,

@@ -11,10 +11,11 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
+from dpbayes import Cost, Dirichlet, Gaussian, Laplace, Unit
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.hellinger.baselines import PosteriorExponential, PosteriorLaplace
 from dpbayes.hellinger.mechanism import Hellinger
+from dpbayes.mechanisms import Stated
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.kinds import KINDS, TableNoise, from_record
 from dpbayes.mechanisms.selection import Selection
@@ -27,10 +28,11 @@ from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.convert import gaussian_delta
 from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.pld import epsilon_of
+from dpbayes.schema import Adjacency, Sensitivity
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
-MANY = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=3)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
+MANY = Unit(adjacency=Adjacency.REPLACE_ONE, max_rows=3)
 MARKER = 987654321
 """A count that no message may repeat."""
 

@@ -14,15 +14,16 @@ from scipy import stats
 from tests.privacy import reference
 from tests.privacy.reference import relative_error
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit, Sensitivity
+from dpbayes import Dirichlet, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.kinds import from_record
 from dpbayes.papers.tcdp import theorem_1
 from dpbayes.privacy.bounds import trigamma_bound
+from dpbayes.schema import Adjacency, Sensitivity
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
 def powers(low: float, high: float) -> st.SearchStrategy[float]:
@@ -30,7 +31,7 @@ def powers(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def tables(draw: st.DrawFn, unit: PrivacyUnit) -> tuple[Dirichlet, tuple[int, ...]]:
+def tables(draw: st.DrawFn, unit: Unit) -> tuple[Dirichlet, tuple[int, ...]]:
     """A mechanism and a small table that respects its public lower bound."""
     cells = draw(st.integers(2, 5))
     concentration = draw(st.one_of(powers(-1, 1.5), st.tuples(*[powers(-1, 1.5)] * cells)))
@@ -149,7 +150,7 @@ def test_one_huge_table_attains_the_claim_of_an_added_record_in_the_limit(
 )
 @settings(max_examples=25)
 def test_rows_that_are_normalised_apart_cost_no_more_than_the_whole_table(
-    rows: list[list[int]], weight: float, concentration: float, share: float, unit: PrivacyUnit
+    rows: list[list[int]], weight: float, concentration: float, share: float, unit: Unit
 ) -> None:
     mechanism = Dirichlet(weight=weight, concentration=concentration, unit=unit)
     order = 1.0 + share * concentration / weight
@@ -189,9 +190,7 @@ def test_rows_that_are_normalised_apart_have_no_larger_delta_than_the_whole_tabl
 def test_the_bound_for_several_rows_per_person_covers_all_of_them_moving(
     weight: float, concentration: float, rows: int, adjacency: Adjacency, share: float
 ) -> None:
-    mechanism = Dirichlet(
-        weight=weight, concentration=concentration, unit=PrivacyUnit(adjacency=adjacency, max_rows=rows)
-    )
+    mechanism = Dirichlet(weight=weight, concentration=concentration, unit=Unit(adjacency=adjacency, max_rows=rows))
     order = 1.0 + share * concentration / (weight * rows)
     claim = mechanism.renyi(order)
     replaced = mechanism.unit.replaces
@@ -216,7 +215,7 @@ def test_a_general_vector_is_priced_by_its_sensitivities() -> None:
 
 @given(powers(-1.5, 1), powers(-0.5, 2), st.floats(0.05, 0.99), st.sampled_from([REPLACE, CHANGE]), st.booleans())
 def test_the_concentrated_line_lies_above_the_divergences_and_touches_them_at_its_end(
-    weight: float, concentration: float, share: float, unit: PrivacyUnit, published: bool
+    weight: float, concentration: float, share: float, unit: Unit, published: bool
 ) -> None:
     mechanism = Dirichlet(weight=weight, concentration=concentration, unit=unit)
     mechanism = mechanism.published() if published else mechanism
@@ -354,7 +353,7 @@ def test_unnormalised_draws_are_independent_gammas() -> None:
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
 @pytest.mark.parametrize(("weight", "concentration"), [(1.0, 2.0), (2.0, 8.0)])
 def test_an_attack_on_the_worst_pair_stays_below_the_claim_and_comes_near_it(
-    weight: float, concentration: float, unit: PrivacyUnit
+    weight: float, concentration: float, unit: Unit
 ) -> None:
     mechanism, trials, delta = Dirichlet(weight=weight, concentration=concentration, unit=unit), 200_000, 0.01
     rng = np.random.default_rng(5)
@@ -386,7 +385,7 @@ def test_an_attack_on_the_worst_pair_stays_below_the_claim_and_comes_near_it(
 
 @pytest.mark.parametrize("concentration", [0.3, 1.0, 3.0, 4e5])
 def test_all_that_is_drawn_lies_on_the_public_grid(concentration: float) -> None:
-    made = Dirichlet(weight=1.0, concentration=concentration, unit=PrivacyUnit(adjacency="replace-one"))
+    made = Dirichlet(weight=1.0, concentration=concentration, unit=Unit(adjacency="replace-one"))
     z = made.gammas(np.array([0, 1, 7, 5_000] * 50), np.random.default_rng(1))
     assert (z / made.grid == np.rint(z / made.grid)).all()
     raw = made._raw(np.array([0, 1, 7, 5_000] * 50), np.random.default_rng(1))

@@ -10,16 +10,16 @@ import dp_accounting as dpa
 import pytest
 from tests.commands import dpbayes
 
-from dpbayes import AdaptiveDP, ApproxDP, Cost, Gaussian, Ledger, PrivacyUnit
+from dpbayes import ApproxDP, Cost, Gaussian, Ledger, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.stated import ForeignEvent, GaussianEvent
-from dpbayes.privacy import events
+from dpbayes.privacy import AdaptiveDP, events
 from dpbayes.privacy.convert import gaussian_epsilon
 from dpbayes.privacy.pld import epsilon_of
 from dpbayes.privacy.pld import read as pld_read
 
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 TRAINING = dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(0.01, dpa.GaussianDpEvent(1.0)), 50)
 
 
@@ -153,9 +153,9 @@ def test_mass_at_an_infinite_loss_is_kept() -> None:
 
 def test_units_on_which_dp_accounting_disagrees_with_itself_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="add-remove"):
-        ForeignEvent.cost(dpa.GaussianDpEvent(2.0), PrivacyUnit(adjacency="replace-one"), what="x")
+        ForeignEvent.cost(dpa.GaussianDpEvent(2.0), Unit(adjacency="replace-one"), what="x")
     with pytest.raises(InvalidArgument, match="one row"):
-        ForeignEvent.cost(TRAINING, PrivacyUnit(adjacency="add-remove", max_rows=2), what="x")
+        ForeignEvent.cost(TRAINING, Unit(adjacency="add-remove", max_rows=2), what="x")
     one, two = (
         dpa.rdp.RdpAccountant([2.0], dpa.NeighboringRelation.REPLACE_ONE),
         dpa.pld.PLDAccountant(dpa.NeighboringRelation.REPLACE_ONE),

@@ -13,21 +13,22 @@ from hypothesis import strategies as st
 from tests.privacy import reference
 from tests.privacy.reference import relative_error
 
-from dpbayes import Adjacency, Gaussian, PrivacyUnit
+from dpbayes import Gaussian, Unit
 from dpbayes.mechanisms.gaussian import LARGEST_EXACT_SIGMA
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
-def enumerated(sigma: float, unit: PrivacyUnit, reach: int) -> dict[mp.mpf, mp.mpf]:
+def enumerated(sigma: float, unit: Unit, reach: int) -> dict[mp.mpf, mp.mpf]:
     noise = reference.discrete_gaussian(sigma, reach)
     return reference.two_cell_pmf(noise, (1, -1) if unit.replaces else (1, 0))
 
 
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
 @pytest.mark.parametrize(("sigma", "reach"), [(0.3, 6), (0.7, 10), (1.0, 14), (2.0, 22)])
-def test_the_profile_is_that_of_the_enumerated_pair(sigma: float, reach: int, unit: PrivacyUnit) -> None:
+def test_the_profile_is_that_of_the_enumerated_pair(sigma: float, reach: int, unit: Unit) -> None:
     mechanism = Gaussian(sigma=sigma, unit=unit)
     with mp.workdps(50):
         law = enumerated(sigma, unit, reach)
@@ -40,9 +41,7 @@ def test_the_profile_is_that_of_the_enumerated_pair(sigma: float, reach: int, un
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
 @pytest.mark.parametrize(("sigma", "reach"), [(0.3, 8), (0.7, 14), (1.0, 18)])
 @pytest.mark.parametrize("order", [1.0001, 1.3, 2.0, 2.5, 4.75])
-def test_the_divergence_is_that_of_the_enumerated_pair(
-    sigma: float, reach: int, order: float, unit: PrivacyUnit
-) -> None:
+def test_the_divergence_is_that_of_the_enumerated_pair(sigma: float, reach: int, order: float, unit: Unit) -> None:
     with mp.workdps(50):
         truth = reference.law_renyi(enumerated(sigma, unit, reach), order)
     claim = Gaussian(sigma=sigma, unit=unit).renyi(order)
@@ -77,7 +76,7 @@ def test_tails_are_followed_as_far_as_a_float_can_tell(sigma: float, epsilon: fl
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-100, 1e-250])
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
-def test_epsilon_is_just_on_the_private_side(delta: float, unit: PrivacyUnit) -> None:
+def test_epsilon_is_just_on_the_private_side(delta: float, unit: Unit) -> None:
     mechanism = Gaussian(sigma=3.0, unit=unit)
     epsilon = mechanism.epsilon(delta)
     assert mechanism.delta(epsilon) <= delta
@@ -85,7 +84,7 @@ def test_epsilon_is_just_on_the_private_side(delta: float, unit: PrivacyUnit) ->
 
 
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
-def test_large_noise_costs_what_continuous_noise_costs(unit: PrivacyUnit) -> None:
+def test_large_noise_costs_what_continuous_noise_costs(unit: Unit) -> None:
     from scipy.stats import norm
 
     sigma = 200.0
@@ -109,14 +108,14 @@ def test_beyond_the_largest_exact_sigma_the_bound_takes_over_above_the_exact_cos
 def test_several_rows_are_priced_by_the_squared_distance(
     sigma: float, rows: int, adjacency: Adjacency, order: float
 ) -> None:
-    mechanism = Gaussian(sigma=sigma, unit=PrivacyUnit(adjacency=adjacency, max_rows=rows))
+    mechanism = Gaussian(sigma=sigma, unit=Unit(adjacency=adjacency, max_rows=rows))
     squared = rows**2 * (2 if adjacency is Adjacency.REPLACE_ONE else 1)
     assert mechanism.renyi(order) == pytest.approx(order * squared / (2 * sigma**2), rel=1e-12)
     assert not mechanism.exact
 
 
 def test_the_cost_of_several_rows_covers_all_of_them_in_one_cell() -> None:
-    unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE, max_rows=3)
+    unit = Unit(adjacency=Adjacency.ADD_REMOVE, max_rows=3)
     mechanism = Gaussian(sigma=4.0, unit=unit)
     with mp.workdps(40):
         noise = reference.discrete_gaussian(4.0, 60)
@@ -131,5 +130,5 @@ def test_gaussian_noise_is_never_purely_private() -> None:
 
 @pytest.mark.parametrize("order", [1.5, 2.5, 2.0])
 def test_noise_that_hardly_ever_moves_a_count_costs_at_most_its_concentrated_bound(order: float) -> None:
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     assert 0 < Gaussian(sigma=0.01, unit=unit).renyi(order) <= order / (2 * 0.01**2) * (1 + 1e-12)

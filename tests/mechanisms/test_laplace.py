@@ -11,20 +11,21 @@ from hypothesis import strategies as st
 from tests.privacy import reference
 from tests.privacy.reference import relative_error
 
-from dpbayes import Adjacency, Laplace, PrivacyUnit
+from dpbayes import Laplace, Unit
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
-def enumerated(scale: float, unit: PrivacyUnit, reach: int) -> dict[mp.mpf, mp.mpf]:
+def enumerated(scale: float, unit: Unit, reach: int) -> dict[mp.mpf, mp.mpf]:
     noise = reference.discrete_laplace(scale, reach)
     return reference.two_cell_pmf(noise, (1, -1) if unit.replaces else (1, 0))
 
 
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
 @pytest.mark.parametrize(("scale", "reach"), [(0.2, 10), (0.5, 22)])
-def test_the_cost_is_that_of_the_enumerated_pair(scale: float, reach: int, unit: PrivacyUnit) -> None:
+def test_the_cost_is_that_of_the_enumerated_pair(scale: float, reach: int, unit: Unit) -> None:
     mechanism = Laplace(scale=scale, unit=unit)
     with mp.workdps(50):
         law = enumerated(scale, unit, reach)
@@ -38,7 +39,7 @@ def test_the_cost_is_that_of_the_enumerated_pair(scale: float, reach: int, unit:
 
 
 @pytest.mark.parametrize("unit", [REPLACE, CHANGE], ids=["replace", "change"])
-def test_the_pure_cost_is_the_distance_over_the_scale(unit: PrivacyUnit) -> None:
+def test_the_pure_cost_is_the_distance_over_the_scale(unit: Unit) -> None:
     assert Laplace(scale=4.0, unit=unit).renyi(math.inf) == unit.sensitivity.l1 / 4.0
     assert Laplace(scale=4.0, unit=unit).delta(unit.sensitivity.l1 / 4.0) == 0.0
 
@@ -53,7 +54,7 @@ def test_the_divergence_lies_below_the_concentrated_line_and_below_the_pure_cost
 
 @given(st.floats(0.5, 100), st.integers(2, 5), st.sampled_from(list(Adjacency)))
 def test_several_rows_cost_as_much_as_all_of_them_in_one_cell(scale: float, rows: int, adjacency: Adjacency) -> None:
-    mechanism = Laplace(scale=scale, unit=PrivacyUnit(adjacency=adjacency, max_rows=rows))
+    mechanism = Laplace(scale=scale, unit=Unit(adjacency=adjacency, max_rows=rows))
     moved = rows * (2 if adjacency is Adjacency.REPLACE_ONE else 1)
     assert mechanism.renyi(math.inf) == pytest.approx(moved / scale)
     with mp.workdps(40):  # one cell that moves by all rows is no worse than the pure guarantee says

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpbayes import Cost, Dirichlet, PrivacyUnit
+from dpbayes import Cost, Dirichlet, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import lazy
 from dpbayes.mechanisms.lazy import LazyDirichlet
 from dpbayes.schema.counts import SparseCounts
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 SHAPE = (2, 3, 2)
 ROWS = np.array([[0, 0, 0]] * 6 + [[0, 2, 1]] * 3 + [[1, 1, 0]])
 

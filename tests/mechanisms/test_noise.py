@@ -9,13 +9,14 @@ from scipy import stats
 from tests.mechanisms.feed import magnitudes
 from tests.privacy import reference
 
-from dpbayes import Adjacency, Gaussian, Laplace, PrivacyUnit
+from dpbayes import Gaussian, Laplace, Unit
 from dpbayes.base.checks import LARGEST_COUNT
 from dpbayes.base.errors import DpbayesError, NoiseError
 from dpbayes.mechanisms import exact as integers
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.exact import Law
 from dpbayes.mechanisms.noise import PARALLEL, KeyedStreams, generator, secure, software, standard_gamma, words
+from dpbayes.schema import Adjacency
 
 SAMPLERS = [(noise.gaussian, 3.0), (noise.laplace, 2.0)]
 
@@ -272,7 +273,7 @@ def test_the_software_that_draws_is_named_with_its_versions() -> None:
 
 # -- the self-test -----------------------------------------------------------------------------------------------------
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
 def biased(law: Law, cells: int, rng) -> np.ndarray:

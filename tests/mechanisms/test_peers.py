@@ -8,10 +8,10 @@ import dp_accounting as dpa
 import pytest
 from dp_accounting import dp_event
 
-from dpbayes import Cost, Laplace, PrivacyUnit
+from dpbayes import Cost, Laplace, Unit
 from dpbayes.mechanisms.stated import ForeignEvent
 
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 MIXTURES = [
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2]), 3),
     (dp_event.MixtureOfGaussiansDpEvent(2.0, [0.0, 2.0, 3.0], [0.33, 0.34, 0.33]), 2),

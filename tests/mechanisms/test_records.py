@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from dpbayes import Adjacency, Dirichlet, Gaussian, Laplace, PrivacyUnit, Sensitivity, Stated
+from dpbayes import Dirichlet, Gaussian, Laplace, Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.mechanisms import Stated
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
 from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords
+from dpbayes.schema import Adjacency, Sensitivity
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE, max_rows=2)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE, max_rows=2)
 STORED = [
     (
         {

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpbayes import ApproxDP, Dirichlet, PrivacyUnit
+from dpbayes import ApproxDP, Dirichlet, Unit
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.curator import Curator
 from dpbayes.design.ranking import ranking
@@ -33,8 +33,8 @@ from dpbayes.release.format import Release
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.schema import Schema
 
-REPLACE = PrivacyUnit(adjacency="replace-one")
-ADD = PrivacyUnit(adjacency="add-remove")
+REPLACE = Unit(adjacency="replace-one")
+ADD = Unit(adjacency="add-remove")
 
 TAIL = 3.6541528853610088
 """Where numpy's ziggurat for normal variables ends and its tail begins."""

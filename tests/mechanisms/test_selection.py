@@ -14,11 +14,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from dpbayes import Cost, PrivacyUnit, Stated
+from dpbayes import Cost, Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.mechanisms import Stated
 from dpbayes.mechanisms.selection import Selection, _accepted, numbers_below
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 SECRET = 987654321
 mpmath.mp.dps = 40
 
@@ -182,7 +183,7 @@ def test_choosing_the_table_that_a_model_gets_most_wrong_has_this_range_and_pric
         gaps = [apart.sum(axis=1 - axis[0]) if len(axis) == 1 else apart for axis in axes]
         return tuple(cost - int(np.abs(gap).sum()) for cost, gap in zip((1, 1, 2), gaps, strict=True))
 
-    selection = Selection(sharpness=1.3, unit=PrivacyUnit(adjacency=adjacency))
+    selection = Selection(sharpness=1.3, unit=Unit(adjacency=adjacency))
     widest, worst = 0, mpmath.mpf(0)
     for model in models:
         for size in range(4):

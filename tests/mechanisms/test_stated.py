@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes import RDP, AdaptiveDP, Adjacency, Cost, Gaussian, PrivacyUnit, Stated
+from dpbayes import RDP, Cost, Gaussian, Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.mechanisms import Stated
 from dpbayes.mechanisms.stated import StatedRDP
+from dpbayes.privacy import AdaptiveDP
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
 def stated(epsilon: object = 1.0, delta: object = 1e-6) -> Stated:

@@ -15,9 +15,10 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from scipy.stats import binom, chi2, hypergeom
 
 import dpbayes as dp
-from dpbayes import ApproxDP, Cost, Dirichlet, Gaussian, Laplace, Ledger, PrivacyUnit, Stated
+from dpbayes import ApproxDP, Cost, Dirichlet, Gaussian, Laplace, Ledger, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration
+from dpbayes.mechanisms import Stated
 from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.subsampled import Subsampled, subsampled
 from dpbayes.mechanisms.threshold import Threshold
@@ -25,7 +26,7 @@ from dpbayes.privacy import sampling
 from dpbayes.privacy.bounds import randomised_response
 from dpbayes.privacy.pld import delta_of, from_statement
 
-CHANGE, REPLACE = PrivacyUnit(adjacency="add-remove"), PrivacyUnit(adjacency="replace-one")
+CHANGE, REPLACE = Unit(adjacency="add-remove"), Unit(adjacency="replace-one")
 FAR = 120
 EPSILONS = (0.0, 0.02, 0.1, 0.25, 0.5, 0.9)
 Pair = tuple[np.ndarray, np.ndarray]
@@ -225,7 +226,7 @@ def test_a_sample_of_a_posterior_has_the_size_that_it_declares() -> None:
     [
         (Laplace(scale=1, unit=REPLACE), {"sampling": "poisson"}, "use fixed"),
         (Laplace(scale=1, unit=CHANGE), {"sampling": "fixed"}, "use poisson"),
-        (Laplace(scale=1, unit=PrivacyUnit(adjacency="add-remove", max_rows=2)), {}, "one row per person"),
+        (Laplace(scale=1, unit=Unit(adjacency="add-remove", max_rows=2)), {}, "one row per person"),
         (Stated(epsilon_stated=1, delta_stated=0.0, unit=CHANGE, what="a map"), {}, "draws from a table"),
         (MADE[0], {}, "draws from a table"),
         (Threshold(scale=4.0, threshold=40, unit=CHANGE), {}, "Subsampled"),
@@ -241,7 +242,7 @@ def test_what_has_no_proof_is_refused_in_a_sentence(mechanism: object, options: 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -0.1, math.nan, math.inf])
 def test_a_rate_is_between_nought_and_one(rate: float) -> None:
     with pytest.raises(InvalidArgument, match="rate"):
-        dp.subsampled(Laplace(scale=1, unit=CHANGE), rate)
+        dp.mechanisms.subsampled.subsampled(Laplace(scale=1, unit=CHANGE), rate)
 
 
 def test_the_formulas_at_their_ends() -> None:

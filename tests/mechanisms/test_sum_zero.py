@@ -11,14 +11,14 @@ import pytest
 from scipy.special import eval_legendre
 from scipy.stats import chisquare
 
-from dpbayes import ApproxDP, Attribute, Curator, Posterior, PrivacyUnit, PureDP, Release, Schema, Tables
+from dpbayes import ApproxDP, Attribute, Curator, Posterior, PureDP, Release, Schema, Tables, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.mechanisms.sum_zero import LARGEST_SCALE, MOST_CELLS, SumZeroLaplace, SumZeroNoise, _growth, chance_of_loss
 from dpbayes.release.verify import verify
 from dpbayes.words.promise import law
 
-REPLACE = PrivacyUnit(adjacency="replace-one")
+REPLACE = Unit(adjacency="replace-one")
 GAINS = {2: 0.47, 3: 0.61, 4: 0.69, 8: 0.83}
 """Variance over that of independent noise corrected for the total, ε = 1."""
 
@@ -38,7 +38,7 @@ def weights(table: np.ndarray, center: np.ndarray, scale: float) -> np.ndarray:
 def test_no_neighbour_is_told_from_another_by_more_than_the_claim(cells: int, rows: int, epsilon: float) -> None:
     if cells == 4 and epsilon < 2:
         epsilon = 4.0  # a shorter enumeration
-    unit = PrivacyUnit(adjacency="replace-one", max_rows=rows)
+    unit = Unit(adjacency="replace-one", max_rows=rows)
     made = SumZeroLaplace(scale=2 * rows / epsilon, cells=cells, unit=unit)
     points = lattice(cells, math.ceil(16 * made.scale) if cells < 4 else 14)
     here = weights(points, np.zeros(cells), made.scale)
@@ -127,8 +127,8 @@ def test_draws_follow_the_law_of_the_lattice() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"unit": PrivacyUnit(adjacency="add-remove")}, "public"),
-        ({"unit": PrivacyUnit(adjacency="replace-one", person="name")}, "public"),
+        ({"unit": Unit(adjacency="add-remove")}, "public"),
+        ({"unit": Unit(adjacency="replace-one", person="name")}, "public"),
         ({"cells": 1}, "cells"),
         ({"cells": MOST_CELLS + 1}, "cells"),
         ({"scale": 2 * LARGEST_SCALE}, "scale"),
@@ -185,16 +185,14 @@ def test_a_pure_target_takes_it_and_the_table_adds_up_to_the_records() -> None:
 
 
 def test_other_targets_and_tables_keep_independent_noise() -> None:
-    def kinds(*marginals: str, target: object, unit: PrivacyUnit = REPLACE) -> set[str]:
+    def kinds(*marginals: str, target: object, unit: Unit = REPLACE) -> set[str]:
         plan = Tables(*marginals).plan(replace(SCHEMA, unit=unit), target)
         return {str(paid.mechanism.record()["mechanism"]) for paid in plan.paid}
 
     assert kinds("sex,town", target=ApproxDP(epsilon=1.0, delta=1e-6)) <= {"gaussian-1", "laplace-1"}
     assert kinds("town|sex", target=PureDP(epsilon=1.0)) == {"laplace-1"}
-    assert kinds("town", target=PureDP(epsilon=1.0), unit=PrivacyUnit(adjacency="add-remove")) == {"laplace-1"}
-    assert kinds("town", target=PureDP(epsilon=1.0), unit=PrivacyUnit(adjacency="replace-one", person="name")) == {
-        "laplace-1"
-    }
+    assert kinds("town", target=PureDP(epsilon=1.0), unit=Unit(adjacency="add-remove")) == {"laplace-1"}
+    assert kinds("town", target=PureDP(epsilon=1.0), unit=Unit(adjacency="replace-one", person="name")) == {"laplace-1"}
 
 
 def test_a_file_that_claims_another_size_or_total_is_refused() -> None:

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dpbayes import Cost, Laplace, PrivacyUnit
+from dpbayes import Cost, Laplace, Unit
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.kinds import from_record
 from dpbayes.mechanisms.threshold import Threshold, threshold_for
 
-UNITS = [
-    PrivacyUnit(adjacency=adjacency, max_rows=rows) for adjacency in ("add-remove", "replace-one") for rows in (1, 2, 3)
-]
+UNITS = [Unit(adjacency=adjacency, max_rows=rows) for adjacency in ("add-remove", "replace-one") for rows in (1, 2, 3)]
 every_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{unit.adjacency}-{unit.max_rows}")
 mpmath.mp.dps = 40
 
@@ -70,7 +68,7 @@ def sides(rows: int, others: tuple[int, ...]) -> list[tuple[tuple[int, int], ...
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
 @every_unit
-def test_no_neighbours_are_told_apart_beyond_the_claimed_delta(unit: PrivacyUnit, epsilon: float) -> None:
+def test_no_neighbours_are_told_apart_beyond_the_claimed_delta(unit: Unit, epsilon: float) -> None:
     mechanism = threshold_for(epsilon=epsilon, delta=1e-3, unit=unit)
     top = mechanism.threshold
 
@@ -102,7 +100,7 @@ def test_no_neighbours_are_told_apart_beyond_the_claimed_delta(unit: PrivacyUnit
 
 
 @every_unit
-def test_the_claim_holds_at_forty_digits_where_it_is_tight(unit: PrivacyUnit) -> None:
+def test_the_claim_holds_at_forty_digits_where_it_is_tight(unit: Unit) -> None:
     mechanism = threshold_for(epsilon=0.7 * unit.max_rows, delta=1e-9, unit=unit)
     m = unit.max_rows
     alone = [((m,), (0,)), ((1,) * m, (0,) * m)]
@@ -118,7 +116,7 @@ def test_the_claim_holds_at_forty_digits_where_it_is_tight(unit: PrivacyUnit) ->
 
 
 @every_unit
-def test_the_threshold_is_the_smallest_that_meets_delta(unit: PrivacyUnit) -> None:
+def test_the_threshold_is_the_smallest_that_meets_delta(unit: Unit) -> None:
     for epsilon, delta in itertools.product((0.1, 1.0, 8.0, 20.0), (1e-12, 1e-6, 1e-3, 0.2)):
         made = threshold_for(epsilon=epsilon, delta=delta, unit=unit)
         assert Fraction(unit.sensitivity.l1) / Fraction(made.scale) <= Fraction(epsilon)
@@ -131,7 +129,7 @@ def test_the_threshold_is_the_smallest_that_meets_delta(unit: PrivacyUnit) -> No
 
 @every_unit
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 8.0, 20.0])
-def test_a_lone_text_appears_no_more_often_than_claimed(unit: PrivacyUnit, epsilon: float) -> None:
+def test_a_lone_text_appears_no_more_often_than_claimed(unit: Unit, epsilon: float) -> None:
     draws, m = 100_000, unit.max_rows
     mechanism = threshold_for(epsilon=epsilon, delta=0.01, unit=unit)
     for rows in ([m], [1] * m):
@@ -145,9 +143,7 @@ def test_a_lone_text_appears_no_more_often_than_claimed(unit: PrivacyUnit, epsil
 
 
 @pytest.mark.parametrize(("unit", "epsilon"), [(UNITS[0], 8.0), (UNITS[4], 1.0)], ids=["add-remove", "replace-one"])
-def test_a_lone_text_drawn_as_in_a_release_appears_no_more_often_than_claimed(
-    unit: PrivacyUnit, epsilon: float
-) -> None:
+def test_a_lone_text_drawn_as_in_a_release_appears_no_more_often_than_claimed(unit: Unit, epsilon: float) -> None:
     mechanism, draws = threshold_for(epsilon=epsilon, delta=0.01, unit=unit), 100_000
     kept = int(mechanism.draw(np.full(draws, unit.max_rows)).sum())
     assert (beta.ppf(1e-9, kept, draws - kept + 1) if kept else 0.0) <= mechanism.least_delta
@@ -164,7 +160,7 @@ def test_counts_at_the_threshold_need_noise_to_pass_it() -> None:
 
 
 @every_unit
-def test_the_price_is_that_of_the_noise_betrayed_with_probability_delta(unit: PrivacyUnit) -> None:
+def test_the_price_is_that_of_the_noise_betrayed_with_probability_delta(unit: Unit) -> None:
     mechanism = Threshold(scale=4.0, threshold=30, unit=unit)
     noise, least = Laplace(scale=4.0, unit=unit), mechanism.least_delta
     for epsilon in (0.0, 0.1, 0.3, 1.0, 3.0):
@@ -178,7 +174,7 @@ def test_the_price_is_that_of_the_noise_betrayed_with_probability_delta(unit: Pr
 
 def test_a_threshold_below_the_rows_of_one_person_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="threshold"):
-        Threshold(scale=1.0, threshold=2, unit=PrivacyUnit(adjacency="add-remove", max_rows=3))
+        Threshold(scale=1.0, threshold=2, unit=Unit(adjacency="add-remove", max_rows=3))
     with pytest.raises(InvalidArgument, match="threshold"):
         from_record({**Threshold(scale=1.0, threshold=3, unit=UNITS[2]).record(), "threshold": 1})
 
@@ -194,7 +190,7 @@ def test_the_chance_of_a_lone_text_never_rounds_to_nothing() -> None:
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 17.5])
 def test_a_category_is_found_as_often_as_the_forecast_says(scale: float) -> None:
-    made = Threshold(scale=scale, threshold=40, unit=PrivacyUnit(adjacency="add-remove"))
+    made = Threshold(scale=scale, threshold=40, unit=Unit(adjacency="add-remove"))
     hidden, found = made.hidden()
     assert made.found(hidden) <= 0.05 < made.found(hidden + 1)
     assert made.found(found) >= 0.95 > made.found(found - 1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpbayes import RDP, TCDP, ZCDP, Adjacency, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.tuning import (
     ConcentrationCurve,
@@ -22,9 +22,10 @@ from dpbayes.mechanisms.tuning import (
 )
 from dpbayes.mechanisms.utility import expected_kl, worst_expected_kl, zipf
 from dpbayes.privacy.calibrate import calibrate, calibrate_together
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+ADD = Unit(adjacency=Adjacency.ADD_REMOVE)
 P = [0.5, 0.3, 0.1, 0.06, 0.04]
 
 targets = st.one_of(
@@ -135,7 +136,7 @@ def test_published_parameters_cost_less_than_they_promise():
         assert target.gap(Cost.of(made.published(), 4)) <= 1e-9
 
 
-@pytest.mark.parametrize("unit", [REPLACE, ADD, PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=2)])
+@pytest.mark.parametrize("unit", [REPLACE, ADD, Unit(adjacency=Adjacency.REPLACE_ONE, max_rows=2)])
 @pytest.mark.parametrize("releases", [1, 3])
 @pytest.mark.parametrize(
     "target",

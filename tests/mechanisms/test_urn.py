@@ -9,13 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit
+from dpbayes import Dirichlet, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.urn import PseudoRecords, pseudo_records
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
-NAMED = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, person="id")
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
+ADD = Unit(adjacency=Adjacency.ADD_REMOVE)
+NAMED = Unit(adjacency=Adjacency.REPLACE_ONE, person="id")
 
 
 def law(weight, alphas, counts, records):
@@ -182,9 +183,7 @@ def test_an_added_record_has_the_pure_price_and_never_more_than_the_draw():
     assert mechanism.renyi(math.inf) == pytest.approx(math.log(11.0), rel=1e-11)
     assert mechanism.epsilon(1e-5) <= draw.epsilon(1e-5)
     assert mechanism.delta(math.log(11.1)) == 0.0 < draw.delta(math.log(11.1))
-    many = PseudoRecords(
-        weight=1.0, concentration=10.0, records=100, unit=PrivacyUnit(adjacency="add-remove", max_rows=3)
-    )
+    many = PseudoRecords(weight=1.0, concentration=10.0, records=100, unit=Unit(adjacency="add-remove", max_rows=3))
     assert many.renyi(math.inf) == pytest.approx(3 * math.log(11.0), rel=1e-11)
 
 

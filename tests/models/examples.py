@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from dpbayes import Adjacency, Attribute, Curator, Fit, PrivacyUnit, Release, Schema, Tables
+from dpbayes import Attribute, Curator, Release, Schema, Tables, Unit
+from dpbayes.jobs import Fit
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+ADD = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
 def weather(rows: int = 2000, seed: int = 0) -> dict[str, np.ndarray]:
@@ -26,7 +28,7 @@ def weather(rows: int = 2000, seed: int = 0) -> dict[str, np.ndarray]:
     }
 
 
-def weather_schema(unit: PrivacyUnit = REPLACE) -> Schema:
+def weather_schema(unit: Unit = REPLACE) -> Schema:
     return Schema(
         id="weather",
         unit=unit,

@@ -23,7 +23,7 @@ CLEAR = ApproxDP(epsilon=200.0, delta=1e-6)
 
 def fitted(target=CLEAR, *, spec=None, schema=None, rows=5000, **options):
     options.setdefault("seed", 5)
-    return released(spec or BayesNet(edges=EDGES, nodes=("day",)), target, schema=schema, rows=rows, **options).build()
+    return released(spec or BayesNet(edges=EDGES, nodes=("day",)), target, schema=schema, rows=rows, **options).model()
 
 
 def test_the_graph_is_read_from_lists_json_and_networkx():
@@ -66,7 +66,7 @@ def test_all_tables_together_meet_the_target():
 
 def test_a_network_is_built_from_tables_that_are_published_already():
     release = tables("rain", "street|rain", "rain,street,umbrella", "day", target=CLEAR, rows=5000)
-    network = release.build(BayesNet(edges=EDGES, nodes=("day",))).network
+    network = release.model(BayesNet(edges=EDGES, nodes=("day",))).network
     data = weather(5000)
     there = (data["rain"] == "yes") & (data["street"] == "wet")
     assert network.tables["umbrella"].reshape(3, 3, 5)[1, 1, 2] == pytest.approx(
@@ -167,7 +167,7 @@ def test_a_chain_comes_as_near_as_reconciled_pairs():
     for seed in range(8):
         curator = Curator(data, schema, seed=seed)
         network = curator.release(BayesNet(edges=tuple(pairs)), ApproxDP(epsilon=1, delta=1e-6), estimates=False)
-        drawn = network.build().sample(20_000, rng, even=True)
+        drawn = network.model().sample(20_000, rng, even=True)
         for one, other in pairs:
             true, made = (
                 np.bincount(left * 5 + right, minlength=25) / 20_000

@@ -16,12 +16,12 @@ TABLES = {"mapping": dict, "pandas": pd.DataFrame, "polars": pl.DataFrame, "arro
 SPECS = (
     dp.NaiveBayes(target="rain"),
     dp.BayesNet(edges=[("rain", "street"), ("rain", "umbrella")]),
-    dp.Histogram(attributes=("rain", "street")),
+    dp.models.Histogram(attributes=("rain", "street")),
 )
 
 
 def built(spec: object) -> object:
-    return dp.Curator(weather(), weather_schema(), seed=1).release(spec, dp.ApproxDP(epsilon=1, delta=1e-6)).build()
+    return dp.Curator(weather(), weather_schema(), seed=1).release(spec, dp.ApproxDP(epsilon=1, delta=1e-6)).model()
 
 
 @pytest.mark.parametrize("kind", TABLES)

@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from dpbayes import ZCDP, Attribute, Curator, Fit, NaiveBayes, PrivacyUnit, PureDP, Schema
+from dpbayes import ZCDP, Attribute, Curator, NaiveBayes, PureDP, Schema, Unit
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
+from dpbayes.jobs import Fit
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.models.model import Published
 from dpbayes.models.naive_bayes import CLASS_ERROR, SURELY, dependence, detectable, doubt, harmless, trust
@@ -20,7 +21,7 @@ from .examples import fitted as weather_fitted
 NAMES = tuple(f"x{number}" for number in range(6))
 SCHEMA = Schema(
     id="d",
-    unit=PrivacyUnit(adjacency="replace-one"),
+    unit=Unit(adjacency="replace-one"),
     records=2000,
     attributes=(
         *(Attribute(name=name, categories=("a", "b", "other"), missing="other") for name in NAMES),
@@ -132,19 +133,19 @@ def test_draws_as_in_the_papers_are_left_as_they_are() -> None:
     from dpbayes import RDP
 
     release = Curator(rows(0.0, 1), SCHEMA, seed=1).release(job, RDP(order=5, epsilon=0.001), estimates=False)
-    assert release.build().temperature == 1.0
+    assert release.model().temperature == 1.0
 
 
 def test_pure_budgets_work_too() -> None:
     release = Curator(rows(0.0, 1), SCHEMA, seed=1).release(NaiveBayes(target="y"), PureDP(epsilon=1))
-    assert 0.0 < release.build().temperature <= 1.0
+    assert 0.0 < release.model().temperature <= 1.0
 
 
 def test_more_budget_never_means_less_trust() -> None:
     """Empty and rare levels included: what noise leaves to their logarithm vanishes with it."""
     asked = NaiveBayes(target="rain")
     powers = [
-        weather_fitted(asked, PureDP(epsilon=epsilon), rows=1000, tempered=False).build().temperature
+        weather_fitted(asked, PureDP(epsilon=epsilon), rows=1000, tempered=False).model().temperature
         for epsilon in (3, 30, 100, 1e3)
     ]
     assert powers == sorted(powers)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from tests.models.examples import ADD, tables, weather, weather_schema
 
-from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Latent, Release, Schema, Synthetic
+from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Release, Schema, Synthetic
 from dpbayes.base.errors import InvalidArgument, SchemaError
-from dpbayes.models import fission
+from dpbayes.models import Latent, fission
 from dpbayes.models.fission import best_fits, copies, dependence, largest
 from dpbayes.models.mixture import Mixture, Statistics
 from dpbayes.models.several import Uncertainty
@@ -29,7 +29,7 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def model(release: Release):
-    return release.build()
+    return release.model()
 
 
 def seen(rng: np.random.Generator) -> Statistics:
@@ -155,7 +155,7 @@ def test_pairs_with_the_target_lie_between_classes_and_posterior_and_agree_with_
 
 
 def test_an_attribute_that_depends_on_nothing_stands_beside_the_target_s_tables(release: Release) -> None:
-    model = release.build()
+    model = release.model()
     alone = np.array([[0.25, 0.75]])
     laws = {"other": alone, **model.laws}
     wider = replace(model, laws=laws)
@@ -181,13 +181,13 @@ def test_any_target_gives_records(levels: int, epsilon: float) -> None:
         for name, size in sizes.items()
     )
     curator = Curator(pa.table(columns), Schema(id="t", unit=ADD, attributes=attributes), seed=2)
-    made = curator.release(Synthetic(target="y"), ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False).build()
+    made = curator.release(Synthetic(target="y"), ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False).model()
     assert len(made.synthesise(50)) == 50
     assert made.shares(("a", "y")).sum() == pytest.approx(1.0)
 
 
 def test_everyone_builds_the_same_model(release: Release, model) -> None:
-    again = Release.from_json(release.to_json()).build()
+    again = Release.from_json(release.to_json()).model()
     assert again.shares(("rain", "day")) == pytest.approx(model.shares(("rain", "day")), abs=1e-5)
 
 
@@ -202,7 +202,7 @@ def test_any_release_of_pairs_will_do(release: Release) -> None:
 def test_what_cannot_occur_is_in_no_table_and_no_record() -> None:
     schema = replace(weather_schema(ADD), impossible=(Impossible(levels={"rain": ("no",), "umbrella": ("open",)}),))
     curator = Curator(weather(2000), schema, seed=3)
-    model = curator.release(Synthetic(), ApproxDP(epsilon=0.3, delta=1e-6), estimates=False).build()
+    model = curator.release(Synthetic(), ApproxDP(epsilon=0.3, delta=1e-6), estimates=False).model()
     assert model.shares(("umbrella", "rain"))[2, 0] == 0.0
     drawn = model.synthesise(20_000).to_pydict()
     assert ("no", "open") not in set(zip(drawn["rain"], drawn["umbrella"], strict=True))
@@ -239,7 +239,7 @@ def test_intervals_of_what_was_not_measured_hold_the_truth(model) -> None:
 
 
 def test_a_tree_is_learned_from_pairs(release: Release) -> None:
-    network = release.build(BayesNet()).network
+    network = release.model(BayesNet()).network
     assert {frozenset(edge) for edge in network.edges} == {
         frozenset(("rain", "street")),
         frozenset(("rain", "umbrella")),

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpbayes import RDP, ApproxDP, Curator, Dirichlet, Fit, Ledger, PureDP, Release
+from dpbayes import RDP, ApproxDP, Curator, Dirichlet, Ledger, PureDP, Release
 from dpbayes.base.errors import (
     BudgetExceeded,
     InvalidArgument,
@@ -15,6 +15,7 @@ from dpbayes.base.errors import (
     SchemaError,
     TableError,
 )
+from dpbayes.jobs import Fit
 from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
 
 from .examples import ADD, REPLACE, tables, weather, weather_schema
@@ -25,7 +26,7 @@ SPEC = NaiveBayes(target="rain")
 
 
 def fitted(target=TARGET, *, spec=SPEC, **options) -> NaiveBayesModel:
-    return released(spec, target, **options).build()
+    return released(spec, target, **options).model()
 
 
 def test_all_tables_together_meet_the_target_and_nearly_use_it_up():
@@ -125,13 +126,13 @@ def test_the_same_release_gives_the_same_model_whoever_builds_it(tempered, tmp_p
     from dpbayes.sklearn import PrivateCategoricalNB
 
     release = released(SPEC, TARGET, tempered=tempered, expected_records=2000)
-    model, data = release.build(), weather(2000)
+    model, data = release.model(), weather(2000)
     nb = PrivateCategoricalNB(schema=weather_schema(), target="rain", tempered=tempered, random_state=7)
     nb.fit(pd.DataFrame(data).drop(columns="rain"), data["rain"])
     release.save(tmp_path / "model")
     again = Release.load(tmp_path / "model")
     assert [bool(each.tables[0].products) for each in (release, again)] == [False, True]  # made when it is saved
-    for other in (nb.model_, again.build(), SPEC.build([again])):
+    for other in (nb.model_, again.model(), SPEC.build([again])):
         assert same(model, other)
     assert (model.temperature < 0.95) <= tempered  # without a choice only noise lowers it, a little
     assert "no privacy at all" in model.published.statement()
@@ -145,9 +146,9 @@ def test_a_temperature_belongs_to_the_model_that_it_was_chosen_for():
 
     release = released(SPEC, TARGET, tempered=True)
     release = replace(release, answers=(Answer(name=TEMPERATURE, by=0, values=(0.25,)),))
-    assert release.build().temperature == 0.25
-    assert release.build(NaiveBayes(target="rain", features=("street",))).temperature > 0.9
-    assert release.build(NaiveBayes(target="street", features=("rain",))).temperature > 0.9
+    assert release.model().temperature == 0.25
+    assert release.model(NaiveBayes(target="rain", features=("street",))).temperature > 0.9
+    assert release.model(NaiveBayes(target="street", features=("rain",))).temperature > 0.9
 
 
 CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)
@@ -166,7 +167,7 @@ CLEAR = ApproxDP(epsilon=20.0, delta=1e-6)
 )
 def test_any_tables_that_hold_an_attribute_with_the_class_make_a_model(asked, features, mechanism):
     data, release = weather(4000), tables(*asked, target=CLEAR, rows=4000, mechanism=mechanism)
-    model = release.build(NaiveBayes(target="rain"))
+    model = release.model(NaiveBayes(target="rain"))
     assert model.features == features
     rain = data["rain"] == "yes"
     assert np.exp(model.class_log_prior[1]) == pytest.approx(rain.mean(), abs=0.02)
@@ -185,8 +186,8 @@ def test_several_releases_make_one_model_and_their_promises_are_all_stated():
 def test_parts_of_one_table_are_counted_once():
     """Class totals from a joint table are not more certain for being summed out of it twice."""
     release = tables("rain,street,umbrella", target=TARGET, mechanism="gaussian")
-    wide = release.build(NaiveBayes(target="rain"))
-    narrow = release.build(NaiveBayes(target="rain", features=("street",)))
+    wide = release.model(NaiveBayes(target="rain"))
+    narrow = release.model(NaiveBayes(target="rain", features=("street",)))
     assert wide.class_log_prior == pytest.approx(narrow.class_log_prior)
     noisy = release.array(release.tables[0]).sum(axis=(1, 2))
     assert np.exp(wide.class_log_prior) == pytest.approx(noisy / noisy.sum(), abs=0.02)
@@ -197,7 +198,7 @@ def test_two_releases_of_one_table_are_weighed_by_their_noise():
     rough, fine = (
         tables("street|rain", target=ApproxDP(epsilon=e, delta=1e-6), mechanism="gaussian") for e in (0.1, 10)
     )
-    alone, both, other = fine.build(SPEC), SPEC.build([rough, fine]), SPEC.build([fine, rough])
+    alone, both, other = fine.model(SPEC), SPEC.build([rough, fine]), SPEC.build([fine, rough])
     for one, two in zip(both.feature_log_prob, other.feature_log_prob, strict=True):
         assert one == pytest.approx(two, abs=1e-9)
     assert np.exp(both.feature_log_prob[0][:2]) == pytest.approx(np.exp(alone.feature_log_prob[0][:2]), abs=0.003)
@@ -221,24 +222,25 @@ def test_two_equal_looks_at_a_table_are_better_than_one():
 def test_a_release_without_the_class_is_refused():
     release = tables("street,day", target=CLEAR)
     with pytest.raises(ReleaseError, match="no release has a table of 'rain'"):
-        release.build(NaiveBayes(target="rain"))
+        release.model(NaiveBayes(target="rain"))
     with pytest.raises(ReleaseError, match="was not made for a model"):
-        release.build()
+        release.model()
     with pytest.raises(ReleaseError, match="no release has the table rain"):
-        release.build(NaiveBayes(target="rain", features=("street",)))
+        release.model(NaiveBayes(target="rain", features=("street",)))
     with pytest.raises(SchemaError, match="no attribute 'snow'"):
-        release.build(NaiveBayes(target="snow"))
+        release.model(NaiveBayes(target="snow"))
 
 
 def test_building_is_free(tmp_path):
     ledger = Ledger(tmp_path / "weather.ledger")
     ledger.open("weather", TARGET, REPLACE)
-    from dpbayes import BayesNet, Histogram, Tables
+    from dpbayes import BayesNet, Tables
+    from dpbayes.models import Histogram
 
     release = Curator(pa.table(weather()), weather_schema(), ledger=ledger).release(Tables("street,rain"), TARGET)
     before = len(ledger.account("weather").entries)
     for spec in (SPEC, BayesNet(edges=(("rain", "street"),)), Histogram(attributes=("rain", "street"))):
-        release.build(spec)
+        release.model(spec)
     assert len(ledger.account("weather").entries) == before
 
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpbayes import RDP, Adjacency, Attribute, BayesNet, Curator, Fit, PrivacyUnit, Schema
+from dpbayes import RDP, Attribute, BayesNet, Curator, Schema, Unit
+from dpbayes.jobs import Fit
 from dpbayes.models.bayes_net import STRENGTHS, expected_score, pool
 from dpbayes.models.model import NoisyTable
 from dpbayes.privacy.cost import Cost
+from dpbayes.schema import Adjacency
 from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.engine import CodedTable
 
@@ -77,7 +79,7 @@ def network_release(accounting):
     columns = {"parent": rng.integers(0, 40, 3000), "child": rng.choice(5, 3000, p=[0.7, 0.1, 0.1, 0.05, 0.05])}
     schema = Schema(
         id="pooled",
-        unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE),
+        unit=Unit(adjacency=Adjacency.REPLACE_ONE),
         attributes=tuple(
             Attribute(name=name, categories=(*map(str, range(size - 1)), "other"), missing="other")
             for name, size in (("parent", 40), ("child", 5))
@@ -93,10 +95,10 @@ def test_exact_accounting_draws_a_childs_own_distribution_and_the_papers_paramet
     assert [str(table.marginal) for table in exact.tables] == ["parent", "child|parent", "child"]
     assert [str(table.marginal) for table in published.tables] == ["parent", "child|parent"]
     plain = published.array(published.tables[1]).reshape(40, 5)
-    assert published.build().network.tables["child"] == pytest.approx(plain / plain.sum(axis=1, keepdims=True))
+    assert published.model().network.tables["child"] == pytest.approx(plain / plain.sum(axis=1, keepdims=True))
     truth = np.array([0.7, 0.1, 0.1, 0.05, 0.05])
     losses = [
-        -(truth * np.log(release.build().network.tables["child"])).sum(axis=1).mean() for release in (exact, published)
+        -(truth * np.log(release.model().network.tables["child"])).sum(axis=1).mean() for release in (exact, published)
     ]
     assert losses[0] < losses[1]
     paid = [each.mechanism for each in exact.paid for _ in range(each.times)]

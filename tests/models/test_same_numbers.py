@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpbayes import ApproxDP, BayesNet, Histogram, NaiveBayes, Posterior, Release
+from dpbayes import ApproxDP, BayesNet, NaiveBayes, Posterior, Release
+from dpbayes.models import Histogram
 from dpbayes.release.products import complete
 from dpbayes.sklearn import PrivateCategoricalNB
 
@@ -21,14 +22,14 @@ FEATURES = ("street", "umbrella", "day")
 def test_release_posterior_naive_bayes_network_and_histogram_give_the_same_numbers(unit, mechanism):
     release = fitted(NaiveBayes(target="rain"), TARGET, schema=weather_schema(unit), mechanism=mechanism)
     release = Release.from_json(complete(release).to_json())
-    bayes = release.build()
-    star = release.build(BayesNet(edges=tuple(("rain", name) for name in FEATURES)))
+    bayes = release.model()
+    star = release.model(BayesNet(edges=tuple(("rain", name) for name in FEATURES)))
     posterior = Posterior(release)
     classes = release.array(release.tables[0], "population")
     for other in (
         np.exp(bayes.class_log_prior),
         star.network.tables["rain"][0],
-        release.build(Histogram(attributes=("rain",))).shares,
+        release.model(Histogram(attributes=("rain",))).shares,
         posterior.table("rain").population.values,
     ):
         assert other == pytest.approx(classes, abs=1e-8)
@@ -39,7 +40,7 @@ def test_release_posterior_naive_bayes_network_and_histogram_give_the_same_numbe
             assert other == pytest.approx(printed, abs=1e-8)
         assert star.intervals(name).values == pytest.approx(printed, abs=1e-8)
         assert star.intervals(name).lower == pytest.approx(release.array(shown.table, "population", "lower"))
-        joint = release.build(Histogram(attributes=("rain", name))).shares
+        joint = release.model(Histogram(attributes=("rain", name))).shares
         assert joint / joint.sum(axis=1, keepdims=True) == pytest.approx(printed, abs=1e-8)
 
 

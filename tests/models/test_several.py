@@ -16,7 +16,7 @@ RECORDS = 20_000
 
 def built(epsilon: float):
     curator = Curator(weather(RECORDS), weather_schema(ADD), seed=5)
-    return curator.release(Synthetic(target="rain"), ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False).build()
+    return curator.release(Synthetic(target="rain"), ApproxDP(epsilon=epsilon, delta=1e-6), estimates=False).model()
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_combined_shares_hold_those_of_the_private_table(several: Several) -> No
 
 def test_noise_is_enlarged_and_everyone_gets_the_same_models(several: Several) -> None:
     assert several.factor >= 1.0
-    again = Several.of(several.models[0].published.releases[0].build(), sets=12)
+    again = Several.of(several.models[0].published.releases[0].model(), sets=12)
     assert again.factor == several.factor
     for one, other in zip(several.models, again.models, strict=True):
         assert np.array_equal(one.weights, other.weights)
@@ -98,6 +98,6 @@ def test_too_few_sets_and_models_without_fits_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="expected 5 sets or more, got 2"):
         Several.of(built(0.3), sets=2)
     curator = Curator(weather(2000), weather_schema(ADD), seed=5)
-    faint = curator.release(Synthetic(), ApproxDP(epsilon=0.006, delta=1e-6), estimates=False).build()
+    faint = curator.release(Synthetic(), ApproxDP(epsilon=0.006, delta=1e-6), estimates=False).model()
     with pytest.raises(InvalidArgument, match="came to independent"):
         Several.of(faint)

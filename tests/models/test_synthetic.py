@@ -10,8 +10,9 @@ import pytest
 from pyarrow import csv, parquet
 from scipy import stats
 
-from dpbayes import ApproxDP, Attribute, Curator, Fit, PrivacyUnit, PureDP, Release, Schema
+from dpbayes import ApproxDP, Attribute, Curator, PureDP, Release, Schema, Unit
 from dpbayes.base.errors import InvalidArgument, ReleaseError
+from dpbayes.jobs import Fit
 from dpbayes.models.bayes_net import BayesNet
 from dpbayes.models.fidelity import fidelity
 from dpbayes.models.histogram import Histogram
@@ -34,7 +35,7 @@ def release_of(kind: str, target=CLEAR) -> Release:
 
 
 def model_of(kind: str, target=CLEAR):
-    return release_of(kind, target).build()
+    return release_of(kind, target).model()
 
 
 @pytest.mark.parametrize("kind", SPECS)
@@ -57,9 +58,9 @@ def test_every_model_gives_records_that_follow_the_data(kind):
 @pytest.mark.parametrize("kind", SPECS)
 def test_every_model_survives_its_file(kind, tmp_path):
     release = release_of(kind)
-    model = release.build()
+    model = release.model()
     release.save(tmp_path / "model")
-    again = Release.load(tmp_path / "model").build()
+    again = Release.load(tmp_path / "model").model()
     assert again.kind == kind
     assert again.published.statement() == model.published.statement()
     one, two = (each.sample(1000, np.random.default_rng(3)) for each in (model, again))
@@ -78,7 +79,7 @@ def test_damaged_models_are_refused_in_one_sentence(tmp_path):
         record = json.loads(text)
         record["job"]["model"] = model
         with pytest.raises((ReleaseError, InvalidArgument)):
-            Release.from_record(record).build()
+            Release.from_record(record).model()
 
 
 def test_types_follow_the_schema(tmp_path):
@@ -102,7 +103,7 @@ def test_types_follow_the_schema(tmp_path):
         }
     )
     spec = BayesNet(edges=(("age", "height"),), nodes=("children", "sex"))
-    model = Curator(data, schema, seed=0).release(spec, CLEAR).build()
+    model = Curator(data, schema, seed=0).release(spec, CLEAR).model()
     table = synthetic_table(model, 20_000, rng=rng)
     assert table.schema.field("age").type == pa.int64()
     assert table.schema.field("height").type == pa.float64()
@@ -158,7 +159,7 @@ def test_fidelity_reads_missing_values_back_as_missing():
     """Texts and numbers, with a tenth of each missing; numbers outside all bins are written as missing too."""
     schema = Schema(
         id="pay",
-        unit=PrivacyUnit(adjacency="replace-one"),
+        unit=Unit(adjacency="replace-one"),
         attributes=(
             Attribute(name="job", categories=("a", "b"), missing="category"),
             Attribute(name="pay", edges=(0, 10, 20), missing="category"),

@@ -220,7 +220,7 @@ def test_an_array_counts_as_public_and_its_columns_go_by_number(frame: pd.DataFr
 def test_a_private_frame_is_refused_without_schema_and_ledger_and_charged_with_them(
     frame: pd.DataFrame, tmp_path: Path
 ) -> None:
-    unit = dp.PrivacyUnit(adjacency="replace-one")
+    unit = dp.Unit(adjacency="replace-one")
     schema = dp.Schema.from_public_data({name: frame[name] for name in frame}, id="people", unit=unit)
     ledger = dp.Ledger(tmp_path / "people.ledger")
     ledger.open("people", dp.ApproxDP(epsilon=3, delta=1e-6), unit)

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from dpbayes import Adjacency, Dirichlet, PrivacyUnit, PseudoRecords
+from dpbayes import Dirichlet, Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.mechanisms import PseudoRecords
 from dpbayes.papers.related import bounded, commuters_prior, simplex_epsilon
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 3.0, 10.0, 40.0])

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from tests.releases import ADD, PEOPLE, REPLACE, a_release, people
 
-from dpbayes import ApproxDP, BayesNet, Cost, Curator, Fit, Gaussian, Laplace
+from dpbayes import ApproxDP, BayesNet, Cost, Curator, Gaussian, Laplace
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.design.ranking import Ranking, ranking
+from dpbayes.jobs import Fit
 from dpbayes.models.fidelity import Scores
 from dpbayes.plot.canvas import FORMATS, Picture, stacked
 from dpbayes.plot.pictures import calibration_picture, errors_picture
@@ -29,7 +30,7 @@ def ranked() -> Ranking:
 def model() -> object:
     edges = (("sex", "age"), ("sex", "income"), ("age", "income"))
     made = Curator(people(), PEOPLE, seed=1).release(Fit(model=BayesNet(edges=edges)), ApproxDP(epsilon=3, delta=1e-6))
-    return made.build()
+    return made.model()
 
 
 @pytest.fixture(scope="module")

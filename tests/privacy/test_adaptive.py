@@ -11,29 +11,19 @@ import pytest
 from mpmath import mp
 from scipy.stats import binom
 
-from dpbayes import (
-    RDP,
-    Adjacency,
-    ApproxDP,
-    Cost,
-    Dirichlet,
-    Gaussian,
-    Laplace,
-    PrivacyUnit,
-    PseudoRecords,
-    PureDP,
-    Stated,
-)
+from dpbayes import RDP, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.mechanisms import PseudoRecords, Stated
 from dpbayes.mechanisms.tuning import ConcentrationCurve, gaussian_noise, laplace_noise
 from dpbayes.privacy import adaptive
 from dpbayes.privacy.adaptive import AdaptiveDP, Step
 from dpbayes.privacy.calibrate import calibrate, fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema import Adjacency
 
-ADD = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+ADD = Unit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
 LIMIT = ApproxDP(epsilon=1, delta=1e-6)
 KEPT = {rule: AdaptiveDP(epsilon=1, delta=1e-6, rule=rule) for rule in ("gaussian", "renyi")}
 each_rule = pytest.mark.parametrize("rule", KEPT)
@@ -252,7 +242,7 @@ def test_the_order_is_the_best_for_what_the_slack_leaves() -> None:
 
 @pytest.mark.parametrize("unit", [ADD, REPLACE], ids=["add", "replace"])
 @pytest.mark.parametrize(("sigma", "epsilon"), [(5.0, 4.0), (20.0, 1.0), (100.0, 1.0)])
-def test_gaussian_noise_loses_at_most_one_release_in_a_hundred(unit: PrivacyUnit, sigma: float, epsilon: float) -> None:
+def test_gaussian_noise_loses_at_most_one_release_in_a_hundred(unit: Unit, sigma: float, epsilon: float) -> None:
     mechanism, composed = Gaussian(sigma=sigma, unit=unit), ApproxDP(epsilon=epsilon, delta=1e-6)
     one_by_one = math.floor(1 / AdaptiveDP(epsilon=epsilon, delta=1e-6).part(Cost.of(mechanism)))
     assert composed.gap(Cost.of(mechanism, one_by_one)) <= 0
@@ -300,7 +290,7 @@ def test_each_charge_of_a_running_total_is_looked_at_once(monkeypatch: pytest.Mo
     assert per_charge[0] == per_charge[1] == len(KEPT["gaussian"].menu)
 
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 WIDE = AdaptiveDP(epsilon=3, delta=1e-6)
 
 

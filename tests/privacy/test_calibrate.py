@@ -8,22 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpbayes import (
-    RDP,
-    TCDP,
-    ZCDP,
-    AdaptiveDP,
-    Adjacency,
-    ApproxDP,
-    Cost,
-    Gaussian,
-    Laplace,
-    PrivacyUnit,
-    PureDP,
-    Stated,
-)
+from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
+from dpbayes.mechanisms import Stated
 from dpbayes.mechanisms.dirichlet import UnroundedDirichlet
+from dpbayes.privacy import AdaptiveDP
 from dpbayes.privacy.calibrate import (
     Family,
     Target,
@@ -37,20 +26,21 @@ from dpbayes.privacy.calibrate import (
 )
 from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
 
 
-def gaussian(unit: PrivacyUnit = REPLACE) -> Family[Gaussian]:
+def gaussian(unit: Unit = REPLACE) -> Family[Gaussian]:
     return Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
 
 
-def laplace(unit: PrivacyUnit = REPLACE) -> Family[Laplace]:
+def laplace(unit: Unit = REPLACE) -> Family[Laplace]:
     return Family(name="laplace", make=lambda scale: Laplace(scale=scale, unit=unit))
 
 
-def dirichlet(weight: float = 1.0, unit: PrivacyUnit = REPLACE) -> Family[UnroundedDirichlet]:
+def dirichlet(weight: float = 1.0, unit: Unit = REPLACE) -> Family[UnroundedDirichlet]:
     return Family(
         name="dirichlet", make=lambda alpha: UnroundedDirichlet(weight=weight, concentration=alpha, unit=unit)
     )
@@ -98,7 +88,7 @@ def test_parameters_meet_the_target_and_nearly_so(name: str, target: Guarantee, 
 
 @given(st.floats(0.01, 20), st.floats(-12, -2), st.floats(-1, 1), st.sampled_from([REPLACE, CHANGE]))
 @settings(max_examples=25)
-def test_any_approximate_target_is_met(epsilon: float, log_delta: float, log_weight: float, unit: PrivacyUnit) -> None:
+def test_any_approximate_target_is_met(epsilon: float, log_delta: float, log_weight: float, unit: Unit) -> None:
     target = ApproxDP(epsilon=epsilon, delta=10.0**log_delta)
     assert_lands(Cost.of(calibrate(dirichlet(10.0**log_weight, unit), target)), target)
     assert_lands(Cost.of(calibrate(gaussian(unit), target)), target)
@@ -196,7 +186,7 @@ def test_where_every_parameter_meets_the_target_the_search_ends_far_on_the_unsaf
     assert -80.0 <= math.log(found) * (1 if larger_is_safer else -1) < -20.0
 
 
-UNIT = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+UNIT = Unit(adjacency=Adjacency.ADD_REMOVE)
 NUMBERS: list[tuple[dict[str, float], Guarantee]] = [
     ({"epsilon": 1.0}, PureDP(epsilon=1.0)),
     ({"epsilon": 1.0, "delta": 1e-6}, ApproxDP(epsilon=1.0, delta=1e-6)),

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpbayes import Adjacency, Gaussian, PrivacyUnit
+from dpbayes import Gaussian, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import (
     Corners,
@@ -27,6 +27,7 @@ from dpbayes.privacy.convert import (
     safe_root,
     tcdp_to_epsilon,
 )
+from dpbayes.schema import Adjacency
 
 orders = st.floats(1.01, 1e4)
 divergences = st.floats(1e-6, 50)
@@ -174,7 +175,7 @@ def true_delta(sigma: float, shift: tuple[int, ...], epsilons: list[float]) -> l
 
 @pytest.mark.parametrize("sigma", [0.4, 0.9, 2.0, 7.3])
 def test_the_shift_of_discrete_gaussian_noise_covers_an_added_record_at_every_epsilon(sigma: float) -> None:
-    mu, betrayed = Gaussian(sigma=sigma, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)).gdp()
+    mu, betrayed = Gaussian(sigma=sigma, unit=Unit(adjacency=Adjacency.ADD_REMOVE)).gdp()
     epsilons = [x * mu for x in np.linspace(0, 7, 57)]
     for epsilon, truth in zip(epsilons, true_delta(sigma, (1,), epsilons), strict=True):
         assert truth <= profile(mu, epsilon) + betrayed + mp.mpf(10) ** -17  # what the enumeration cuts off
@@ -183,7 +184,7 @@ def test_the_shift_of_discrete_gaussian_noise_covers_an_added_record_at_every_ep
 
 @pytest.mark.parametrize("sigma", [0.7, 1.6])
 def test_the_shift_of_discrete_gaussian_noise_covers_a_replaced_record_at_every_epsilon(sigma: float) -> None:
-    mu, betrayed = Gaussian(sigma=sigma, unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)).gdp()
+    mu, betrayed = Gaussian(sigma=sigma, unit=Unit(adjacency=Adjacency.REPLACE_ONE)).gdp()
     epsilons = [x * mu for x in np.linspace(0, 6, 13)]
     for epsilon, truth in zip(epsilons, true_delta(sigma, (1, -1), epsilons), strict=True):
         assert truth <= profile(mu, epsilon) + betrayed + mp.mpf(10) ** -17
@@ -191,7 +192,7 @@ def test_the_shift_of_discrete_gaussian_noise_covers_a_replaced_record_at_every_
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_for_gaussian_noise_the_shift_is_nearly_that_of_continuous_noise(adjacency: Adjacency) -> None:
-    unit = PrivacyUnit(adjacency=adjacency)
+    unit = Unit(adjacency=adjacency)
     moved = unit.sensitivity.l2_squared
     for sigma, loss in ((5.0, 1.8e-3), (10.0, 4.5e-4), (100.0, 5e-6), (299.0, 1e-6), (301.0, 2e-5), (1e6, 1e-9)):
         mu, betrayed = Gaussian(sigma=sigma, unit=unit).gdp()
@@ -228,7 +229,7 @@ def numeric_delta(sigma: float, shift: tuple[int, ...], epsilon: float) -> float
 def test_the_shift_for_several_rows_covers_every_way_to_move_them(
     rows: int, shifts: list[tuple[int, ...]], sigma: float
 ) -> None:
-    mu, betrayed = Gaussian(sigma=sigma, unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=rows)).gdp()
+    mu, betrayed = Gaussian(sigma=sigma, unit=Unit(adjacency=Adjacency.REPLACE_ONE, max_rows=rows)).gdp()
     for shift in shifts:
         for epsilon in (x * mu for x in np.linspace(0, 6, 25)):
             truth = numeric_delta(sigma, shift, epsilon)

@@ -11,14 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.privacy import reference
 
-from dpbayes import AdaptiveDP, Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, PseudoRecords, Stated
+from dpbayes import Cost, Dirichlet, Gaussian, Laplace, Unit
 from dpbayes.base.errors import InvalidArgument, UnitMismatch
+from dpbayes.mechanisms import PseudoRecords, Stated
 from dpbayes.mechanisms.stated import StatedRDP
+from dpbayes.privacy import AdaptiveDP
 from dpbayes.privacy.convert import renyi_to_epsilon
 from dpbayes.privacy.cost import Priced, _BesidePure
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-CHANGE = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
+CHANGE = Unit(adjacency=Adjacency.ADD_REMOVE)
 units = st.sampled_from([REPLACE, CHANGE])
 
 
@@ -26,7 +29,7 @@ def powers(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(low, high).map(lambda x: 10.0**x)
 
 
-def mechanisms(unit: PrivacyUnit) -> st.SearchStrategy[Priced]:
+def mechanisms(unit: Unit) -> st.SearchStrategy[Priced]:
     weights, concentrations = powers(-1.5, 1), powers(0, 3)
     return st.one_of(
         st.builds(Dirichlet, weight=weights, concentration=concentrations, unit=st.just(unit)),
@@ -154,7 +157,7 @@ def test_exact_accounting_of_a_mixture_is_never_worse_than_published(
 @given(units, powers(-1.5, 1), powers(-0.5, 4), st.integers(0, 4), st.floats(-60, -1))
 @settings(max_examples=60)
 def test_exact_accounting_of_one_release_is_never_worse_than_published(
-    unit: PrivacyUnit, weight: float, concentration: float, least: int, log_delta: float
+    unit: Unit, weight: float, concentration: float, least: int, log_delta: float
 ) -> None:
     exact = Dirichlet(weight=weight, concentration=concentration, unit=unit, least_count=least)
     published = exact.published()
@@ -255,7 +258,7 @@ def test_different_units_do_not_add() -> None:
         Cost.of(Gaussian(sigma=2.0, unit=REPLACE)) + Cost.of(Gaussian(sigma=2.0, unit=CHANGE))
     with pytest.raises(UnitMismatch, match="at most 2 rows"):
         Cost.of(Gaussian(sigma=2.0, unit=REPLACE)) + Cost.of(
-            Gaussian(sigma=2.0, unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=2))
+            Gaussian(sigma=2.0, unit=Unit(adjacency=Adjacency.REPLACE_ONE, max_rows=2))
         )
 
 
@@ -296,7 +299,7 @@ def test_a_statement_with_a_delta_has_no_epsilon_below_it() -> None:
     assert cost.epsilon(1e-5) <= 1.0 + cost.interval
 
 
-def _mix(rng: np.random.Generator, unit: PrivacyUnit) -> list[Cost]:
+def _mix(rng: np.random.Generator, unit: Unit) -> list[Cost]:
     """A few charges of all kinds."""
     makers = [
         lambda z: Stated(epsilon_stated=0.05 * z, delta_stated=float(rng.choice([0, 1e-9, 1e-8])), unit=unit, what="x"),
@@ -315,7 +318,7 @@ def _mix(rng: np.random.Generator, unit: PrivacyUnit) -> list[Cost]:
 def _admitted_mixes_keep_their_price(seed: int, many: int) -> int:
     rng, admitted = np.random.default_rng(seed), 0
     for number in range(many):
-        unit = PrivacyUnit(adjacency=["add-remove", "replace-one"][number % 2])
+        unit = Unit(adjacency=["add-remove", "replace-one"][number % 2])
         charges = _mix(rng, unit)
         together = sum(charges[1:], charges[0])
         for rule in ("gaussian", "renyi"):
@@ -340,7 +343,7 @@ def test_the_price_of_many_mixes_never_contradicts_the_limit_that_admitted_them(
 @pytest.mark.parametrize(("one", "other"), [(0.22, 0.22), (0.1, 0.2), (0.3, 0.41)])
 def test_statements_that_add_up_to_epsilon_cost_their_deltas(one: float, other: float) -> None:
     """Losses need not fall on the multiples of an interval: a sum of two is not a little above it."""
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     made = [Stated(epsilon_stated=each, delta_stated=1e-8, unit=unit, what=str(each)) for each in (one, other)]
     cost = Cost.total(made)
     assert cost.delta(one + other) <= 2e-8 * (1 + 1e-7)
@@ -353,7 +356,7 @@ def test_statements_that_add_up_to_epsilon_cost_their_deltas(one: float, other: 
 
 
 def test_pseudo_records_beside_statements_are_priced_by_their_divergences_too() -> None:
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     records = PseudoRecords(weight=0.1, concentration=4.0, records=20, unit=unit)
     alone = Cost.of(records, 6)
     beside = alone + Cost.of(Stated(epsilon_stated=1e-9, delta_stated=1e-9, unit=unit, what="x"))

@@ -10,25 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes import (
-    RDP,
-    TCDP,
-    ZCDP,
-    AdaptiveDP,
-    Adjacency,
-    ApproxDP,
-    Cost,
-    Dirichlet,
-    Gaussian,
-    Laplace,
-    PrivacyUnit,
-    PureDP,
-)
+from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Dirichlet, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.privacy import AdaptiveDP
 from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.schema import Adjacency
 
-REPLACE = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
 GUARANTEES: list[Guarantee] = [
     PureDP(epsilon=1.5),
     ApproxDP(epsilon=1.0, delta=1e-6),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes import Dirichlet, Gaussian, Laplace, PrivacyUnit
+from dpbayes import Dirichlet, Gaussian, Laplace, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.pld import (
     TAIL,
@@ -204,7 +204,7 @@ def test_one_release_is_composed_as_it_is() -> None:
     assert compose([(one, 1)]) is one
 
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 NOISE = 1e-16
 """What Fourier transforms may be off by in an entry: a fifth of what every release gives to infinity for it."""
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpbayes import RDP, TCDP, ZCDP, AdaptiveDP, ApproxDP, Cost, Gaussian, Laplace, PrivacyUnit, PureDP
+from dpbayes import RDP, TCDP, ZCDP, ApproxDP, Cost, Gaussian, Laplace, PureDP, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms.tuning import gaussian_noise
+from dpbayes.privacy import AdaptiveDP
 from dpbayes.privacy.calibrate import calibrate
 from dpbayes.privacy.convert import statement_to_delta
 from dpbayes.privacy.guarantee import Guarantee
@@ -30,7 +31,7 @@ from dpbayes.privacy.risk import (
     success,
 )
 
-UNIT = PrivacyUnit(adjacency="add-remove")
+UNIT = Unit(adjacency="add-remove")
 blind = st.floats(1e-4, 0.999)
 
 
@@ -170,7 +171,7 @@ def test_a_sampled_profile_is_never_below_the_exact_one() -> None:
         assert quick(0.0) == cost.delta(0.0)
 
 
-REPLACED = PrivacyUnit(adjacency="replace-one")
+REPLACED = Unit(adjacency="replace-one")
 
 
 @pytest.mark.parametrize(

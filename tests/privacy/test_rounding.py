@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes import Adjacency, Cost, Dirichlet, Gaussian, Laplace, PrivacyUnit, Stated
+from dpbayes import Cost, Dirichlet, Gaussian, Laplace, Unit
+from dpbayes.mechanisms import Stated
 from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.privacy.cost import PLD_FLOOR
 from dpbayes.privacy.guarantee import rounded_down, rounded_up
 from dpbayes.privacy.pld import compose, delta_of
+from dpbayes.schema import Adjacency
 
 DIGITS = 400
 LOOSE = 1e-9
@@ -55,7 +57,7 @@ def true_delta(law: Law, lost: mp.mpf, epsilon: float) -> mp.mpf:
     return lost + mp.fsum(p * (1 - mp.exp(e - loss)) for loss, p in law.items() if loss > e)
 
 
-def random_releases(rng: np.random.Generator, unit: PrivacyUnit) -> list[Laplace | Stated]:
+def random_releases(rng: np.random.Generator, unit: Unit) -> list[Laplace | Stated]:
     kinds = [
         Laplace(scale=float(np.exp(rng.uniform(-1, 3))), unit=unit),
         Laplace(scale=float(rng.integers(1, 30)), unit=unit),
@@ -72,7 +74,7 @@ def random_releases(rng: np.random.Generator, unit: PrivacyUnit) -> list[Laplace
 @pytest.mark.parametrize("seed", range(20))
 def test_composed_deltas_and_epsilons_are_never_below_the_truth(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    unit = PrivacyUnit(adjacency=list(Adjacency)[seed % 2])
+    unit = Unit(adjacency=list(Adjacency)[seed % 2])
     releases = random_releases(rng, unit)
     cost = Cost.total(releases)
     with mp.workdps(DIGITS):
@@ -90,7 +92,7 @@ def test_composed_deltas_and_epsilons_are_never_below_the_truth(seed: int) -> No
 
 def test_the_safety_margin_is_below_a_billionth() -> None:
     """Losses of 1/4 and 1/8 are multiples of 1/24, where nothing but the margins is added."""
-    unit, interval = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE), 1 / 24.0
+    unit, interval = Unit(adjacency=Adjacency.ADD_REMOVE), 1 / 24.0
     releases: list[Laplace | Stated] = [Laplace(scale=4.0, unit=unit), Laplace(scale=8.0, unit=unit)]
     one, other = (release.pld(interval) for release in releases)
     with mp.workdps(DIGITS):
@@ -124,10 +126,10 @@ def test_gaussian_and_dirichlet_releases_beside_laplace_ones_are_never_below_the
     """With losses l of probability p beside a profile δ, the composed profile is Σ p·δ(ε − l)."""
     rng = np.random.default_rng(seed)
     if seed % 2:
-        unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+        unit = Unit(adjacency=Adjacency.ADD_REMOVE)
         alone, profile = Gaussian(sigma=float(rng.uniform(1.0, 6.0)), unit=unit), gaussian_profile
     else:
-        unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+        unit = Unit(adjacency=Adjacency.REPLACE_ONE)
         weight, concentration = float(rng.uniform(0.2, 2.0)), float(rng.uniform(3.0, 40.0))
         alone, profile = Dirichlet(weight=weight, concentration=concentration, unit=unit), dirichlet_profile
     beside = [Laplace(scale=float(rng.uniform(1.0, 20.0)), unit=unit) for _ in range(2)]
@@ -145,7 +147,7 @@ def test_gaussian_and_dirichlet_releases_beside_laplace_ones_are_never_below_the
 
 
 def test_below_the_floor_composed_costs_use_divergences_which_are_not_below_the_truth_either() -> None:
-    unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    unit = Unit(adjacency=Adjacency.ADD_REMOVE)
     releases: list[Laplace | Stated] = [Laplace(scale=0.5, unit=unit), Laplace(scale=0.7, unit=unit)] * 3
     with mp.workdps(DIGITS):
         law, lost = composed(releases)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpbayes import Attribute, Curator, PrivacyUnit, PureDP, Schema, Tables
+from dpbayes import Attribute, Curator, PureDP, Schema, Tables, Unit
 from dpbayes.cli.output import show_release
 from dpbayes.release.verify import verify
 from dpbayes.report.page import report_html
@@ -17,7 +17,7 @@ def released(
         Attribute(name="sex", categories=categories, missing=missing),
         Attribute(name="town", categories=("a", "b"), missing="other"),
     )
-    schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"), attributes=attributes)
+    schema = Schema(id="survey", unit=Unit(adjacency="replace-one"), attributes=attributes)
     table = {"sex": list(rows) * 2000, "town": ["a", "b"] * 1000 * len(rows)}
     return Curator(table, schema, seed=0).release(Tables(*marginals), PureDP(epsilon=epsilon))
 

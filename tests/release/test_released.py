@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes import Attribute, Curator, DirichletPosterior, PrivacyUnit, PureDP, Release, Schema
+from dpbayes import Attribute, Curator, PosteriorTable, PureDP, Release, Schema, Unit
 from dpbayes.release.estimates import released
 
 TOWN = Attribute(name="town", categories=("x", "y"), missing="other")
-SCHEMA = Schema(id="people", unit=PrivacyUnit(adjacency="replace-one"), attributes=(TOWN,), records=300)
+SCHEMA = Schema(id="people", unit=Unit(adjacency="replace-one"), attributes=(TOWN,), records=300)
 ROWS = {"town": ["x"] * 200 + ["y"] * 80 + ["z"] * 20}
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "improved-laplace"])
 def test_a_released_posterior_is_read_from_its_file(mechanism: str) -> None:
-    asked = DirichletPosterior(marginal="town", mechanism=mechanism, prior=(0.5,))  # type: ignore[arg-type]
+    asked = PosteriorTable(marginal="town", mechanism=mechanism, prior=(0.5,))  # type: ignore[arg-type]
     made = Curator(ROWS, SCHEMA, seed=0).release(asked, PureDP(epsilon=5))
     read = released(made, made.tables[0])
     again = released(Release.from_json(made.to_json()), made.tables[0])

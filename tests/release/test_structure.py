@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Histogram, Posterior, PrivacyUnit, Schema, Tables
+from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Posterior, Schema, Tables, Unit
+from dpbayes.models import Histogram
 from dpbayes.schema.public import Impossible, Within
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 TARGET = ApproxDP(epsilon=0.5, delta=1e-6)
 HOMES = {"a": "north", "b": "north", "c": "south", "d": "south"}
 
@@ -88,7 +89,7 @@ def test_answers_and_intervals_know_it() -> None:
 )
 def test_synthetic_records_have_no_married_children(model: object) -> None:
     release = Curator(people(), schema(), seed=1).release(Tables("age,married", mechanism="gaussian"), TARGET)
-    drawn = release.build(model).sample(20_000, np.random.default_rng(0), even=True)
+    drawn = release.model(model).sample(20_000, np.random.default_rng(0), even=True)
     assert not ((drawn["age"] == 0) & (drawn["married"] == 1)).any()
 
 

@@ -7,17 +7,18 @@ import re
 import numpy as np
 import pytest
 
-from dpbayes import Attribute, Curator, DirichletPosterior, Histogram, Posterior, PrivacyUnit, PureDP, Release, Schema
+from dpbayes import Attribute, Curator, Posterior, PosteriorTable, PureDP, Release, Schema, Unit
 from dpbayes import Tables as Asked
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.cli.output import show_release
 from dpbayes.hellinger.baselines import ClosingNoise
 from dpbayes.mechanisms.laplace import LaplaceNoise
+from dpbayes.models import Histogram
 from dpbayes.report.page import report_html
 
 SCHEMA = Schema(
     id="survey",
-    unit=PrivacyUnit(adjacency="replace-one"),
+    unit=Unit(adjacency="replace-one"),
     records=100,
     attributes=(
         Attribute(name="sex", categories=("1", "2"), closed="2", labels={"1": "male", "2": "female"}),
@@ -28,7 +29,7 @@ ROWS = {"sex": ["1", "2", "2", "2"] * 25, "town": ["a", "b"] * 50}
 
 
 def released(marginal: str, mechanism: str = "laplace", epsilon: float = 0.8) -> Release:
-    job = DirichletPosterior(marginal=marginal, mechanism=mechanism, even_if_noise=True)  # type: ignore[arg-type]
+    job = PosteriorTable(marginal=marginal, mechanism=mechanism, even_if_noise=True)  # type: ignore[arg-type]
     return Curator(ROWS, SCHEMA, seed=0).release(job, PureDP(epsilon=epsilon))
 
 
@@ -150,7 +151,7 @@ def test_a_posterior_drawn_among_candidates_is_weighed_with_tables_of_the_same_d
 
 
 def test_what_has_no_law_of_its_noise_shows_its_parameters_and_no_estimates() -> None:
-    job = DirichletPosterior(marginal="sex", mechanism="exponential", score="kl")
+    job = PosteriorTable(marginal="sex", mechanism="exponential", score="kl")
     made = Curator(ROWS, SCHEMA, seed=0).release(job, PureDP(epsilon=1))
     assert made["sex"].table.products == {}
     assert "Released parameter. This table carries no estimate." in report_html(made)

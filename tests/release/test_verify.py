@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.releases import VERIFYING, a_release, charged
 
-from dpbayes import Cost, Gaussian, PrivacyUnit, Release, verify
+from dpbayes import Cost, Gaussian, Release, Unit, verify
 from dpbayes.base.codec import digest
 from dpbayes.base.errors import ReleaseError
 from dpbayes.ledger.ledger import Ledger
@@ -208,7 +208,7 @@ def test_the_charge_of_another_release_fails_the_ledger(ledger: Ledger) -> None:
 
 
 def test_a_charge_for_other_mechanisms_fails_the_ledger(ledger: Ledger) -> None:
-    cheap = Cost.of(Gaussian(sigma=800, unit=PrivacyUnit(adjacency="replace-one")))
+    cheap = Cost.of(Gaussian(sigma=800, unit=Unit(adjacency="replace-one")))
     release = charged(a_release("joint"), ledger)
     ledger.charge("survey", cheap, key="mine")
     found = verify(locked(release, "mine"), ledger=ledger)

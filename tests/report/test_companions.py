@@ -19,7 +19,7 @@ from csvw import CSVW
 from tests.releases import KINDS, REPLACE, VERIFYING, a_release, charged, release_of, schema_of
 from tests.report.test_page import Page
 
-from dpbayes import ZCDP, ApproxDP, Attribute, Gaussian, Prior, Release, Schema, verify
+from dpbayes import ZCDP, ApproxDP, Attribute, Gaussian, Release, Schema, verify
 from dpbayes.base.errors import InvalidArgument, MissingExtra
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.models.histogram import Histogram
@@ -29,6 +29,7 @@ from dpbayes.report.companions import croissant_json, facts, sheet_html, write_x
 from dpbayes.report.folder import save
 from dpbayes.report.registry import Deployment, entry, entry_yaml
 from dpbayes.report.tables import defused, file_columns
+from dpbayes.schema import Prior
 
 OFFICE = Deployment(curator="Office of Statistics", curator_type="Government", region="Portugal", sector="Government")
 ABOUT = {

@@ -18,11 +18,12 @@ import pyarrow.parquet
 import pytest
 from tests.releases import KINDS, REPLACE, a_release, levels_of, release_of
 
-from dpbayes import ApproxDP, Attribute, Gaussian, Marginal, Release, Schema, verify
+from dpbayes import ApproxDP, Attribute, Gaussian, Release, Schema, verify
 from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.release.estimates import TableView
 from dpbayes.report.folder import check_folder, save
 from dpbayes.report.page import file_stem, report_html
+from dpbayes.schema import Marginal
 
 
 @pytest.mark.parametrize("kind", KINDS)

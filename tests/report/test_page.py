@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.releases import KINDS, LEVELS, REPLACE, a_release, charged, levels_of, release_of
 
-from dpbayes import ApproxDP, Attribute, Dirichlet, Gaussian, PrivacyUnit, Release, Schema
+from dpbayes import ApproxDP, Attribute, Dirichlet, Gaussian, Release, Schema, Unit
 from dpbayes.base.display import style, tag
 from dpbayes.ledger.ledger import Ledger
 from dpbayes.plot.canvas import SHADES, WIDTH, Bar, Scale
@@ -272,7 +272,7 @@ def test_a_thousand_tables_stay_a_page_that_opens() -> None:
 
 
 def test_a_draw_that_is_mostly_prior_is_said_to_be() -> None:
-    unit = PrivacyUnit(adjacency="replace-one")
+    unit = Unit(adjacency="replace-one")
     heavy = Dirichlet(weight=0.01, concentration=30.0, unit=unit)
     release = release_of("income|region", mechanism=heavy, promise=ApproxDP(epsilon=1, delta=1e-6))
     assert "more than half of the draw is prior" in report_html(release)

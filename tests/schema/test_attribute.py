@@ -14,7 +14,7 @@ from tests.tables import reference
 from dpbayes.base.errors import SchemaError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 odd_texts = st.text(max_size=3) | st.sampled_from(["1e1", "nan", " 2", "(dropped)"])
 values = st.none() | st.booleans() | st.integers() | st.floats() | odd_texts
@@ -94,7 +94,7 @@ def test_where_nothing_is_said_no_answer_is_a_level_of_its_own_and_the_rule_is_w
     attribute = Attribute(name="a", **declared)
     assert attribute.levels[1:] == ("missing", "other")
     assert (attribute.table()["unknown"], attribute.table()["missing"]) == ("other", "category")
-    schema = Schema.from_public_data({"a": ["x"]}, id="s", unit=PrivacyUnit(adjacency="add-remove"))
+    schema = Schema.from_public_data({"a": ["x"]}, id="s", unit=Unit(adjacency="add-remove"))
     assert schema["a"].levels == ("x", "missing", "other")
 
 

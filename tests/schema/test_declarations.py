@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import reference
 
-from dpbayes import Attribute, PrivacyUnit, Schema
+from dpbayes import Attribute, Schema, Unit
 from dpbayes.base.errors import SchemaError
 from dpbayes.schema.codebook import PRESETS
 from dpbayes.schema.labels import codes
 from dpbayes.schema.values import date_number
 from dpbayes.tables.declaring import categories, edges
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 FULL = """
 id = "visits"
 adjacency = "replace-one"
@@ -60,7 +60,7 @@ def test_labels_and_sources_are_part_of_the_digest_and_old_digests_stay() -> Non
     )
     second = Schema(
         id="visits",
-        unit=PrivacyUnit(adjacency="add-remove", max_rows=3),
+        unit=Unit(adjacency="add-remove", max_rows=3),
         person="id",
         attributes=(Attribute(name="region", categories=("North", "South", "other"), missing="drop"),),
     )

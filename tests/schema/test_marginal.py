@@ -8,11 +8,11 @@ from dpbayes.base.errors import SchemaError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 SCHEMA = Schema(
     id="x",
-    unit=PrivacyUnit(adjacency="replace-one"),
+    unit=Unit(adjacency="replace-one"),
     attributes=(
         Attribute(name="sex", categories=("F", "M"), missing="other"),
         Attribute(name="income", categories=("low", "high"), unknown="drop", missing="drop"),

@@ -12,9 +12,9 @@ from dpbayes.base.errors import DpbayesError, SchemaError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.public import Margin
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 SEX = Attribute(name="sex", categories=("F", "M"), missing="other")
 AGE = Attribute(name="age", edges=(-math.inf, 18, 65, math.inf), missing="drop")
 
@@ -40,7 +40,7 @@ def schemas(draw):
     chosen = draw(st.lists(names, min_size=1, max_size=4, unique_by=str.casefold))
     return Schema(
         id=draw(st.text("abc é-1", min_size=1).filter(str.strip)),
-        unit=PrivacyUnit(adjacency="replace-one", max_rows=draw(st.integers(1, 9))),
+        unit=Unit(adjacency="replace-one", max_rows=draw(st.integers(1, 9))),
         attributes=tuple(draw(attributes(name)) for name in chosen),
         records=draw(st.none() | st.integers(0, 10**9)),
     )
@@ -139,15 +139,15 @@ def test_the_number_of_cells_is_exact_beyond_machine_integers():
 
 @pytest.mark.parametrize("more", [{"records": 5}, {"margins": (Margin(of=("sex",), totals=(1, 1, 1)),)}])
 def test_add_remove_keeps_totals_private(more):
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     with pytest.raises(SchemaError, match="keeps the number of records private"):
         Schema(id="x", unit=unit, attributes=(SEX,), **more)
 
 
 def test_a_person_with_several_rows_needs_add_remove():
     with pytest.raises(SchemaError, match="can change the number of records"):
-        Schema(id="x", unit=PrivacyUnit(adjacency="replace-one", max_rows=2), attributes=(SEX,), person="id")
-    bounded = PrivacyUnit(adjacency="add-remove", max_rows=2)
+        Schema(id="x", unit=Unit(adjacency="replace-one", max_rows=2), attributes=(SEX,), person="id")
+    bounded = Unit(adjacency="add-remove", max_rows=2)
     assert Schema(id="x", unit=bounded, attributes=(SEX,), person="id").person == "id"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbayes import Attribute, PrivacyUnit, Schema
+from dpbayes import Attribute, Schema, Unit
 from dpbayes.base.errors import SchemaError
 from dpbayes.schema.public import Impossible, Margin, Within
 
-UNIT = PrivacyUnit(adjacency="replace-one")
+UNIT = Unit(adjacency="replace-one")
 AGE = Attribute(name="age", categories=("child", "adult", "old"), missing="other")
 MARITAL = Attribute(name="marital status", categories=("single", "married", "widowed"), missing="other")
 STATE = Attribute(name="state", categories=("NY", "IL"), missing="other")

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpbayes import Adjacency, PrivacyUnit, Sensitivity
+from dpbayes import Unit
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.schema import Adjacency, Sensitivity
 
-units = st.builds(PrivacyUnit, adjacency=st.sampled_from(list(Adjacency)), max_rows=st.integers(1, 3))
+units = st.builds(Unit, adjacency=st.sampled_from(list(Adjacency)), max_rows=st.integers(1, 3))
 
 
 @given(units)
-def test_sensitivities_are_the_largest_distances_between_neighbouring_tables(unit: PrivacyUnit) -> None:
+def test_sensitivities_are_the_largest_distances_between_neighbouring_tables(unit: Unit) -> None:
     cells, rows = 3, unit.max_rows
     persons = [np.array(p) for p in product(range(rows + 1), repeat=cells) if sum(p) <= rows]
     differences = (
@@ -33,38 +34,38 @@ def test_sensitivities_are_the_largest_distances_between_neighbouring_tables(uni
 
 
 @given(units)
-def test_records_round_trip_through_json(unit: PrivacyUnit) -> None:
-    assert PrivacyUnit.from_record(json.loads(json.dumps(unit.record()))) == unit
+def test_records_round_trip_through_json(unit: Unit) -> None:
+    assert Unit.from_record(json.loads(json.dumps(unit.record()))) == unit
 
 
 def test_adjacencies_can_be_named_by_their_text() -> None:
-    assert PrivacyUnit(adjacency="replace-one") == PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-    assert isinstance(PrivacyUnit(adjacency="add-remove").adjacency, Adjacency)
-    assert PrivacyUnit(adjacency="replace-one").replaces
-    assert not PrivacyUnit(adjacency="add-remove").replaces
+    assert Unit(adjacency="replace-one") == Unit(adjacency=Adjacency.REPLACE_ONE)
+    assert isinstance(Unit(adjacency="add-remove").adjacency, Adjacency)
+    assert Unit(adjacency="replace-one").replaces
+    assert not Unit(adjacency="add-remove").replaces
 
 
 def test_there_is_no_default_adjacency() -> None:
     with pytest.raises(TypeError, match="adjacency"):
-        PrivacyUnit()
+        Unit()
 
 
 @pytest.mark.parametrize("bad", ["replace", "", None, 1, ["replace-one"], True])
 def test_unknown_adjacencies_are_refused(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="adjacency"):
-        PrivacyUnit(adjacency=bad)
+        Unit(adjacency=bad)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, 1.5, True, "1", None, math.nan, math.inf])
 def test_the_number_of_rows_is_whole_and_positive(bad: object) -> None:
     with pytest.raises(InvalidArgument, match="max_rows"):
-        PrivacyUnit(adjacency="add-remove", max_rows=bad)
+        Unit(adjacency="add-remove", max_rows=bad)
 
 
 @pytest.mark.parametrize("bad", [None, {}, [], {"adjacency": "add-remove"}, {"adjacency": "add-remove", "rows": 1}])
 def test_wrong_records_are_refused(bad: object) -> None:
     with pytest.raises(InvalidArgument):
-        PrivacyUnit.from_record(bad)
+        Unit.from_record(bad)
 
 
 @pytest.mark.parametrize("name", ["l1", "l2_squared", "linf"])
@@ -75,11 +76,11 @@ def test_sensitivities_are_positive(name: str, bad: object) -> None:
 
 
 def test_units_are_frozen_and_hashable() -> None:
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     with pytest.raises(AttributeError):
         unit.max_rows = 2
-    assert len({unit, PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)}) == 1
+    assert len({unit, Unit(adjacency=Adjacency.ADD_REMOVE)}) == 1
 
 
 def test_numpy_numbers_of_rows_are_written_as_json() -> None:
-    assert json.dumps(PrivacyUnit(adjacency="add-remove", max_rows=np.int64(2)).record())
+    assert json.dumps(Unit(adjacency="add-remove", max_rows=np.int64(2)).record())

@@ -211,7 +211,7 @@ _CALLS: list[tuple[Any, str, str]] = [
     (DuckDBEngine, "count", "count"),
     (DuckDBEngine, "occupied", "count"),
     (DuckDBEngine, "values", "count"),
-    (dpbayes.jobs.base, "drawn", "draw"),
+    (dpbayes.jobs.base, "draw_table", "draw"),
     (Threshold, "draw", "draw"),
     (Selection, "choose", "draw"),
     (PosteriorLaplace, "draw", "draw"),

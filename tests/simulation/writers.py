@@ -14,28 +14,26 @@ from tests.simulation.world import World
 
 from dpbayes import (
     ZCDP,
-    Adjacency,
     ApproxDP,
     Attribute,
     Categories,
     Curator,
-    DirichletPosterior,
     Edges,
-    Fit,
     Ledger,
     NaiveBayes,
-    PrivacyUnit,
+    PosteriorTable,
     PureDP,
-    Quantiles,
     Schema,
     Tables,
-    Wide,
+    Unit,
     finish,
 )
 from dpbayes.base.errors import Unfinished
 from dpbayes.design.plan import Plan
+from dpbayes.jobs import Fit, Quantiles, Wide
+from dpbayes.schema import Adjacency
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 SCHEMA = Schema(
     id="people",
     unit=UNIT,
@@ -62,7 +60,7 @@ JOBS: dict[str, tuple[str, Any, Callable[[str], Any]]] = {
     "posterior": (
         "pure",
         PureDP(epsilon=1.0),
-        lambda _: DirichletPosterior(marginal="sex", mechanism="improved-laplace"),  # type: ignore[arg-type]
+        lambda _: PosteriorTable(marginal="sex", mechanism="improved-laplace"),  # type: ignore[arg-type]
     ),
     "tables, concentrated": ("concentrated", ZCDP(rho=0.01), lambda _: Tables("job", mechanism="gaussian")),
 }

@@ -20,10 +20,10 @@ from dpbayes.base.errors import SchemaError, TableError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.engine import Kind
 
-REPLACE_ONE = PrivacyUnit(adjacency="replace-one")
+REPLACE_ONE = Unit(adjacency="replace-one")
 ODD_NAMES = ("select", 'a "quoted" name', "with space", "naïve ünï 名前", "comma,bar|", "semi;colon'--", "%s{}", "1")
 TEXTS = ("", " ", "a", "A", "ä", "a\u0308", "名前", "'", '"', "a,b", "x\ny", "NULL", "nan", "1", "01", "1.0", "é" * 50)
 NUMBERS = (
@@ -52,7 +52,7 @@ def of_texts(columns: dict[str, list[str | None]]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
 
-def schema_of(*attributes: Attribute, unit: PrivacyUnit = REPLACE_ONE, **more: object) -> Schema:
+def schema_of(*attributes: Attribute, unit: Unit = REPLACE_ONE, **more: object) -> Schema:
     return Schema(id="contract", unit=unit, attributes=attributes, **more)
 
 
@@ -383,7 +383,7 @@ class EngineContract(ABC):
         max_rows=st.integers(1, 3),
     )
     def test_a_person_moves_a_table_by_at_most_the_declared_rows(self, people, max_rows):
-        unit = PrivacyUnit(adjacency="add-remove", max_rows=max_rows)
+        unit = Unit(adjacency="add-remove", max_rows=max_rows)
         schema = schema_of(Attribute(name="v", categories=("a", "b", "c"), missing="other"), unit=unit, person="id")
 
         def counted(rows):
@@ -405,7 +405,7 @@ class EngineContract(ABC):
         assert counts.array.sum() == 3
 
     def test_the_rows_that_are_kept_do_not_depend_on_their_order(self, tmp_path):
-        unit = PrivacyUnit(adjacency="add-remove", max_rows=2)
+        unit = Unit(adjacency="add-remove", max_rows=2)
         schema = schema_of(Attribute(name="v", categories=tuple("abcdef"), missing="other"), unit=unit, person="id")
         rows = [(str(number % 7), "abcdef"[number * number % 6]) for number in range(60)]
         results = []

@@ -19,11 +19,11 @@ from tests.tables import reference
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.schema.values import text_of, text_or_none  # noqa: F401 - for those who import this
 
 ROW = "row"
-ONE = PrivacyUnit(adjacency="replace-one")
+ONE = Unit(adjacency="replace-one")
 BIG = 2**53
 UNKNOWN = object()
 """Stands for a value that Python cannot hold: it is unknown."""
@@ -117,7 +117,7 @@ def numbers(rows: int) -> list[str]:
     return [f"r{row:03d}" for row in range(rows)]
 
 
-def levels(engine, attributes: Sequence[Attribute], rows: int, unit: PrivacyUnit = ONE) -> dict[str, list[str]]:
+def levels(engine, attributes: Sequence[Attribute], rows: int, unit: Unit = ONE) -> dict[str, list[str]]:
     """The level of every row in every column; there are as many rows as there should be, each counted once."""
     numbered = Attribute(name=ROW, categories=tuple(numbers(rows)), missing="other")
     schema = Schema(id="one row", unit=unit, attributes=(numbered, *attributes))

@@ -20,7 +20,7 @@ from dpbayes.base.errors import DpbayesError, SchemaError, TableError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
@@ -185,7 +185,7 @@ def test_people_are_bounded_in_parts_as_in_one(monkeypatch):
 
     people = [str(number % 40) for number in range(200)]
     values = ["FMX"[number * number % 3] for number in range(200)]
-    unit = PrivacyUnit(adjacency="add-remove", max_rows=2)
+    unit = Unit(adjacency="add-remove", max_rows=2)
     schema = schema_of(SEX, unit=unit, person="id")
     source = {"id": people, "sex": values}
     (whole,) = open_table(source).count(schema, [Marginal("sex")])
@@ -251,7 +251,7 @@ def test_a_mended_copy_reads_as_the_file_does_where_nothing_is_wrong_with_it(row
     path, copy = tmp_path / "t.csv", tmp_path / "copy.csv"
     with path.open("w", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([("a", "b"), *rows])
-    unit = PrivacyUnit(adjacency="replace-one")
+    unit = Unit(adjacency="replace-one")
     for column in "ab":
         mend(str(path), ",", 2, copy)
         assert open_table(str(copy)).values(column, unit) == open_table(str(path)).values(column, unit)
@@ -332,12 +332,12 @@ def test_an_interrupt_cancels_the_query(tmp_path):
         from dpbayes.schema.attribute import Attribute
         from dpbayes.schema.marginal import Marginal
         from dpbayes.schema.schema import Schema
-        from dpbayes.schema.unit import PrivacyUnit
+        from dpbayes.schema.unit import Unit
         from dpbayes.tables.sources import open_table
 
         connection = duckdb.connect()
         connection.execute("CREATE VIEW endless AS SELECT i % 5 AS v, i AS id FROM range(1000000000000) t(i)")
-        unit = PrivacyUnit(adjacency="add-remove")
+        unit = Unit(adjacency="add-remove")
         schema = Schema(id="x", unit=unit, attributes=(Attribute(name="v", categories=("1",)),), person=PERSON)
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
@@ -358,7 +358,7 @@ def test_a_carriage_return_is_one_row_of_a_file_with_one_column(place: int, tmp_
     values[place] = "\r"  # written without quotes, as pandas does
     (tmp_path / "v.csv").write_bytes("\n".join(["v", *values, ""]).encode())
     column = Attribute(name="v", categories=("a", "b"), missing="other")
-    schema = Schema(id="v", unit=PrivacyUnit(adjacency="replace-one"), attributes=(column,))
+    schema = Schema(id="v", unit=Unit(adjacency="replace-one"), attributes=(column,))
     (counts,) = open_table(tmp_path / "v.csv").count(schema, [Marginal("v")])
     assert counts.array.sum() == 3
     assert counts.array[:2].sum() == 2

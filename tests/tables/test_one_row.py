@@ -18,7 +18,7 @@ from tests.tables.one_row import CLOSED, CODES, CUT, DAYS, LETTERS, OBJECTS, ONE
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.sklearn import AssumedPublic, PrivateCategoricalNB
 from dpbayes.tables.sources import open_table
 
@@ -126,7 +126,7 @@ def test_labels_that_are_not_declared_are_dropped_whatever_they_are(classes):
 
 @pytest.mark.parametrize("source", UNTYPED)
 def test_a_person_that_cannot_be_read_keeps_no_row_of_others(source):
-    unit = PrivacyUnit(adjacency="add-remove", max_rows=1, person="id")
+    unit = Unit(adjacency="add-remove", max_rows=1, person="id")
     sex = Attribute(name="v", categories=("F", "M"), missing="other")
     ordinary = [b"p", b"p", b"q", "r", 7, 7]
 
@@ -216,7 +216,7 @@ def test_a_csv_file_of_hostile_texts_is_read_as_it_was_written(tmp_path):
 
 def test_an_empty_table_is_fitted_where_its_size_is_private():
     options = {"categories": [["a", "b"]], "classes": [0, 1], "tempered": False}
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     for X, y in ((np.empty((0, 1), dtype=object), []), ([], []), (pd.DataFrame({"x0": []}, dtype=object), [])):
         declared = {**options, "categories": {"x0": ["a", "b"]}} if isinstance(X, pd.DataFrame) else options
         nb = PrivateCategoricalNB(unit=unit, random_state=0, **declared).fit(X, y)

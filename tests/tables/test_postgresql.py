@@ -12,10 +12,11 @@ from sqlalchemy import create_engine
 from tests.commands import dpbayes
 from tests.tables.contract import EngineContract, of_texts, schema_of
 
-from dpbayes import Curator, Ledger, Marginal, PureDP, Tables, finish
+from dpbayes import Curator, Ledger, PureDP, Tables, finish
 from dpbayes.base.errors import MissingExtra, TableError, Unfinished
+from dpbayes.schema import Marginal
 from dpbayes.schema.attribute import Attribute
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.engine import Kind
 from dpbayes.tables.sources import open_table
 
@@ -150,7 +151,7 @@ def test_an_open_connection_is_used_and_left_as_it_was(server, people):
     pool = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     assert open_table((pool, table)).count(schema_of(SEX), [Marginal("sex")])[0].array.tolist() == [2, 1, 0]
     with pool.connect() as borrowed:
-        assert open_table((borrowed, table)).values("sex", PrivacyUnit(adjacency="add-remove")) == {"F": 2, "M": 1}
+        assert open_table((borrowed, table)).values("sex", Unit(adjacency="add-remove")) == {"F": 2, "M": 1}
     pool.dispose()
 
 

@@ -24,10 +24,10 @@ SPILLING = """
     from dpbayes.schema.attribute import Attribute
     from dpbayes.schema.marginal import Marginal
     from dpbayes.schema.schema import Schema
-    from dpbayes.schema.unit import PrivacyUnit
+    from dpbayes.schema.unit import Unit
     from dpbayes.tables.sources import open_table
 
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
     schema = Schema(id="x", unit=unit, attributes=(Attribute(name="v", categories=("1",)),), person="id")
     engine = open_table({source})
     engine._connection.execute("SET memory_limit = '40MB'; SET threads = 1")
@@ -141,7 +141,9 @@ def test_a_folder_swept_before_it_is_locked_is_made_again(place: Path, monkeypat
 
 def test_without_a_place_for_it_nothing_is_opened(place: Path) -> None:
     (place / "temp").rmdir()
-    script = "import tempfile; tempfile.tempdir = '/nowhere'; from dpbayes import open_table; open_table({'a': [1]})"
+    script = (
+        "import tempfile; tempfile.tempdir = '/nowhere'; from dpbayes.tables import open_table; open_table({'a': [1]})"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert "TableError: Table: no private folder for temporary files can be made. Set TMPDIR" in done.stderr
 

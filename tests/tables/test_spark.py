@@ -19,10 +19,11 @@ from hypothesis import HealthCheck, given, settings
 from tests.tables import reference
 from tests.tables.contract import EngineContract, of_texts, schema_of, text_tables
 
-from dpbayes import ApproxDP, Curator, Ledger, Marginal, Tables
+from dpbayes import ApproxDP, Curator, Ledger, Tables
 from dpbayes.base.errors import BudgetExceeded, MissingExtra, TableError
+from dpbayes.schema import Marginal
 from dpbayes.schema.attribute import Attribute
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.sources import open_table
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -68,7 +69,7 @@ class TestSparkParquet(EngineContract):
 
     @pytest.mark.parametrize("max_rows", [1, 2])
     def test_a_person_moves_a_table_by_at_most_the_declared_rows(self, max_rows, tmp_path):
-        unit = PrivacyUnit(adjacency="add-remove", max_rows=max_rows)
+        unit = Unit(adjacency="add-remove", max_rows=max_rows)
         schema = schema_of(Attribute(name="v", categories=("a", "b", "c"), missing="other"), unit=unit, person="id")
         rows = {"id": ["p", "p", "q", None, "p", "r"], "v": ["a", "a", "b", "c", "c", None]}
         found = self.open(of_texts(rows), tmp_path).count(schema, [Marginal("v")])[0].array
@@ -95,7 +96,7 @@ def test_frames_and_tables_of_a_session_are_counted(session):
     frame = session.createDataFrame([("F",), ("M",), (None,)], "sex STRING")
     assert open_table(frame).count(schema_of(SEX), [Marginal("sex")])[0].array.tolist() == [1, 1, 1]
     frame.createOrReplaceTempView("people")
-    assert open_table((session, "people")).values("sex", PrivacyUnit(adjacency="add-remove")) == {"F": 1, "M": 1}
+    assert open_table((session, "people")).values("sex", Unit(adjacency="add-remove")) == {"F": 1, "M": 1}
     session.sql(
         "CREATE OR REPLACE TEMP VIEW nocase AS SELECT CAST(sex AS STRING COLLATE UTF8_LCASE) AS sex FROM people"
     )
@@ -146,7 +147,7 @@ def test_files_whose_types_differ_are_refused_before_anything_is_charged(session
 
 
 def test_a_master_that_does_not_answer_is_told_before_spark_starts():
-    script = "from dpbayes import open_table; open_table('spark://127.0.0.1:1?path=/x.parquet')"
+    script = "from dpbayes.tables import open_table; open_table('spark://127.0.0.1:1?path=/x.parquet')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert "TableError: Table: the Spark master does not answer" in done.stderr
 
@@ -163,6 +164,7 @@ def test_without_the_library_the_message_says_what_to_install(monkeypatch):
         open_table("spark://host:7077?path=/data/people.parquet")
 
 
+@pytest.mark.slow  # two drivers of their own; the race on PostgreSQL alone is quick: tests/ledger
 def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(session, spark_cluster, server, tmp_path):
     """One PostgreSQL ledger for all: two Spark drivers of their own, three on this one's session, eleven on DuckDB."""
     server.execute("CREATE DATABASE spark_ledger")

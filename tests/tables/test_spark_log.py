@@ -23,11 +23,11 @@ SCRIPT = f"""
     from dpbayes.schema.attribute import Attribute
     from dpbayes.schema.marginal import Marginal
     from dpbayes.schema.schema import Schema
-    from dpbayes.schema.unit import PrivacyUnit
+    from dpbayes.schema.unit import Unit
     from dpbayes.base.errors import TableError
     from dpbayes.tables.sources import open_table
 
-    unit = PrivacyUnit(adjacency="add-remove")
+    unit = Unit(adjacency="add-remove")
 
     def counted(source, **more):
         y = Attribute(name="y", categories=("1",), missing="other")

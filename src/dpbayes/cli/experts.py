@@ -21,7 +21,7 @@ from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_up
 from dpbayes.privacy.risk import BLIND, GDP, Risk, cautions, odds, percent, profile_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.words.promise import warning
 
 if TYPE_CHECKING:
@@ -265,9 +265,7 @@ def risk(release: File = None, *, unit: str, blind: tuple[float, ...], plot: Fil
     return Answer(result, lambda: _print(found, factor, exception, protected, promise or priced, spoken))
 
 
-def _print(
-    found: Risk, factor: float, exception: str, unit: PrivacyUnit, said: object, spoken: tuple[str, ...]
-) -> None:
+def _print(found: Risk, factor: float, exception: str, unit: Unit, said: object, spoken: tuple[str, ...]) -> None:
     tell_people(f"What {said} means to one person", bold=True)
     question = "one possible record of a person against another" if unit.replaces else "a person being in the data"
     tell_people(

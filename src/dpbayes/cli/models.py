@@ -158,7 +158,7 @@ def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Answe
     """
     import pyarrow as pa
 
-    read = Release.load(model).build()
+    read = Release.load(model).model()
     if not isinstance(read, NaiveBayesModel):
         raise InvalidArgument(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes model`.")
     if out is not None:

@@ -18,7 +18,7 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.codebook import PRESETS
 from dpbayes.schema.labels import labels
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.beside import beside
 from dpbayes.tables.declaring import KINDS, declare, from_codebooks, skeleton
 from dpbayes.tables.declaring import from_public as public_lists
@@ -90,12 +90,12 @@ def init(
     return Answer({"schema": str(where), "text": text, "undeclared": left}, people)
 
 
-def unit_of(text: str, person: str | None = None) -> PrivacyUnit:
+def unit_of(text: str, person: str | None = None) -> Unit:
     """``replace-one``, ``add-remove`` or ``add-remove:5``."""
     adjacency, colon, rows = text.partition(":")
     if adjacency not in ("replace-one", "add-remove") or (colon and not (rows.isascii() and rows.isdecimal())):
         raise SchemaError(f"unit: expected replace-one, add-remove or add-remove:5, got {text!r}.")
-    return PrivacyUnit(adjacency=adjacency, max_rows=int(rows or 1), person=person)  # type: ignore[arg-type]  # as text
+    return Unit(adjacency=adjacency, max_rows=int(rows or 1), person=person)  # type: ignore[arg-type]  # as text
 
 
 def _refuse_private(public: str, table: str) -> None:

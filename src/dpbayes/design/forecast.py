@@ -156,8 +156,8 @@ def _errors(found: TableForecast | None) -> dict[str, Any]:
 def sentences(plan: Plan) -> tuple[str, ...]:
     """One sentence or two for each table that was asked for, or what another job says of itself.
 
-    >>> from dpbayes import ApproxDP, Attribute, PrivacyUnit, Schema, Tables
-    >>> schema = Schema(id="s", unit=PrivacyUnit(adjacency="replace-one"), records=10_000,
+    >>> from dpbayes import ApproxDP, Attribute, Unit, Schema, Tables
+    >>> schema = Schema(id="s", unit=Unit(adjacency="replace-one"), records=10_000,
     ...                 attributes=(Attribute(name="sex", categories=("F", "M")),))
     >>> print(sentences(Tables("sex", mechanism="gaussian").plan(schema, ApproxDP(epsilon=1, delta=1e-6)))[0])
     Each count of sex ± 11 records, shares ± 0.1 points; groups below about 21 records will not be readable.

@@ -35,7 +35,7 @@ from dpbayes.release.format import Paid, Table, TableKind
 from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 Wish = Literal["auto", "dirichlet", "gaussian", "laplace"]
 WISHES: tuple[Wish, ...] = ("auto", "dirichlet", "gaussian", "laplace")
@@ -51,7 +51,7 @@ class Need:
     """What tables a job wants, in public numbers, and how."""
 
     target: Guarantee
-    unit: PrivacyUnit
+    unit: Unit
     cells: tuple[int, ...]
     """The size of each table."""
     rows: tuple[int, ...] = ()
@@ -104,7 +104,7 @@ def mechanisms_for(need: Need, parts: Sequence[float] | None = None) -> tuple[tu
     return made[name], f"{name}: {why}; no data was read"
 
 
-def noise_kinds(wish: Wish, target: Guarantee, unit: PrivacyUnit) -> tuple[type[TableNoise], ...]:
+def noise_kinds(wish: Wish, target: Guarantee, unit: Unit) -> tuple[type[TableNoise], ...]:
     """The kinds of noise to compare: the one that is asked for, or all that suit a target."""
     return tuple(kind for kind in noises() if (kind.suits(target, unit) if wish == "auto" else kind.name == wish))
 

@@ -23,7 +23,7 @@ from dpbayes.mechanisms.tuning import Purpose
 from dpbayes.privacy.convert import safe_root
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.estimates import measured_noise
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 Measure = Literal["kl", "tv", "linf", "hellinger"]
 MEASURES: dict[Measure, str] = {
@@ -93,7 +93,7 @@ def ranking(
     cells: int,
     records: int,
     target: Guarantee,
-    unit: PrivacyUnit,
+    unit: Unit,
     releases: int = 1,
     measure: Measure = "kl",
     failure: float = 0.05,
@@ -105,8 +105,8 @@ def ranking(
 
     ``releases`` tables of ``cells`` cells share the target.
 
-    >>> from dpbayes import RDP, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> from dpbayes import RDP, Unit
+    >>> unit = Unit(adjacency="replace-one")
     >>> ranking(cells=5, records=1000, target=RDP(order=5, epsilon=1), unit=unit).choice.product
     'estimate'
     """

@@ -19,7 +19,7 @@ from dpbayes.mechanisms.kinds import Additive
 from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import Stated
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 SCORES = ("hellinger", "kl", "total-variation")
 
@@ -34,8 +34,9 @@ class PosteriorExponential(PosteriorMechanism):
 
     Source: [H-notes] section 2.1; [MT07] theorem 6; [DDR20] for the range.
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> release = PosteriorExponential(prior=(1.0, 1.0), total=50, sharpness=1.0, score="kl", unit=unit)
     >>> release.renyi(float("inf"))
     1.0
@@ -47,7 +48,7 @@ class PosteriorExponential(PosteriorMechanism):
     total: int
     sharpness: float
     score: str
-    unit: PrivacyUnit
+    unit: Unit
 
     def __post_init__(self) -> None:
         PosteriorMechanism.__post_init__(self)
@@ -191,8 +192,9 @@ class PosteriorLaplace(PosteriorMechanism):
 
     Source: [H-abstract] section 3 (baseline), section 5 (truncation).
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> baseline = PosteriorLaplace(prior=(1.0, 1.0), total=98, scale=2.0, truncated=True, unit=unit)
     >>> baseline.renyi(float("inf"))
     0.5
@@ -207,7 +209,7 @@ class PosteriorLaplace(PosteriorMechanism):
     total: int
     scale: float
     truncated: bool
-    unit: PrivacyUnit
+    unit: Unit
 
     def __post_init__(self) -> None:
         PosteriorMechanism.__post_init__(self)
@@ -217,7 +219,7 @@ class PosteriorLaplace(PosteriorMechanism):
 
     @classmethod
     def at(
-        cls, *, prior: tuple[float, ...], total: int, epsilon: float, unit: PrivacyUnit, truncated: bool = True
+        cls, *, prior: tuple[float, ...], total: int, epsilon: float, unit: Unit, truncated: bool = True
     ) -> PosteriorLaplace:
         """The baseline that is exactly ε-DP: scale = (number of cells that a record moves)/ε."""
         checks.positive("PosteriorLaplace", epsilon=epsilon)

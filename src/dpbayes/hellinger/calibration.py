@@ -22,14 +22,14 @@ from dpbayes.hellinger.sensitivity import largest_useful_smoothing, range_excess
 from dpbayes.mechanisms import noise
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.convert import GOLDEN
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 Prior = tuple[float, ...]
 
 _SMOOTHINGS = np.geomspace(2e-3, 2.0, 13)
 
 
-def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: PrivacyUnit) -> Hellinger:
+def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: Unit) -> Hellinger:
     """The mechanism of the papers, with their γ and their promise. The printed proof leaves out the normalisers.
 
     Source: [H-abstract] theorem 4.1, with |R| for n + 1 as in [H-full].
@@ -47,7 +47,7 @@ def published(*, prior: Prior, total: int, epsilon: float, delta: float, unit: P
     )
 
 
-def with_global(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) -> Hellinger:
+def with_global(*, prior: Prior, total: int, epsilon: float, unit: Unit) -> Hellinger:
     """The exponential mechanism with global sensitivity: ε-DP.
 
     Source: [H-notes] section 2.1; [MT07] theorem 6.
@@ -57,7 +57,7 @@ def with_global(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) 
     )
 
 
-def with_local(*, prior: Prior, total: int, epsilon: float, unit: PrivacyUnit) -> Hellinger:
+def with_local(*, prior: Prior, total: int, epsilon: float, unit: Unit) -> Hellinger:
     """The exponential mechanism with local sensitivity as in the papers: it promises nothing, for experiments only.
 
     Source: [H-notes] section 2.2.
@@ -71,7 +71,7 @@ def proved(
     total: int,
     epsilon: float,
     delta: float = 0.0,
-    unit: PrivacyUnit,
+    unit: Unit,
     around: Sequence[Sequence[int]] | None = None,
 ) -> Hellinger:
     """The best γ, and the largest sharpness for which one of our two theorems gives (ε, δ) with it; δ = 0 is pure ε.
@@ -129,7 +129,7 @@ def certified(
     prior: Prior,
     total: int,
     epsilon: float,
-    unit: PrivacyUnit,
+    unit: Unit,
     delta: float = 0.0,
     around: Sequence[Sequence[int]] | None = None,
 ) -> Hellinger:
@@ -178,7 +178,7 @@ def certified(
 
 
 def with_certificate(
-    prior: Prior, total: int, sharpness: float, smoothing: float, unit: PrivacyUnit, certificate: Certificate
+    prior: Prior, total: int, sharpness: float, smoothing: float, unit: Unit, certificate: Certificate
 ) -> Hellinger:
     """The mechanism that a certificate belongs to, and is from now on bound to."""
     return Hellinger(
@@ -192,7 +192,7 @@ def with_certificate(
     )
 
 
-def family(*, prior: Prior, total: int, unit: PrivacyUnit, smoothing: float = 0.0) -> Family[Hellinger]:
+def family(*, prior: Prior, total: int, unit: Unit, smoothing: float = 0.0) -> Family[Hellinger]:
     """Proved mechanisms at one γ, by their sharpness: for ``privacy.calibrate``, alone or alongside other releases."""
     return Family(
         name="hellinger",
@@ -218,7 +218,7 @@ def crossover(
     total: int,
     epsilon: float,
     delta: float,
-    unit: PrivacyUnit,
+    unit: Unit,
     around: ArrayLike | None = None,
     draws: int = 500,
     rng: np.random.Generator | None = None,
@@ -323,7 +323,7 @@ def _minimiser(value: Callable[[float], float], grid: np.ndarray) -> float:
     return min(tried, key=tried.__getitem__)
 
 
-def _check(prior: Prior, total: int, unit: PrivacyUnit, epsilon: float, delta: float) -> None:
+def _check(prior: Prior, total: int, unit: Unit, epsilon: float, delta: float) -> None:
     candidates.check_prior("Hellinger", prior)
     candidates.check_unit("Hellinger", unit)
     candidates.check_total("Hellinger", total)

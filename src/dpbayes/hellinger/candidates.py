@@ -15,7 +15,7 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.beta_binomial import log1p_deficit
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 LARGEST_TOTAL = 10**9
 """Distances keep nine digits up to parameters of this size."""
@@ -48,7 +48,7 @@ def check_total(owner: str, total: int) -> None:
         )
 
 
-def check_unit(owner: str, unit: PrivacyUnit) -> None:
+def check_unit(owner: str, unit: Unit) -> None:
     """Candidates depend on the number of records, so it must be public; theorems move one record."""
     if not unit.replaces:
         raise InvalidArgument(

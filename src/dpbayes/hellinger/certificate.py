@@ -18,7 +18,7 @@ from dpbayes.hellinger import candidates
 from dpbayes.hellinger.distance import Laws, Table
 from dpbayes.privacy.bounds import renyi_weights
 from dpbayes.privacy.pld import split
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 SLACK = 1e-8
 """Added to every certified ε: covers the rounding of distances and normalisers of small tables."""
@@ -87,16 +87,14 @@ class Certificate:
         fields = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
         return cls(**fields)  # type: ignore[arg-type]  # checked by ``confirm``, which derives them again
 
-    def binding(
-        self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, unit: PrivacyUnit
-    ) -> str:
+    def binding(self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, unit: Unit) -> str:
         """SHA-256 of these numbers with the parameters of the mechanism they hold for."""
         parameters = {"prior": prior, "total": total, "sharpness": float(sharpness), "smoothing": float(smoothing)}
         content = {**parameters, "unit": unit.record(), "certificate": replace(self, digest="").record()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def bound(
-        self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, unit: PrivacyUnit
+        self, prior: tuple[float, ...], total: int, sharpness: float, smoothing: float, unit: Unit
     ) -> Certificate:
         """The certificate with the digest that ties it to these parameters."""
         return replace(self, digest=self.binding(prior, total, sharpness, smoothing, unit))

@@ -23,7 +23,7 @@ from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.kinds import Record
 from dpbayes.mechanisms.selection import Selection
 from dpbayes.mechanisms.stated import Stated
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 CALIBRATIONS = ("published", "proved", "certified", "none")
 
@@ -42,8 +42,9 @@ class Hellinger(PosteriorMechanism):
 
     Source: [H-full] definition 3.
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> release = Hellinger(prior=(1.0, 1.0), total=98, sharpness=0.8, smoothing=0.0, calibration="proved", unit=unit)
     >>> release.renyi(math.inf)
     0.8
@@ -61,7 +62,7 @@ class Hellinger(PosteriorMechanism):
     sharpness: float
     smoothing: float
     calibration: str
-    unit: PrivacyUnit
+    unit: Unit
     delta_published: float | None = None
     certificate: Certificate | None = None
 

@@ -204,8 +204,8 @@ def chance_of_noise(mechanism: Scored) -> float:
     Source: docs/explanation/proofs/hellinger.md, reading a release.
     Adjacency: none, it depends on public numbers alone.
 
-    >>> from dpbayes import PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> from dpbayes import Unit
+    >>> unit = Unit(adjacency="replace-one")
     >>> weak = PosteriorExponential(prior=(1.0,) * 8, total=10_000, sharpness=0.8, score="hellinger", unit=unit)
     >>> round(chance_of_noise(weak), 2)
     1.0

@@ -171,8 +171,8 @@ def reading(
         total: The public number of records, likewise.
         factor: Another measurement of the same cells: its likelihood multiplies in.
 
-    >>> from dpbayes import PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> from dpbayes import Unit
+    >>> unit = Unit(adjacency="replace-one")
     >>> noisy = PosteriorLaplace(prior=(1.0, 1.0), total=98, scale=5.0, truncated=True, unit=unit)
     >>> read = reading(noisy, (31.0, 69.0))
     >>> read.mean.round(2).tolist(), [end.round(2).tolist() for end in read.interval()]

@@ -18,7 +18,7 @@ from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Release
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.engine import Engine, check_column
 
 
@@ -88,7 +88,7 @@ JOB = Categories
 
 
 def _threshold(
-    target: Guarantee, epsilon: float, delta: float, unit: PrivacyUnit, *, steps: int = 16, near: float = 1.01
+    target: Guarantee, epsilon: float, delta: float, unit: Unit, *, steps: int = 16, near: float = 1.01
 ) -> Threshold:
     """The threshold for (ε, δ), or a higher one with a smaller δ where that uses less of a ledger's limit.
 

@@ -25,7 +25,7 @@ from dpbayes.schema.attribute import LONGEST_NOTE, Attribute
 from dpbayes.schema.file import check_same, entry, with_attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.engine import Engine, Kind, check_column
 
 
@@ -96,7 +96,7 @@ class Quantiles:
         """
         return [int(score) for score in np.abs(self.bins * below - rank * rows)]
 
-    def moved(self, unit: PrivacyUnit, rank: int) -> int:
+    def moved(self, unit: Unit, rank: int) -> int:
         """m·b under replace-one, m·max(j, b−j) under add-remove: the most that a person moves any score.
 
         Symbols: m max_rows, b bins, j rank.
@@ -107,7 +107,7 @@ class Quantiles:
         return unit.max_rows * per_row
 
 
-def selection_for(target: Guarantee, unit: PrivacyUnit, *, times: int = 1) -> Selection:
+def selection_for(target: Guarantee, unit: Unit, *, times: int = 1) -> Selection:
     """The sharpest selection that meets the target when made several times."""
     family = Family(
         name="selection", make=lambda sharpness: Selection(sharpness=sharpness, unit=unit), larger_is_safer=False

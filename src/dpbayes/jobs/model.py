@@ -266,8 +266,8 @@ def worth_it(selection: Selection, *, records: int | None, classes: int) -> bool
     Source: docs/explanation/models.md, the temperature; [MT07] theorem 6 for the exponential mechanism in general.
     Adjacency: both, as stated.
 
-    >>> from dpbayes import PrivacyUnit
-    >>> selection = Selection(sharpness=0.1, unit=PrivacyUnit(adjacency="replace-one"))
+    >>> from dpbayes import Unit
+    >>> selection = Selection(sharpness=0.1, unit=Unit(adjacency="replace-one"))
     >>> worth_it(selection, records=1000, classes=2), worth_it(selection, records=10_000, classes=2)
     (False, True)
     """

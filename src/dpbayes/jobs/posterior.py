@@ -36,7 +36,7 @@ Chosen = PosteriorMechanism | Laplace | Gaussian
 
 
 @dataclass(frozen=True, slots=True)
-class DirichletPosterior(BaseJob):
+class PosteriorTable(BaseJob):
     """The posterior Dir(prior + counts) of a joint table whose size the schema declares.
 
     ``prior`` has one number for all cells or one for each. ``mechanism`` is how: ``auto`` takes the noise with
@@ -64,28 +64,24 @@ class DirichletPosterior(BaseJob):
         object.__setattr__(self, "prior", tuple(float(value) for value in prior))
         object.__setattr__(self, "around", tuple(self.around))
         for name, choices in (("mechanism", How), ("calibration", Backing), ("score", Score)):
-            checks.one_of("DirichletPosterior", get_args(choices), **{name: getattr(self, name)})
-        checks.positive("DirichletPosterior", **{f"prior[{at}]": value for at, value in enumerate(self.prior)})
+            checks.one_of("PosteriorTable", get_args(choices), **{name: getattr(self, name)})
+        checks.positive("PosteriorTable", **{f"prior[{at}]": value for at, value in enumerate(self.prior)})
         if self.marginal.given:
             raise InvalidArgument(
-                "DirichletPosterior: expected a joint table such as sex,income. The candidates of this mechanism are "
+                "PosteriorTable: expected a joint table such as sex,income. The candidates of this mechanism are "
                 "all tables of one known size, and the rows of a conditional table have none."
             )
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate the mechanism for a table of the declared size."""
         if schema.records is None:
-            raise SchemaError(
-                "DirichletPosterior: expected the schema to declare records, the public number of records."
-            )
-        candidates.check_unit("DirichletPosterior", schema.unit)
+            raise SchemaError("PosteriorTable: expected the schema to declare records, the public number of records.")
+        candidates.check_unit("PosteriorTable", schema.unit)
         check_tables(schema, [self.marginal])
         cells = self.marginal.size(schema)
         prior = self.prior * cells if len(self.prior) == 1 else self.prior
         if len(prior) != cells:
-            raise InvalidArgument(
-                f"DirichletPosterior: expected one parameter of the prior, or {cells}, got {len(prior)}."
-            )
+            raise InvalidArgument(f"PosteriorTable: expected one parameter of the prior, or {cells}, got {len(prior)}.")
         made, choice = self._chosen(prior, schema.records, target, schema)
         return Plan(
             job=self,
@@ -112,7 +108,7 @@ class DirichletPosterior(BaseJob):
         said = f"with probability {lost:.2g}, on average over the prior, what it publishes is a table drawn at random"
         if lost > 0.5 and not self.even_if_noise:
             raise InvalidArgument(
-                f"DirichletPosterior: {said}. Leave mechanism at auto, or confirm it with "
+                f"PosteriorTable: {said}. Leave mechanism at auto, or confirm it with "
                 "even_if_noise (--set even_if_noise=true)."
             )
         return made, f"{choice}; {said}"
@@ -153,7 +149,7 @@ class DirichletPosterior(BaseJob):
             return calibrations.certified(**common, delta=delta, around=guess)
         if backed == "published":
             if not delta:
-                raise InvalidArgument("DirichletPosterior: the published calibration needs a δ.")
+                raise InvalidArgument("PosteriorTable: the published calibration needs a δ.")
             return calibrations.published(**common, delta=delta)
         if not delta:
             return calibrations.with_global(**common)
@@ -170,12 +166,10 @@ class DirichletPosterior(BaseJob):
         return Drawn(tables=(drawn,), records=plan.schema.records)
 
 
-PosteriorTable = DirichletPosterior
-
-JOB = DirichletPosterior
+JOB = PosteriorTable
 
 
 def _epsilon_delta(target: Guarantee) -> tuple[float, float]:
     if target.epsilon_delta is None:
-        raise InvalidArgument("DirichletPosterior: expected a pure or an (ε, δ) guarantee.")
+        raise InvalidArgument("PosteriorTable: expected a pure or an (ε, δ) guarantee.")
     return target.epsilon_delta

@@ -21,7 +21,7 @@ from dpbayes.mechanisms.kinds import KINDS, from_record
 from dpbayes.privacy.calibrate import fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 FORMAT = 2
 """Version of the texts and of the tables that hold them; a reader refuses any other."""
@@ -183,7 +183,7 @@ class Account:
     """The state of one data set, replayed from its entries."""
 
     dataset: str
-    unit: PrivacyUnit
+    unit: Unit
     budget: Limit
     entries: tuple[Entry, ...]
     charges: Mapping[int, Charge]
@@ -335,7 +335,7 @@ def release(record: object) -> tuple[str, int]:
 class _State:
     """What the entries so far amount to."""
 
-    unit: PrivacyUnit | None = None
+    unit: Unit | None = None
     budget: Limit | None = None
     charges: dict[int, Charge] = field(default_factory=dict)
     schemas: list[str] = field(default_factory=list)
@@ -343,7 +343,7 @@ class _State:
     def apply(self, entry: Entry) -> None:
         match entry.body:
             case {"kind": "budget", "format": version, "budget": budget, "unit": unit}:
-                self._set_budget(version, guarantee_from_record(budget), PrivacyUnit.from_record(unit))
+                self._set_budget(version, guarantee_from_record(budget), Unit.from_record(unit))
                 self._accept(entry.body["schema"])
             case {"kind": "charge", "releases": [_, *_] as releases, "lock": str(lock)} if self.unit:
                 parts = tuple(self._release(one) for one in releases)
@@ -363,7 +363,7 @@ class _State:
             case _:
                 raise InvalidArgument("Ledger: expected an entry that follows from the others.")
 
-    def _set_budget(self, version: object, budget: Limit, unit: PrivacyUnit) -> None:
+    def _set_budget(self, version: object, budget: Limit, unit: Unit) -> None:
         checks.positive_integer("Ledger", format=version)
         if version > FORMAT:  # type: ignore[operator]  # checked the line before
             raise too_new()

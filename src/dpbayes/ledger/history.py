@@ -205,8 +205,8 @@ class Series:
     Source: docs/explanation/proofs/adaptive.md, theorem 3 (a list fixed beforehand is one step).
 
     >>> import tempfile
-    >>> from dpbayes import ApproxDP, Dirichlet, Ledger, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency="add-remove")
+    >>> from dpbayes import ApproxDP, Dirichlet, Ledger, Unit
+    >>> unit = Unit(adjacency="add-remove")
     >>> ledger = Ledger(tempfile.mkdtemp() + "/trial.ledger")
     >>> ledger.open("trial", ApproxDP(epsilon=4, delta=1e-6), unit)
     >>> mechanism = Dirichlet(weight=1, concentration=40, unit=unit)

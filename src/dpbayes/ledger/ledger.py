@@ -23,7 +23,7 @@ from dpbayes.privacy.calibrate import adaptive_limit
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, Limit, Rule, rounded_down, rounded_up
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 
 @runtime_checkable
@@ -57,8 +57,9 @@ class Ledger:
     and prices all mechanisms anew.
 
     >>> import tempfile
-    >>> from dpbayes import Adjacency, Cost, Laplace, PrivacyUnit, PureDP
-    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> from dpbayes import Cost, Laplace, PureDP, Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.ADD_REMOVE)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(folder + "/census.ledger")
     ...     ledger.open("census", PureDP(epsilon=1.0), unit)
@@ -101,7 +102,7 @@ class Ledger:
         self,
         dataset: str | Path | Schema,
         budget: Limit,
-        unit: PrivacyUnit | str | None = None,
+        unit: Unit | str | None = None,
         *,
         schema: str = "",
         rule: Rule = "gaussian",
@@ -120,7 +121,7 @@ class Ledger:
         if unit is None or not isinstance(dataset, str):
             declared = dataset if isinstance(dataset, Schema) else Schema.load(dataset)
             dataset, unit, schema = declared.id, declared.unit, declared.digest
-        unit, limit = PrivacyUnit.of(unit), adaptive_limit(budget, rule, slack)
+        unit, limit = Unit.of(unit), adaptive_limit(budget, rule, slack)
         details = {"format": FORMAT, "budget": limit.record(), "unit": unit.record(), "schema": schema}
         first = Entry.write(dataset=dataset, after=None, kind="budget", about=about, **details)
         watcher = Witness.create(witness) if witness else None

@@ -22,7 +22,7 @@ from dpbayes.mechanisms import noise
 from dpbayes.mechanisms.kinds import Mechanism, Record
 from dpbayes.privacy.bounds import RenyiBound, trigamma_bound
 from dpbayes.privacy.pair import GammaPair
-from dpbayes.schema.unit import PrivacyUnit, Sensitivity
+from dpbayes.schema.unit import Sensitivity, Unit
 
 DIGITS = 30
 """A rounded gamma has at most this many binary digits: then 2⁵²⁻³⁰/3 doubles of the sampler round to it, or more."""
@@ -135,8 +135,9 @@ class Dirichlet(Mechanism):
 
     Source: [RDP] algorithm 1, [tCDP] section 2.3; exact cost: docs/explanation/proofs/dominating-pair.md.
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> round(Dirichlet(weight=1, concentration=10, unit=unit).epsilon(1e-5), 4)
     1.8772
     """
@@ -149,7 +150,7 @@ class Dirichlet(Mechanism):
     )
     weight: float
     concentration: float | tuple[float, ...]
-    unit: PrivacyUnit
+    unit: Unit
     _: KW_ONLY
     least_count: int = 0
     sensitivity: Sensitivity | None = None
@@ -169,7 +170,7 @@ class Dirichlet(Mechanism):
             checks.positive("Dirichlet", concentration=self.concentration)
             object.__setattr__(self, "concentration", float(self.concentration))
         checks.non_negative("Dirichlet", least_count=self.least_count)
-        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
+        object.__setattr__(self, "unit", Unit.of(self.unit))
         self._settle()
 
     def _settle(self) -> None:

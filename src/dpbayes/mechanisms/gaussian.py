@@ -15,7 +15,7 @@ from dpbayes.privacy.bounds import AtomicLoss, RenyiBound
 from dpbayes.privacy.convert import Corners, gaussian_delta, gaussian_epsilon
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.pld import Pld, raise_losses
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 LARGEST_EXACT_SIGMA = 2e4
 """Beyond this the sums over integers grow too long; the concentrated bound, tight there in ρ, takes over."""
@@ -52,8 +52,9 @@ class Gaussian(TableNoise):
     Exact for one row per person; for more rows the better of the concentrated bound of [CKS20] and of the Gaussian
     that covers it (``gdp``).
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.ADD_REMOVE)
     >>> Gaussian(sigma=5, unit=unit).concentrated(float("inf"))
     0.02
     """
@@ -62,15 +63,15 @@ class Gaussian(TableNoise):
     name, split = "gaussian", "gaussian"
     law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−k²/2σ²) on the whole numbers"
     sigma: float
-    unit: PrivacyUnit
+    unit: Unit
 
     @classmethod
-    def suits(cls, target: Guarantee, unit: PrivacyUnit) -> bool:  # noqa: ARG003 - any unit
+    def suits(cls, target: Guarantee, unit: Unit) -> bool:  # noqa: ARG003 - any unit
         """Its loss has no bound."""
         return not target.pure
 
     @classmethod
-    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> Gaussian:  # noqa: ARG003
+    def of_size(cls, size: float, unit: Unit, cells: int = 0, *, joint: bool = False) -> Gaussian:  # noqa: ARG003
         """Of this standard deviation."""
         return cls(sigma=size, unit=unit)
 

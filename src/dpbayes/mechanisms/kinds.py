@@ -22,7 +22,7 @@ from dpbayes.privacy.calibrate import Family, by_name, called
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.pld import Pld
-from dpbayes.schema.unit import PrivacyUnit, Sensitivity
+from dpbayes.schema.unit import Sensitivity, Unit
 
 Record = dict[str, object]
 
@@ -38,7 +38,7 @@ NAMES = {"epsilon_stated": "epsilon", "delta_stated": "delta", "mechanism": "of"
 """What fields are called in records, where not by their own names."""
 
 READERS: dict[str, Callable[[Any], object]] = {
-    "unit": PrivacyUnit.from_record,
+    "unit": Unit.from_record,
     "sensitivity": lambda record: None if record is None else Sensitivity(**record),
     "what": str,
 }
@@ -122,7 +122,7 @@ class Mechanism:
     """
 
     __slots__ = ()
-    unit: PrivacyUnit
+    unit: Unit
     kind: ClassVar[str]
     """Its name in records, for ever."""
     tables: ClassVar[tuple[str, ...]] = ()
@@ -148,8 +148,8 @@ class Mechanism:
             elif field.type == "int":
                 checks.positive_integer(owner, **{field.name: value})
                 object.__setattr__(self, field.name, int(value))
-            elif field.type == "PrivacyUnit":
-                object.__setattr__(self, field.name, PrivacyUnit.of(value))
+            elif field.type == "Unit":
+                object.__setattr__(self, field.name, Unit.of(value))
 
     def __add__(self, other: Cost | Priced) -> Cost:
         """The cost of both."""
@@ -162,7 +162,7 @@ class Mechanism:
     __rmul__ = __mul__
 
     @classmethod
-    def family(cls, unit: PrivacyUnit) -> Family[Self]:
+    def family(cls, unit: Unit) -> Family[Self]:
         """The mechanisms that differ in their one number."""
         numbers = [field.name for field in fields(cast(Any, cls)) if field.name != "unit"]
         if len(numbers) != 1:
@@ -243,12 +243,12 @@ class TableNoise(Mechanism):
     """How tables share a budget: 1/σ² of Gaussian noise add up, and 1/scale of Laplace noise."""
 
     @classmethod
-    def suits(cls, target: Guarantee, unit: PrivacyUnit) -> bool:  # noqa: ARG003 - for those that do not
+    def suits(cls, target: Guarantee, unit: Unit) -> bool:  # noqa: ARG003 - for those that do not
         """Whether ``auto`` considers it."""
         return True
 
     @classmethod
-    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> TableNoise:
+    def of_size(cls, size: float, unit: Unit, cells: int = 0, *, joint: bool = False) -> TableNoise:
         """The noise of this σ or scale, or one as large, for a table of so many cells, if they are known."""
         raise NotImplementedError
 
@@ -308,8 +308,9 @@ def noises() -> tuple[type[TableNoise], ...]:
 def from_record(record: object) -> Priced:
     """The mechanism that wrote this record.
 
-    >>> from dpbayes import Adjacency, Gaussian, PrivacyUnit
-    >>> mechanism = Gaussian(sigma=3, unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE))
+    >>> from dpbayes import Gaussian, Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> mechanism = Gaussian(sigma=3, unit=Unit(adjacency=Adjacency.ADD_REMOVE))
     >>> from_record(mechanism.record()) == mechanism
     True
     """
@@ -331,10 +332,10 @@ def from_record(record: object) -> Priced:
 codec.READERS[Priced] = from_record
 
 
-def from_text(text: str, unit: PrivacyUnit) -> Cost:
+def from_text(text: str, unit: Unit) -> Cost:
     """The cost of a mechanism as Python writes it, or of the list of records in a ``.json`` file.
 
-    >>> from_text("3 * Gaussian(4)", PrivacyUnit(adjacency="replace-one")).entries[0][1]
+    >>> from_text("3 * Gaussian(4)", Unit(adjacency="replace-one")).entries[0][1]
     3
     """
     if text.endswith(".json"):
@@ -356,7 +357,7 @@ def from_text(text: str, unit: PrivacyUnit) -> Cost:
     )
 
 
-def cost_of(texts: Iterable[str], unit: PrivacyUnit) -> Cost:
+def cost_of(texts: Iterable[str], unit: Unit) -> Cost:
     """The cost of several mechanisms together."""
     parts = [from_text(text, unit) for text in texts]
     return sum(parts[1:], parts[0])

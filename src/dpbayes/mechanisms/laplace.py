@@ -14,7 +14,7 @@ from dpbayes.base.checks import Floats, Ints
 from dpbayes.mechanisms.kinds import Additive, TableNoise
 from dpbayes.privacy.bounds import AtomicLoss, randomised_response, randomised_response_renyi
 from dpbayes.privacy.convert import rounded_towards_infinity
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,9 @@ class Laplace(TableNoise):
     A cell that moves by one is randomised response with ε = 1/scale, exactly. For more rows per person the
     pure guarantee Δ₁/scale is used.
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> Laplace(scale=4, unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)).renyi(float("inf"))
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> Laplace(scale=4, unit=Unit(adjacency=Adjacency.REPLACE_ONE)).renyi(float("inf"))
     0.5
     """
 
@@ -51,10 +52,10 @@ class Laplace(TableNoise):
     name, split = "laplace", "laplace"
     law_in_words = "x = c + k for each cell with count c, k independent, P[k] ∝ exp(−|k|/scale) on the whole numbers"
     scale: float
-    unit: PrivacyUnit
+    unit: Unit
 
     @classmethod
-    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> Laplace:  # noqa: ARG003
+    def of_size(cls, size: float, unit: Unit, cells: int = 0, *, joint: bool = False) -> Laplace:  # noqa: ARG003
         """Of this scale."""
         return cls(scale=size, unit=unit)
 

@@ -56,8 +56,8 @@ class LazyDirichlet:
 
     Source: aggregation of the Dirichlet distribution; docs/explanation/wide.md.
 
-    >>> from dpbayes import PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> from dpbayes import Unit
+    >>> unit = Unit(adjacency="replace-one")
     >>> counts = SparseCounts.of_rows((1000, 1000, 10**6), np.array([[7, 7, 7]] * 5))
     >>> wide = LazyDirichlet(Dirichlet(weight=1, concentration=10, unit=unit), counts, key=bytes(32))
     >>> first, _ = wide.shares(np.array([[7, 7, 7], [0, 0, 0]]))

@@ -16,7 +16,7 @@ from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.bounds import randomised_response_renyi
 from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Pld, from_profile
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 Below = Callable[[int], int]
 """A uniform whole number from 0 to just below its argument."""
@@ -31,8 +31,8 @@ class Selection(Mechanism):
 
     Source: [MT07] theorem 6; [DDR20] for the range; our proof, docs/explanation/proofs/selection.md.
 
-    >>> from dpbayes import PrivacyUnit
-    >>> selection = Selection(sharpness=1.0, unit=PrivacyUnit(adjacency="add-remove"))
+    >>> from dpbayes import Unit
+    >>> selection = Selection(sharpness=1.0, unit=Unit(adjacency="add-remove"))
     >>> selection.renyi(float("inf")), round(selection.concentrated(2.0), 6)
     (1.0, 0.125)
     >>> selection.choose([0, 500, 700], spread=1)
@@ -41,7 +41,7 @@ class Selection(Mechanism):
 
     kind = "selection-1"
     sharpness: float
-    unit: PrivacyUnit
+    unit: Unit
 
     def renyi(self, order: float) -> float:
         """D_λ ≤ min(λε²/8, D_λ of randomised response), the latter at most ε

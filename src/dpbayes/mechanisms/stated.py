@@ -15,7 +15,7 @@ from dpbayes.privacy.bounds import RenyiBound, randomised_response, randomised_r
 from dpbayes.privacy.convert import gaussian_delta, gaussian_epsilon, renyi_to_delta, renyi_to_epsilon
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.pld import Pld, delta_of, epsilon_of, from_statement
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Stated(Mechanism):
     kind = "stated-1"
     epsilon_stated: float
     delta_stated: float
-    unit: PrivacyUnit
+    unit: Unit
     what: str
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class Stated(Mechanism):
         checks.non_negative("Stated", delta=self.delta_stated)
         if self.delta_stated > 0:
             checks.probability("Stated", delta=self.delta_stated)
-        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
+        object.__setattr__(self, "unit", Unit.of(self.unit))
         object.__setattr__(self, "epsilon_stated", float(self.epsilon_stated))
         object.__setattr__(self, "delta_stated", float(self.delta_stated))
 
@@ -91,7 +91,7 @@ class StatedRDP(Mechanism):
     Source: [RDP] lemma 1; [Mironov17] propositions 1 and 9.
 
     >>> from dpbayes.privacy.cost import Cost
-    >>> unit = PrivacyUnit(adjacency="add-remove")
+    >>> unit = Unit(adjacency="add-remove")
     >>> one = StatedRDP(order=8, epsilon_stated=0.1, unit=unit, what="a map")
     >>> other = StatedRDP(order=3, epsilon_stated=0.2, unit=unit, what="a table")
     >>> cost = Cost.total([one, other])
@@ -102,7 +102,7 @@ class StatedRDP(Mechanism):
     kind = "stated-rdp-1"
     order: float
     epsilon_stated: float
-    unit: PrivacyUnit
+    unit: Unit
     what: str
 
     def __post_init__(self) -> None:
@@ -157,11 +157,11 @@ class ForeignEvent(Mechanism):
 
     kind = "dp-event-1"
     event: str
-    unit: PrivacyUnit
+    unit: Unit
     what: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
+        object.__setattr__(self, "unit", Unit.of(self.unit))
         if not isinstance(self.event, str):
             raise InvalidArgument("Event: expected the JSON text of a DpEvent.")
         if self.unit.replaces:
@@ -174,11 +174,11 @@ class ForeignEvent(Mechanism):
         events.read(self.event)
 
     @classmethod
-    def cost(cls, event: object, unit: PrivacyUnit, *, what: str, times: int = 1) -> Cost:
+    def cost(cls, event: object, unit: Unit, *, what: str, times: int = 1) -> Cost:
         """What a DpEvent costs, each of its parts as a mechanism of its own.
 
         >>> from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
-        >>> unit = PrivacyUnit(adjacency="add-remove")
+        >>> unit = Unit(adjacency="add-remove")
         >>> cost = ForeignEvent.cost(SelfComposedDpEvent(GaussianDpEvent(5.0), 100), unit, what="training")
         >>> cost.releases, round(cost.renyi(2), 6)
         (100, 4.0)
@@ -235,7 +235,7 @@ class ForeignEvent(Mechanism):
     @classmethod
     def from_record(cls, record: Record) -> ForeignEvent:
         """Read the JSON form back."""
-        return _made(canonical(record["event"]), PrivacyUnit.from_record(record["unit"]), str(record["what"]))
+        return _made(canonical(record["event"]), Unit.from_record(record["unit"]), str(record["what"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +277,7 @@ class GaussianEvent(ForeignEvent):
         return 0.5 / self.multiplier**2 * (1.0 + 1e-12)
 
 
-def _made(text: str, unit: PrivacyUnit, what: str) -> ForeignEvent:
+def _made(text: str, unit: Unit, what: str) -> ForeignEvent:
     kind = (
         GaussianEvent
         if '"GaussianDpEvent"' in text and "Sampled" not in text and "Select" not in text

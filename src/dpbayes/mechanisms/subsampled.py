@@ -23,7 +23,7 @@ from dpbayes.privacy.bounds import AtomicLoss, RenyiBound
 from dpbayes.privacy.convert import least_epsilon
 from dpbayes.privacy.cost import Priced, but_for
 from dpbayes.privacy.pld import Pld
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 Sampling = Literal["poisson", "fixed"]
 
@@ -70,7 +70,7 @@ class Subsampled(Mechanism):
             )
 
     @property
-    def unit(self) -> PrivacyUnit:  # type: ignore[override]  # a field of all others
+    def unit(self) -> Unit:  # type: ignore[override]  # a field of all others
         """What one promise protects."""
         return self.mechanism.unit
 
@@ -153,8 +153,8 @@ class Subsampled(Mechanism):
 def subsampled(draw: Priced, rate: float, *, sampling: Sampling | None = None) -> Subsampled:
     """A mechanism on a secret random sample of the rows: Poisson under add-remove, of fixed size under replace-one.
 
-    >>> from dpbayes import Cost, Gaussian, PrivacyUnit
-    >>> noise = Gaussian(sigma=2.0, unit=PrivacyUnit(adjacency="add-remove"))
+    >>> from dpbayes import Cost, Gaussian, Unit
+    >>> noise = Gaussian(sigma=2.0, unit=Unit(adjacency="add-remove"))
     >>> one = subsampled(noise, 0.05)
     >>> [round(Cost.of(each, 50).epsilon(1e-6), 2) for each in (noise, one)]
     [22.43, 0.92]

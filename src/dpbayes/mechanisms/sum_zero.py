@@ -18,7 +18,7 @@ from dpbayes.mechanisms.laplace import Laplace, LaplaceNoise
 from dpbayes.privacy.bounds import AtomicLoss, randomised_response
 from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.privacy.guarantee import Guarantee
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 MOST_CELLS = 256
 """Larger tables gain less than 0.3 % and would take more than 28 draws of the whole table: about √d/0.57."""
@@ -80,8 +80,9 @@ class SumZeroLaplace(TableNoise):
 
     Source: [HT10] section 4; docs/explanation/proofs/sum-zero.md.
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> keeping = SumZeroLaplace(scale=4, cells=3, unit=unit)
     >>> keeping.renyi(float("inf")), int(keeping.draw([5, 0, 7]).sum())
     (0.5, 12)
@@ -97,7 +98,7 @@ class SumZeroLaplace(TableNoise):
     )
     scale: float
     cells: int
-    unit: PrivacyUnit
+    unit: Unit
 
     def __post_init__(self) -> None:
         TableNoise.__post_init__(self)
@@ -109,12 +110,12 @@ class SumZeroLaplace(TableNoise):
             raise InvalidArgument(f"SumZeroLaplace: expected scale <= {LARGEST_SCALE:g}, got {self.scale}.")
 
     @classmethod
-    def suits(cls, target: Guarantee, unit: PrivacyUnit) -> bool:
+    def suits(cls, target: Guarantee, unit: Unit) -> bool:
         """At δ > 0 independent noise is cheaper to compose."""
         return target.pure and unit.fixed_size
 
     @classmethod
-    def of_size(cls, size: float, unit: PrivacyUnit, cells: int = 0, *, joint: bool = False) -> TableNoise:
+    def of_size(cls, size: float, unit: Unit, cells: int = 0, *, joint: bool = False) -> TableNoise:
         """With at most the variance 2·size² of Laplace noise of this scale; where it cannot be used, that noise itself.
 
         s² ≤ b²·(2d − 1)/(d + 1), nearly attained for a large scale b

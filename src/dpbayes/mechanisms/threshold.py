@@ -17,7 +17,7 @@ from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.mechanisms.laplace import Laplace
 from dpbayes.privacy.convert import ROUND_UP
 from dpbayes.privacy.pld import Pld
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 LARGEST = 2**50
 """The largest threshold that is tried: no table has that many rows."""
@@ -32,8 +32,8 @@ class Threshold(Mechanism):
 
     Source: our proof, docs/explanation/proofs/discovery.md.
 
-    >>> from dpbayes import PrivacyUnit
-    >>> made = threshold_for(epsilon=1.0, delta=1e-6, unit=PrivacyUnit(adjacency="add-remove"))
+    >>> from dpbayes import Unit
+    >>> made = threshold_for(epsilon=1.0, delta=1e-6, unit=Unit(adjacency="add-remove"))
     >>> made.threshold, f"{made.least_delta:.3g}"
     (14, '6.08e-07')
     """
@@ -41,7 +41,7 @@ class Threshold(Mechanism):
     kind = "laplace-threshold-1"
     scale: float
     threshold: int
-    unit: PrivacyUnit
+    unit: Unit
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
@@ -134,7 +134,7 @@ class Threshold(Mechanism):
         return kept
 
 
-def threshold_for(*, epsilon: float, delta: float, unit: PrivacyUnit) -> Threshold:
+def threshold_for(*, epsilon: float, delta: float, unit: Unit) -> Threshold:
     """The least noise for this ε, and with it the smallest threshold for this δ."""
     checks.positive("Threshold", epsilon=epsilon)
     checks.probability("Threshold", delta=delta)

@@ -22,7 +22,7 @@ from dpbayes.privacy.calibrate import Family, calibrate, calibrate_all
 from dpbayes.privacy.convert import TOLERANCE, best_order
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee
-from dpbayes.schema.unit import PrivacyUnit, Sensitivity
+from dpbayes.schema.unit import Sensitivity, Unit
 
 Purpose = Literal["draw", "estimate"]
 Accounting = Literal["exact", "published"]
@@ -35,18 +35,18 @@ REFERENCE_RECORDS = 1000
 """The table for which a weight is chosen when the caller names none."""
 
 
-def gaussian_noise(unit: PrivacyUnit) -> Family[Gaussian]:
+def gaussian_noise(unit: Unit) -> Family[Gaussian]:
     """Gaussian noise of any standard deviation."""
     return Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
 
 
-def laplace_noise(unit: PrivacyUnit) -> Family[Laplace]:
+def laplace_noise(unit: Unit) -> Family[Laplace]:
     """Laplace noise of any scale."""
     return Family(name="laplace", make=lambda scale: Laplace(scale=scale, unit=unit))
 
 
 def dirichlet_at_weight(
-    weight: float, unit: PrivacyUnit, *, least_count: int = 0, start: float | None = None
+    weight: float, unit: Unit, *, least_count: int = 0, start: float | None = None
 ) -> Family[UnroundedDirichlet]:
     """Dirichlet mechanisms of one weight and any concentration, for searches; ``rounding`` makes the one that draws."""
     checks.positive("dirichlet_at_weight", weight=weight)
@@ -66,15 +66,16 @@ class ConcentrationCurve:
 
     Source: theory in docs/explanation/choosing-parameters.md.
 
-    >>> from dpbayes import RDP, Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import RDP, Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> curve = ConcentrationCurve(target=RDP(order=5, epsilon=1), unit=unit)
     >>> round(curve.at(2.4412).concentration, 2)  # the papers need 40.06 for this weight
     29.76
     """
 
     target: Guarantee
-    unit: PrivacyUnit
+    unit: Unit
     releases: int = 1
     least_count: int = 0
     alongside: Cost | None = None
@@ -169,7 +170,7 @@ class ConcentrationCurve:
 
 def dirichlet_draws(
     target: Guarantee,
-    unit: PrivacyUnit,
+    unit: Unit,
     *,
     tables: Sequence[tuple[int, int]],
     records: int,
@@ -184,8 +185,9 @@ def dirichlet_draws(
 
     Source: docs/explanation/choosing-parameters.md, several draws.
 
-    >>> from dpbayes import RDP, Adjacency
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import RDP
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> wide, narrow = dirichlet_draws(RDP(order=5, epsilon=1), unit, tables=[(2, 40), (2, 3)], records=1000)
     >>> wide.weight < narrow.weight
     True
@@ -208,7 +210,7 @@ def dirichlet_draws(
 
 def published_dirichlet(
     target: Guarantee,
-    unit: PrivacyUnit,
+    unit: Unit,
     *,
     releases: int = 1,
     cells: int = REFERENCE_CELLS,
@@ -265,15 +267,16 @@ class PseudoRecordsCurve:
 
     Source: docs/explanation/proofs/pseudo-records.md.
 
-    >>> from dpbayes import Adjacency, PrivacyUnit, PureDP
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import PureDP, Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> curve = PseudoRecordsCurve(target=PureDP(epsilon=1), unit=unit, drawn=1000)
     >>> round(curve.at(1.0).concentration, 2)  # m/(e^ε − 1)
     581.98
     """
 
     target: Guarantee
-    unit: PrivacyUnit
+    unit: Unit
     drawn: int
     releases: int = 1
     alongside: Cost | None = None

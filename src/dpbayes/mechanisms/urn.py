@@ -20,7 +20,7 @@ from dpbayes.mechanisms.kinds import Mechanism
 from dpbayes.privacy.beta_binomial import MOST_ATOMS, BetaBinomialPair, pure_loss
 from dpbayes.privacy.bounds import AtomicLoss, largest_over_chord, randomised_response, randomised_response_renyi
 from dpbayes.privacy.pld import Pld
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,9 @@ class PseudoRecords(Mechanism):
 
     Source: docs/explanation/proofs/pseudo-records.md.
 
-    >>> from dpbayes import Adjacency, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    >>> from dpbayes import Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     >>> made = PseudoRecords(weight=1, concentration=10, records=100, unit=unit)
     >>> round(made.renyi(float("inf")), 4), round(made.epsilon(1e-5), 4)
     (2.3979, 1.5874)
@@ -47,7 +48,7 @@ class PseudoRecords(Mechanism):
     weight: float
     concentration: float | tuple[float, ...]
     records: int
-    unit: PrivacyUnit
+    unit: Unit
     least_count: int = 0
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.convert import TOLERANCE, gaussian_epsilon, gaussian_mu, safe_root
 from dpbayes.privacy.cost import Cost, Priced
 from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP, Rule
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 G = TypeVar("G", bound=Guarantee)
 
@@ -236,14 +236,14 @@ class Family(Generic[M]):
 class Calibrated(Protocol):
     """A class of mechanisms that differ in one number."""
 
-    def family(self, unit: PrivacyUnit) -> Family[Any]:
+    def family(self, unit: Unit) -> Family[Any]:
         """All of them."""
 
 
 def calibrate(
     family: Family[M] | Calibrated,
     target: Guarantee,
-    unit: PrivacyUnit | str | None = None,
+    unit: Unit | str | None = None,
     *,
     times: int = 1,
     alongside: Cost | None = None,
@@ -262,7 +262,7 @@ def calibrate(
     if not isinstance(family, Family):
         if unit is None:
             raise InvalidArgument('calibrate: expected the unit of the mechanism, such as "replace-one".')
-        family = family.family(PrivacyUnit.of(unit))
+        family = family.family(Unit.of(unit))
     if alongside is not None and target.gap(alongside) > 0:
         raise _unreachable(family.name, target)
 
@@ -286,8 +286,9 @@ def calibrate_together(
 ) -> tuple[M, ...]:
     """Members of one family, their parameters in these proportions, that just meet the target together.
 
-    >>> from dpbayes import Adjacency, ApproxDP, Gaussian, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> from dpbayes import ApproxDP, Gaussian, Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.ADD_REMOVE)
     >>> noise = Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
     >>> one, other = calibrate_together(noise, [1.0, 2.0], ApproxDP(epsilon=1, delta=1e-6))
     >>> round(other.sigma / one.sigma, 12)
@@ -302,8 +303,9 @@ def calibrate_all(
 ) -> tuple[M, ...]:
     """One member of each family, the parameters in the proportions of their starts, that just meet the target together.
 
-    >>> from dpbayes import Adjacency, Gaussian, PrivacyUnit, RDP
-    >>> unit = PrivacyUnit(adjacency=Adjacency.ADD_REMOVE)
+    >>> from dpbayes import RDP, Gaussian, Unit
+    >>> from dpbayes.schema import Adjacency
+    >>> unit = Unit(adjacency=Adjacency.ADD_REMOVE)
     >>> noise = Family(name="gaussian", make=lambda sigma: Gaussian(sigma=sigma, unit=unit))
     >>> one, other = calibrate_all([noise, replace(noise, start=2.0)], RDP(order=2, epsilon=1))
     >>> round(other.sigma / one.sigma, 12)

@@ -26,7 +26,7 @@ from dpbayes.privacy.convert import (
     tcdp_to_epsilon,
 )
 from dpbayes.privacy.pld import ROUNDING, Pld, compose, delta_of, epsilon_of, to_accounting
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -66,7 +66,7 @@ class Priced(Protocol):
     """The privacy face of a mechanism."""
 
     @property
-    def unit(self) -> PrivacyUnit:
+    def unit(self) -> Unit:
         """What one promise protects."""
 
     def __hash__(self) -> int:
@@ -98,7 +98,7 @@ class Cost:
     ``cost + cost`` and ``cost * k`` are the only places where releases and repetitions are priced.
     """
 
-    unit: PrivacyUnit
+    unit: Unit
     entries: tuple[tuple[Priced, int], ...] = ()
 
     @classmethod

@@ -21,7 +21,7 @@ from dpbayes.base.normal import quantile
 from dpbayes.privacy.convert import ROUND_UP, gaussian_delta, gaussian_mu, least
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 Profile = Callable[[float], float]
 """δ(ε) for ε ≥ 0: at least that of every pair of neighbours."""
@@ -187,11 +187,11 @@ def percent(share: float) -> str:
     return f"{rounded_up(100.0 * share, digits=3)} %"
 
 
-def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = None) -> tuple[str, ...]:
+def cautions(promise: Guarantee, unit: Unit, *, records: int | None = None) -> tuple[str, ...]:
     """Sentences about a guarantee that promises too little, or leaves too little; none where all is well.
 
-    >>> from dpbayes import ApproxDP, PrivacyUnit
-    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> from dpbayes import ApproxDP, Unit
+    >>> unit = Unit(adjacency="replace-one")
     >>> cautions(ApproxDP(epsilon=1, delta=1e-6), unit, records=50_000)
     ()
     >>> print(cautions(ApproxDP(epsilon=1, delta=1e-3), unit, records=5_000)[0][:58])
@@ -220,7 +220,7 @@ def cautions(promise: Guarantee, unit: PrivacyUnit, *, records: int | None = Non
     return tuple(said)
 
 
-def least_error(promise: Guarantee, unit: PrivacyUnit) -> float | None:
+def least_error(promise: Guarantee, unit: Unit) -> float | None:
     """± of one count that has the whole guarantee, in records (95 %): of Laplace or Gaussian noise, the smaller one.
 
     None for guarantees that are neither (ε, δ) nor pure.

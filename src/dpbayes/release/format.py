@@ -31,7 +31,7 @@ from dpbayes.release.words import statement
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 if TYPE_CHECKING:
     from dpbayes.ledger.ledger import Ledger
@@ -237,7 +237,7 @@ class Release:
         return self.digest()[:ID_LENGTH]
 
     @property
-    def unit(self) -> PrivacyUnit:
+    def unit(self) -> Unit:
         """Whom the promise protects."""
         return self.schema.unit
 
@@ -327,7 +327,9 @@ class Release:
         """The model that was fitted, or any model whose tables the release holds. Free."""
         return door("built", (self,), spec)
 
-    build = model
+    def build(self, spec: Any = None) -> Any:  # noqa: ARG002 - it is only told where it went
+        """Is now ``model``."""
+        raise AttributeError("Release.build is now Release.model.")
 
     def _repr_html_(self) -> str:
         return door("fragment", self)

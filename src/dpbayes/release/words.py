@@ -11,15 +11,15 @@ from collections.abc import Mapping
 
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
 
 
-def statement(promise: Guarantee, unit: PrivacyUnit, *, tables: int, seeded: bool) -> str:
+def statement(promise: Guarantee, unit: Unit, *, tables: int, seeded: bool) -> str:
     """What is promised to one person.
 
-    >>> unit = PrivacyUnit(adjacency="replace-one")
+    >>> unit = Unit(adjacency="replace-one")
     >>> import textwrap
     >>> from dpbayes import ApproxDP
     >>> print(textwrap.fill(statement(ApproxDP(epsilon=1, delta=1e-6), unit, tables=2, seeded=False), 80))
@@ -35,10 +35,10 @@ def statement(promise: Guarantee, unit: PrivacyUnit, *, tables: int, seeded: boo
     return f"{who} changes what {what} can say by at most {promise}{_meaning(promise)}."
 
 
-def rows(unit: PrivacyUnit) -> str:
+def rows(unit: Unit) -> str:
     """How many rows of a person are protected.
 
-    >>> rows(PrivacyUnit(adjacency="add-remove", max_rows=3))
+    >>> rows(Unit(adjacency="add-remove", max_rows=3))
     'up to 3 rows'
     """
     return "one row" if unit.max_rows == 1 else f"up to {unit.max_rows} rows"

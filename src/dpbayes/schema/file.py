@@ -14,7 +14,7 @@ from dpbayes.base import toml
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.base.toml import Faults, Place, key_text, unknown_key, value_text
 from dpbayes.schema.attribute import Attribute
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
 if TYPE_CHECKING:
     from dpbayes.schema.schema import Schema
@@ -60,9 +60,9 @@ def _read_unit(said: dict[str, object], faults: Faults) -> None:
     if said.keys() & {"adjacency", "max_rows"}:
         faults.add("it has a unit, and adjacency or max_rows beside it. Keep the unit.", "unit")
     try:
-        said |= PrivacyUnit.of(said.pop("unit")).record()
+        said |= Unit.of(said.pop("unit")).record()
     except InvalidArgument as problem:
-        faults.add(str(problem).replace("PrivacyUnit: ", "", 1), "unit")
+        faults.add(str(problem).replace("Unit: ", "", 1), "unit")
         said["adjacency"] = "replace-one"
 
 

@@ -159,9 +159,9 @@ class Prior:
         r"""Read a table with a column for each attribute, one called ``share``, and a row for each cell.
 
         >>> from dpbayes.schema.attribute import Attribute
-        >>> from dpbayes.schema.unit import PrivacyUnit
+        >>> from dpbayes.schema.unit import Unit
         >>> attributes = (Attribute(name="sex", categories=("F", "M"), unknown="drop", missing="drop"),)
-        >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"), attributes=attributes)
+        >>> schema = Schema(id="survey", unit=Unit(adjacency="replace-one"), attributes=attributes)
         >>> Prior.from_csv("sex,share\nM,48\nF,51\n(dropped),1\n", schema).shares
         (51.0, 48.0, 1.0)
         """

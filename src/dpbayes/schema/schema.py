@@ -13,7 +13,7 @@ from dpbayes.base.toml import Faults, checked_table, sections
 from dpbayes.schema import file, public
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.public import Bools, Impossible, Margin, Structure, Within, check_margins, read_margin
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.unit import Adjacency, Unit
 from dpbayes.schema.values import is_missing, plain, text_of
 
 FORMAT = 1
@@ -29,7 +29,7 @@ class Schema:
     each, so the unit is enforced rather than promised; it becomes part of the unit. ``records`` is the number of
     records: public knowledge under replace-one, and not to be declared under add-remove.
 
-    >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"),
+    >>> schema = Schema(id="survey", unit=Unit(adjacency="replace-one"),
     ...                 attributes=(Attribute(name="sex", categories=("F", "M")),
     ...                             Attribute(name="age", edges=(0, 18, 65, 120))))
     >>> schema.shape, schema.size, schema.project(["age"]).names
@@ -37,7 +37,7 @@ class Schema:
     """
 
     id: str
-    unit: PrivacyUnit
+    unit: Unit
     attributes: tuple[Attribute, ...]
     person: str | None = None
     records: int | None = None
@@ -52,7 +52,7 @@ class Schema:
     def __post_init__(self) -> None:
         for key in ("attributes", "margins", "impossible", "within"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
-        object.__setattr__(self, "unit", PrivacyUnit.of(self.unit))
+        object.__setattr__(self, "unit", Unit.of(self.unit))
         faults = Faults("Schema")
         checks = {
             "id": self._check_id,
@@ -111,7 +111,7 @@ class Schema:
 
         >>> age = Attribute(name="age", categories=("child", "other"), missing="other")
         >>> married = Attribute(name="married", categories=("no", "yes", "other"), missing="other")
-        >>> schema = Schema(id="survey", unit=PrivacyUnit(adjacency="replace-one"), attributes=(age, married),
+        >>> schema = Schema(id="survey", unit=Unit(adjacency="replace-one"), attributes=(age, married),
         ...                 impossible=(Impossible(levels={"age": ("child",), "married": ("yes",)}),))
         >>> schema.zeros(["married", "age"]).astype(int).tolist()
         [[0, 0], [1, 0], [0, 0]]
@@ -232,7 +232,7 @@ class Schema:
         columns: Mapping[str, Iterable[object]],
         *,
         id: str,  # noqa: A002 - the name of the field
-        unit: PrivacyUnit,
+        unit: Unit,
         edges: Mapping[str, Iterable[float]] | None = None,
         unknown: str = "other",
         missing: str = "category",
@@ -240,7 +240,7 @@ class Schema:
         """Take the categories from data **that is already public**; from private rows this would be a leak.
 
         >>> Schema.from_public_data({"sex": ["M", "F", "M"]}, id="census-codebook",
-        ...                         unit=PrivacyUnit(adjacency="replace-one"))["sex"].categories
+        ...                         unit=Unit(adjacency="replace-one"))["sex"].categories
         ('F', 'M')
         """
         cut = edges or {}
@@ -292,7 +292,7 @@ class Schema:
         try:
             object.__setattr__(self, "unit", replace(self.unit, person=self.person))
         except InvalidArgument as error:
-            raise SchemaError(str(error).replace("PrivacyUnit", "Schema", 1)) from None
+            raise SchemaError(str(error).replace("Unit", "Schema", 1)) from None
 
     def _check_public_totals(self) -> None:
         if (self.records is not None or self.margins) and not self.unit.replaces:
@@ -321,15 +321,15 @@ def _finite(table: dict[str, object]) -> dict[str, object]:
     return written
 
 
-def _unit(table: Mapping[str, object], faults: Faults) -> PrivacyUnit:
+def _unit(table: Mapping[str, object], faults: Faults) -> Unit:
     """The unit that is declared, or else any."""
     if "adjacency" in table:
         try:
-            return PrivacyUnit.from_record({"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}})
+            return Unit.from_record({"max_rows": 1, **{key: table[key] for key in _UNIT if key in table}})
         except InvalidArgument as error:
             key = "max_rows" if "max_rows" in str(error) else "adjacency"
-            faults.add(str(error).replace("PrivacyUnit", "Schema", 1), key)
-    return PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+            faults.add(str(error).replace("Unit", "Schema", 1), key)
+    return Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def _attribute(entry: object, faults: Faults) -> Attribute:

@@ -36,13 +36,13 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyUnit:
+class Unit:
     """One person: an adjacency, and the largest number of rows a person has in the table.
 
     ``person`` names the column that identifies people, where engines hold them to that number. Without it a person is
     whoever owns a row, by the owner's word: the two are different promises, and no ledger adds them up.
 
-    >>> PrivacyUnit(adjacency=Adjacency.REPLACE_ONE, max_rows=2).sensitivity
+    >>> Unit(adjacency=Adjacency.REPLACE_ONE, max_rows=2).sensitivity
     Sensitivity(l1=4, l2_squared=8, linf=2)
     """
 
@@ -52,12 +52,12 @@ class PrivacyUnit:
 
     def __post_init__(self) -> None:
         if self.adjacency not in tuple(Adjacency):
-            raise InvalidArgument(f"PrivacyUnit: expected adjacency replace-one or add-remove, got {self.adjacency!r}.")
+            raise InvalidArgument(f"Unit: expected adjacency replace-one or add-remove, got {self.adjacency!r}.")
         object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
-        checks.positive_integer("PrivacyUnit", max_rows=self.max_rows)
+        checks.positive_integer("Unit", max_rows=self.max_rows)
         object.__setattr__(self, "max_rows", int(self.max_rows))
         if self.person is not None and not (isinstance(self.person, str) and self.person and self.person.isprintable()):
-            raise InvalidArgument("PrivacyUnit: expected person to be the name of a column.")
+            raise InvalidArgument("Unit: expected person to be the name of a column.")
 
     @property
     def replaces(self) -> bool:
@@ -87,12 +87,12 @@ class PrivacyUnit:
         Adjacency: differences of two cells for a replaced row, a cell's own scores for one that is added. With a person
         column both: the row that replaces a person's may name nobody, and then adds nothing.
 
-        >>> PrivacyUnit(adjacency=Adjacency.REPLACE_ONE).moved_by([[0.5, 0.0], [0.0, 2.0]]).l2_squared
+        >>> Unit(adjacency=Adjacency.REPLACE_ONE).moved_by([[0.5, 0.0], [0.0, 2.0]]).l2_squared
         4.25000000425
         """
         table = np.asarray(scores, dtype=np.float64)
         if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
-            raise InvalidArgument("PrivacyUnit: expected one row of finite scores for each cell.")
+            raise InvalidArgument("Unit: expected one row of finite scores for each cell.")
         others = table if self.replaces else table[:0]
         if not self.fixed_size:
             others = np.vstack([others, np.zeros_like(table[:1])])
@@ -102,7 +102,7 @@ class PrivacyUnit:
             each = moved.sum(axis=1), np.square(moved).sum(axis=1), moved.max(axis=1)
             widest = np.maximum(widest, [part.max() for part in each])
         if not widest.all():
-            raise InvalidArgument("PrivacyUnit: all cells score the same, so nothing depends on the rows.")
+            raise InvalidArgument("Unit: all cells score the same, so nothing depends on the rows.")
         l1, l2_squared, linf = (float(part) * (1.0 + 1e-9) for part in widest)
         rows = self.max_rows
         return Sensitivity(l1=rows * l1, l2_squared=rows**2 * l2_squared, linf=rows * linf)
@@ -113,12 +113,12 @@ class PrivacyUnit:
         return fixed if self.person is None else fixed | {"person": self.person}
 
     @classmethod
-    def from_record(cls, record: object) -> PrivacyUnit:
+    def from_record(cls, record: object) -> Unit:
         """Read the JSON form back."""
         if not isinstance(record, dict) or set(record) - {"person"} != {"adjacency", "max_rows"}:
-            raise InvalidArgument("PrivacyUnit: expected a record with adjacency and max_rows, and perhaps a person.")
+            raise InvalidArgument("Unit: expected a record with adjacency and max_rows, and perhaps a person.")
         if record.get("person", "") is None:
-            raise InvalidArgument("PrivacyUnit: expected person to be the name of a column.")
+            raise InvalidArgument("Unit: expected person to be the name of a column.")
         return cls(**record)
 
     @property
@@ -127,10 +127,10 @@ class PrivacyUnit:
         return str(self.adjacency) + (f":{self.max_rows}" if self.max_rows > 1 else "")
 
     @classmethod
-    def of(cls, unit: object, person: str | None = None) -> PrivacyUnit:
+    def of(cls, unit: object, person: str | None = None) -> Unit:
         """A unit, or the text of one: the adjacency, and after a colon the most rows of a person.
 
-        >>> str(PrivacyUnit.of("add-remove:5"))
+        >>> str(Unit.of("add-remove:5"))
         "add-remove, at most 5 rows per person, by the owner's word"
         """
         if isinstance(unit, cls):
@@ -138,7 +138,7 @@ class PrivacyUnit:
         form = re.fullmatch(r"(replace-one|add-remove)(?::([1-9]\d{0,8}))?", unit) if isinstance(unit, str) else None
         if form is None:
             raise InvalidArgument(
-                f"PrivacyUnit: expected the unit to be replace-one or add-remove, with the most rows of a person "
+                f"Unit: expected the unit to be replace-one or add-remove, with the most rows of a person "
                 f"after a colon, as in add-remove:5, got {unit!r}."
             )
         return cls(adjacency=Adjacency(form[1]), max_rows=int(form[2] or 1), person=person)
@@ -147,6 +147,3 @@ class PrivacyUnit:
         rows = "one row" if self.max_rows == 1 else f"{self.max_rows} rows"
         whose = "by the owner's word" if self.person is None else f"held to it by the column {self.person!r}"
         return f"{self.adjacency}, at most {rows} per person, {whose}"
-
-
-Unit = PrivacyUnit

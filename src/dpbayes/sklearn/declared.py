@@ -90,7 +90,7 @@ def _cut(cut: Any, edges: Declared | str, name: str, column: np.ndarray, typed: 
     if edges != STANDARDISED:
         raise SchemaError(
             f"{OWNER}: column {name!r} holds numbers and declares neither edges nor categories. Pass edges=, buy edges "
-            f"with dpbayes.Quantiles, or pass edges={STANDARDISED!r} if the columns have mean 0 and variance 1."
+            f"with dpbayes.jobs.Quantiles, or pass edges={STANDARDISED!r} if the columns have mean 0 and variance 1."
         )
     return STANDARD_EDGES
 

@@ -27,7 +27,7 @@ from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.labels import codes, values_of
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.unit import Adjacency, Unit
 from dpbayes.schema.values import plain, text_of
 from dpbayes.sklearn.declared import (
     AssumedPublic,
@@ -78,7 +78,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         schema: a ``Schema``, or its file, that declares all columns and the class ``target``, instead of the four
             arguments above.
         target: name of the class in ``schema``.
-        unit: how many rows a person has, which nobody but you can know: "one row per person", or a ``PrivacyUnit``. One
+        unit: how many rows a person has, which nobody but you can know: "one row per person", or a ``Unit``. One
             that names a ``person`` needs ``fit(X, y, groups=ids)``, and uses at most ``max_rows`` rows of everyone.
             A ``schema`` declares it already.
         missing: where missing values go: "category" gives them a level of their own, "other" the level of unknown ones.
@@ -114,7 +114,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         classes: Sequence[Any] | None = None,
         schema: Schema | str | Path | None = None,
         target: str = CLASS,
-        unit: PrivacyUnit | str | None = None,
+        unit: Unit | str | None = None,
         missing: str = "category",
         mechanism: Wish = "auto",
         accounting: Accounting = "exact",
@@ -263,27 +263,27 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return RDP(order=self.order, epsilon=self.epsilon)
         return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
 
-    def _declared_unit(self, schema: Schema | None) -> PrivacyUnit:
+    def _declared_unit(self, schema: Schema | None) -> Unit:
         """Whom the promise protects. A wrong guess would break it in silence, so nothing is guessed."""
         if schema is not None and self.unit is None:
             return schema.unit
         if schema is None and self.unit == ONE_ROW:
-            return PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
-        if schema is None and isinstance(self.unit, PrivacyUnit):
+            return Unit(adjacency=Adjacency.REPLACE_ONE)
+        if schema is None and isinstance(self.unit, Unit):
             return self.unit
         came = "a schema, which declares it already" if schema is not None else repr(self.unit)
         raise InvalidArgument(
             f"{type(self).__name__}: expected unit= to say once how many rows a person has, got {came}. Write "
-            f"unit={ONE_ROW!r}, or unit=PrivacyUnit(adjacency='add-remove', max_rows=…, person='id') and "
+            f"unit={ONE_ROW!r}, or unit=Unit(adjacency='add-remove', max_rows=…, person='id') and "
             "fit(X, y, groups=ids)."
         )
 
-    def _people(self, groups: Any, unit: PrivacyUnit, rows: int) -> dict[str, Callable[[], np.ndarray]]:
+    def _people(self, groups: Any, unit: Unit, rows: int) -> dict[str, Callable[[], np.ndarray]]:
         """The column that names people, where the unit has one."""
         if (groups is None) != (unit.person is None):
             raise InvalidArgument(
                 f"{type(self).__name__}: expected fit(X, y, groups=…) exactly where the unit names a person column. "
-                "Pass the person of every row, and name the column in PrivacyUnit(person=…)."
+                "Pass the person of every row, and name the column in Unit(person=…)."
             )
         if groups is None or unit.person is None:
             return {}
@@ -341,7 +341,7 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return codes(attribute, y) if attribute is not None else equal_positions(y, labels)
 
     def _schema(
-        self, columns: Mapping[str, np.ndarray], texts: Sequence[str], unit: PrivacyUnit, *, typed: Mapping[str, Any]
+        self, columns: Mapping[str, np.ndarray], texts: Sequence[str], unit: Unit, *, typed: Mapping[str, Any]
     ) -> Schema:
         attributes = self._declarations.attributes(columns, typed)
         taken, name = {each.casefold() for each in (*columns, unit.person or "")}, CLASS

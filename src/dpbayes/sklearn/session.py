@@ -14,9 +14,9 @@ from sklearn.utils import get_tags
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Cost
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 
-_fits: dict[tuple[str, PrivacyUnit], list[Cost]] = {}
+_fits: dict[tuple[str, Unit], list[Cost]] = {}
 
 
 class SecondRelease(UserWarning):

@@ -21,7 +21,7 @@ from dpbayes.privacy.guarantee import ApproxDP
 from dpbayes.report.page import report_html
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.unit import Adjacency, Unit
 from dpbayes.studio import pages
 from dpbayes.studio.desk import Desk, page
 from dpbayes.studio.folder import Folder
@@ -73,7 +73,7 @@ async def _absence(request: HttpRequest, problem: Exception) -> Response:
 
 def warm() -> None:
     """Plan and preview something small, so that libraries are loaded when the first page needs them."""
-    unit = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+    unit = Unit(adjacency=Adjacency.REPLACE_ONE)
     columns = tuple(Attribute(name=name, categories=("a", "b")) for name in ("x", "y"))
     schema = Schema(id="warm", unit=unit, records=1000, attributes=columns)
     asked = Request(tables=("x", "y|x"), target=ApproxDP(epsilon=1.0, delta=1e-6))

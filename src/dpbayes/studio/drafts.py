@@ -17,7 +17,7 @@ from dpbayes.base import codec, files
 from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.unit import Adjacency, Unit
 from dpbayes.studio.folder import Folder, writing
 from dpbayes.tables.declaring import cuts
 from dpbayes.tables.engine import Column, Kind
@@ -107,7 +107,7 @@ _NOBODY: dict[str, object] = {"id": "alone", "adjacency": "add-remove"}
 
 def _alone(attribute: Attribute) -> Schema:
     """A schema of one attribute: it knows how to write it down."""
-    return Schema(id="alone", unit=PrivacyUnit(adjacency=Adjacency.ADD_REMOVE), attributes=(attribute,))
+    return Schema(id="alone", unit=Unit(adjacency=Adjacency.ADD_REMOVE), attributes=(attribute,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +137,11 @@ class Draft:
         """The columns that tables can be made of."""
         return tuple(each for each in self.columns if each.use == "use")
 
-    def unit(self) -> PrivacyUnit:
+    def unit(self) -> Unit:
         """Whom one promise protects."""
         if not self.adjacency:
             raise SchemaError("Schema: say first whether the number of records is public.")
-        return PrivacyUnit(adjacency=Adjacency(self.adjacency), max_rows=self.max_rows, person=self.person)
+        return Unit(adjacency=Adjacency(self.adjacency), max_rows=self.max_rows, person=self.person)
 
     def faults(self) -> dict[str, str]:
         """What is wrong with each column that is to be used."""

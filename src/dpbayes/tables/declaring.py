@@ -15,7 +15,7 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.codebook import preset, read_codebook
 from dpbayes.schema.file import entry
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.unit import Adjacency, Unit
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
@@ -106,7 +106,7 @@ def from_public(path: str, columns: Sequence[Column]) -> dict[str, Attribute]:
     Numbers with fractions, dates, and columns of more than 1000 values are left to be declared.
     """
     table = open_table(path)
-    unit, known = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE), {column.name for column in columns}
+    unit, known = Unit(adjacency=Adjacency.REPLACE_ONE), {column.name for column in columns}
     found: dict[str, Attribute] = {}
     for column in table.columns():
         if column.name not in known or column.kind not in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN):
@@ -166,7 +166,7 @@ def skeleton(
     *,
     id: str,  # noqa: A002 - the name of the field
     declared: Mapping[str, Attribute] | None = None,
-    unit: PrivacyUnit | None = None,
+    unit: Unit | None = None,
     records: int | None = None,
 ) -> str:
     """The text of a first schema file; what is not declared yet is left to be filled in.

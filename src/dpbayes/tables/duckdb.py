@@ -31,7 +31,7 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.counts import Counts, SparseCounts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables import sources
 from dpbayes.tables.encoding import DUCKDB, identifier
 from dpbayes.tables.engine import Column, add_rows, check_column, check_names, check_schema, needed, pack, unpack
@@ -195,7 +195,7 @@ class DuckDBEngine:
                     for number, (name, table) in enumerate(zip(names, level_of, strict=True))
                 }
 
-    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
+    def values(self, column: str, unit: Unit, person: str | None = None) -> dict[str, int]:
         """The texts in a column that are not missing, and their rows."""
         check_column(column, self.columns())
         if person is not None:
@@ -241,7 +241,7 @@ class DuckDBEngine:
         columns: Mapping[str, Attribute | None],
         values: Sequence[str],
         codes: Sequence[str],
-        unit: PrivacyUnit,
+        unit: Unit,
         person: str | None,
         people: str = "true",
     ) -> str:

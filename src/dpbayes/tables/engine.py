@@ -32,7 +32,7 @@ from dpbayes.schema.labels import codes
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.public import summed
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.schema.values import text_or_none
 
 
@@ -65,7 +65,7 @@ class Engine(Protocol):
     def count(self, schema: Schema, marginals: Sequence[Marginal]) -> tuple[Counts, ...]:
         """Exact tables for all marginals, from one scan of the columns they need. Sensitive."""
 
-    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
+    def values(self, column: str, unit: Unit, person: str | None = None) -> dict[str, int]:
         """The texts in a column that are not missing, and their rows. Sensitive: only discovery uses it."""
 
     def fingerprint(self, columns: Sequence[str]) -> str:
@@ -203,7 +203,7 @@ class CodedTable:
             self._coded[attribute] = column() if callable(column) else codes(attribute, column)
         return self._coded[attribute]
 
-    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:  # noqa: ARG002 - Engine
+    def values(self, column: str, unit: Unit, person: str | None = None) -> dict[str, int]:  # noqa: ARG002 - Engine
         """Columns in memory are not discovered."""
         raise InvalidArgument("CodedTable: a table in memory has no texts to discover here. Hand in a frame.")
 

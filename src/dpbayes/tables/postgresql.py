@@ -25,7 +25,7 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.encoding import POSTGRESQL, SEARCHED, identifier, key_expressions, missing_code
 from dpbayes.tables.engine import (
     Column,
@@ -122,7 +122,7 @@ class PostgreSQLEngine:
         )
         return unpack(schema, marginals, tables, self._counted(query, tables))
 
-    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
+    def values(self, column: str, unit: Unit, person: str | None = None) -> dict[str, int]:
         """The texts in a column that are not missing, and their rows."""
         check_column(column, self.columns())
         text = POSTGRESQL.text(_column(column), self._types[column])
@@ -165,7 +165,7 @@ class PostgreSQLEngine:
                 codes[attribute.name] = POSTGRESQL.code(value, column_type, attribute)
         return _Rows(relation, codes)
 
-    def _bounded(self, rows: _Rows, person: str, unit: PrivacyUnit) -> _Rows:
+    def _bounded(self, rows: _Rows, person: str, unit: Unit) -> _Rows:
         """Of each person at most ``max_rows`` rows, those with the smallest hashes, as in every engine."""
         named = {name: f"c{number}" for number, name in enumerate(rows.codes)}
         codes = ", ".join(f"{code} AS {named[name]}" for name, code in rows.codes.items())

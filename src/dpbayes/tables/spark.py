@@ -42,7 +42,7 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.counts import Counts
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.tables.duckdb import DuckDBEngine
 from dpbayes.tables.encoding import SEARCHED, SPARK, key_expressions, missing_code
 from dpbayes.tables.engine import (
@@ -187,7 +187,7 @@ class SparkEngine:
             cells = _counted(rows, tables, codes, passes=self._columnar and schema.person is None)
         return unpack(schema, marginals, tables, split(tables, cells))
 
-    def values(self, column: str, unit: PrivacyUnit, person: str | None = None) -> dict[str, int]:
+    def values(self, column: str, unit: Unit, person: str | None = None) -> dict[str, int]:
         """The texts in a column that are not missing, and their rows."""
         check_column(column, self.columns())
         selected = [f"{SPARK.text(self._column[column], self._types[column])} AS c0"]
@@ -236,7 +236,7 @@ class SparkEngine:
         return rows.selectExpr(*numbered, *(["p"] if people else []))
 
 
-def _bounded(rows: DataFrame, codes: Sequence[str], unit: PrivacyUnit) -> DataFrame:
+def _bounded(rows: DataFrame, codes: Sequence[str], unit: Unit) -> DataFrame:
     """Of each person p at most ``max_rows`` rows, those with the smallest hashes, as in every engine."""
     joined = ", ".join(["p", *(f"CAST({code} AS STRING)" for code in codes)])
     place = f"row_number() OVER (PARTITION BY p ORDER BY md5(CAST(concat_ws(',', {joined}) AS BINARY)))"

@@ -14,7 +14,7 @@ from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
 from dpbayes.release.format import Paid, Release, Table
 from dpbayes.release.words import likely, rows, times, unless
-from dpbayes.schema.unit import PrivacyUnit
+from dpbayes.schema.unit import Unit
 from dpbayes.words import budget
 
 NOT_PRIVATE = (
@@ -78,10 +78,10 @@ def warning(said: str) -> str:
     return f"Warning: {said}"
 
 
-def whom(unit: PrivacyUnit) -> str:
+def whom(unit: Unit) -> str:
     """Whom a promise protects, in a sentence.
 
-    >>> whom(PrivacyUnit(adjacency="add-remove", max_rows=3, person="pid"))
+    >>> whom(Unit(adjacency="add-remove", max_rows=3, person="pid"))
     'Protects each person, with up to 3 rows, told apart by the column pid. The number of records stays private.'
     """
     who = "" if unit.person is None else f", told apart by the column {unit.person}"
@@ -89,7 +89,7 @@ def whom(unit: PrivacyUnit) -> str:
     return f"Protects each person, with {rows(unit)}{who}. The number of records {size}."
 
 
-def _rows(unit: PrivacyUnit) -> str:
+def _rows(unit: Unit) -> str:
     return rows(unit).removeprefix("up to ")
 
 
@@ -219,7 +219,7 @@ def meaning(release: Release) -> list[str]:
     return said
 
 
-def _in_practice(promise: Guarantee, unit: PrivacyUnit) -> str:
+def _in_practice(promise: Guarantee, unit: Unit) -> str:
     epsilon, delta = promise.epsilon_delta or (math.inf, 0.0)
     if epsilon < 50:
         # Under add-remove, two answers are two steps apart: removing one, adding the other.

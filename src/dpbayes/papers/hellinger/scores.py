@@ -31,7 +31,7 @@ from dpbayes.papers import tcdp
 from dpbayes.papers.checked import equal, found, states, up_to
 from dpbayes.papers.checked import prior as one_or_each
 from dpbayes.papers.result import Result
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.unit import Adjacency, Unit
 
 __all__ = [
     "BI", "GS", "LS", "H", "R_post", "S", "chi_squared", "density", "gamma", "kl", "laplace_radius", "laplace_scale",
@@ -41,7 +41,7 @@ __all__ = [
 
 Prior = Sequence[float]
 
-UNIT = PrivacyUnit(adjacency=Adjacency.REPLACE_ONE)
+UNIT = Unit(adjacency=Adjacency.REPLACE_ONE)
 
 
 def floats(prior: Prior) -> tuple[float, ...]:

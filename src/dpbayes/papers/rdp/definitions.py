@@ -28,7 +28,7 @@ from dpbayes.privacy.bounds import trigamma
 from dpbayes.privacy.guarantee import RDP
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, PrivacyUnit
+from dpbayes.schema.unit import Adjacency, Unit
 from dpbayes.schema.values import is_missing, plain
 
 if TYPE_CHECKING:
@@ -296,13 +296,13 @@ def _fitted(
             raise InvalidArgument(f"{owner}: expected a frame, columns by name, or an array of records by columns.")
         columns = rows if isinstance(rows, Mapping) else {name: rows[name] for name in rows.columns}
         schema = _public_schema(columns)
-    made: Model = Curator(rows, schema, ledger=ledger).release(Fit(model=spec, accounting="published"), target).build()
+    made: Model = Curator(rows, schema, ledger=ledger).release(Fit(model=spec, accounting="published"), target).model()
     return made
 
 
 def _public_schema(columns: Mapping[str, Any]) -> Schema:
     """The values found, and no other level, as the paper has it; a missing value still needs one."""
-    found = Schema.from_public_data(columns, id="public", unit=PrivacyUnit(adjacency=Adjacency.REPLACE_ONE))
+    found = Schema.from_public_data(columns, id="public", unit=Unit(adjacency=Adjacency.REPLACE_ONE))
     known = {
         each.name: Attribute(name=each.name, categories=each.categories, closed=each.categories[0])
         for each in found.attributes
