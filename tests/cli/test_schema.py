@@ -76,7 +76,7 @@ def test_check_lists_levels_and_the_unit() -> None:
     Path("people.csv").unlink()
     shown = run("check", "people.toml").out
     assert "replace-one" in shown
-    assert "promised by the owner" in shown
+    assert "by the owner's word" in shown
     record = run("check", "people.toml", "--json").result
     assert record["levels"]["age"] == ["[0, 18)", "[18, 65)", "[65, inf)", "other", "(dropped)"]
     assert record["digest"] == Schema.from_toml(TOML).digest

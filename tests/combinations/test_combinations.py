@@ -128,7 +128,7 @@ REFUSALS = {
         lambda case: (option(case, "score"), option(case, "mechanism")) == ("total-variation", "exponential"),
     ),
     "the papers' parameters leave nothing for edges": Refusal(
-        "leave no budget for other releases", lambda case: papers(case) and bool(option(case, "edges"))
+        "leave nothing for other releases", lambda case: papers(case) and bool(option(case, "edges"))
     ),
     "draws and the papers' parameters are of the Dirichlet mechanism": Refusal(
         "belong to the Dirichlet|need the Dirichlet",

@@ -94,7 +94,7 @@ def test_local_sensitivity_costs_everything_and_a_release_is_refused() -> None:
     assert math.isinf(LOCAL.concentrated(2.0))
     assert LOCAL.delta(100.0) == 1.0
     assert LOCAL.pld(0.1).delta(5.0) == pytest.approx(1.0)
-    with pytest.raises(InvalidArgument, match="promises nothing"):
+    with pytest.raises(InvalidArgument, match="guarantees nothing"):
         LOCAL.draw([13, 27])
     assert LOCAL.draw([13, 27], np.random.default_rng(0)).sum() == 42.0
 

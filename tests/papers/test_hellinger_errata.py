@@ -139,7 +139,7 @@ def test_local_sensitivity_is_not_private() -> None:
     found = hellinger.loss(prior=(0.1, 0.1), n=200, epsilon=0.8, sensitivity="local")
     assert found.exact == pytest.approx(0.8214, abs=5e-5)
     assert float(found) == math.inf
-    with pytest.raises(InvalidArgument, match="promises nothing"):
+    with pytest.raises(InvalidArgument, match="guarantees nothing"):
         hellinger.M_H([3, 4], prior=(1, 1), epsilon=0.8, sensitivity="local")
 
 

@@ -142,7 +142,7 @@ def test_targets_that_no_dirichlet_draw_meets_are_refused(target: Guarantee) -> 
 
 def test_a_budget_that_is_already_spent_is_refused() -> None:
     spent = Cost.of(Stated(epsilon_stated=3.0, delta_stated=0.0, unit=REPLACE, what="a map"))
-    with pytest.raises(TargetUnreachable, match="budget"):
+    with pytest.raises(TargetUnreachable, match="larger ε"):
         calibrate(gaussian(), ApproxDP(epsilon=1.0, delta=1e-6), alongside=spent)
 
 
@@ -175,7 +175,7 @@ def test_a_target_that_other_releases_leave_room_under_is_reached(name: str) -> 
 
 def test_a_target_that_other_releases_exceed_is_refused() -> None:
     spent = Cost.of(Laplace(scale=0.9, unit=CHANGE))
-    with pytest.raises(TargetUnreachable, match="larger budget"):
+    with pytest.raises(TargetUnreachable, match="larger ε"):
         calibrate(gaussian(CHANGE), ApproxDP(epsilon=1.0, delta=1e-6), alongside=spent)
 
 

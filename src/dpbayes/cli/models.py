@@ -34,7 +34,7 @@ KINDS = ("naive-bayes", "network", "histogram")
 
 
 def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: File, test: Text, out: File) -> Answer:
-    """Show a fitted model, or build one from published tables; free.
+    """Show a fitted model, or build one from published tables; nothing is charged.
 
     Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes,
     network or histogram it is built: of a class, of nodes with their parents, or of a joint table.
@@ -152,7 +152,7 @@ def _table(made: Model, node: str) -> dict[str, Any]:
 
 
 def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Answer:
-    """Predict the class of every record of a file; free.
+    """Predict the class of every record of a file; nothing is charged.
 
     Example: dpbayes predict published/2 survey.csv --out predicted.csv
     """
@@ -200,7 +200,7 @@ def synth(
     also: Words,
     with_: Words,
 ) -> Answer:
-    """Draw synthetic records from what is published; free.
+    """Draw synthetic records from what is published; nothing is charged.
 
     They go to records.csv unless --out names another file. With croissant metadata for machine learning is written
     beside them, with fidelity a page that says which pairs of attributes can be trusted.

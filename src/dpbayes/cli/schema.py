@@ -212,7 +212,7 @@ def _drop_note(schema: Schema) -> tuple[str, ...]:
 
 
 def _unit_note(schema: Schema) -> str:
-    enforced = "promised by the owner" if schema.person is None else f"enforced by column {schema.person}"
+    enforced = "by the owner's word" if schema.person is None else f"enforced by column {schema.person}"
     records = f" Records: {schema.records:,} (public)." if schema.records is not None else ""
     return (
         f"Unit: {schema.unit.adjacency}, at most {plural(schema.unit.max_rows, 'row')} per person, {enforced}.{records}"

@@ -177,7 +177,7 @@ def _sentence(found: TableForecast) -> str:
         shares = "" if found.points is None else f", shares ± {points(found.points)}"
         said = f"Each count of {about} ± {whole(found.records)}{shares}; {least}."
     if found.derived_from is not None:
-        said += f" It follows from {name_of(found.derived_from)}, so no budget goes to it."
+        said += f" It follows from {name_of(found.derived_from)}, so nothing is spent on it."
     return said
 
 
@@ -216,7 +216,7 @@ def _redundant(plan: Plan, design: Design) -> list[str]:
                 (other for other in plan.wanted if set(own) < set(other.names)), key=lambda one: len(one.names)
             )
             said.append(
-                f"{name_of(each)} takes {measured[each]:.0%} of the budget, though {name_of(larger)} contains it. "
+                f"{name_of(each)} takes {measured[each]:.0%} of the guarantee, though {name_of(larger)} contains it. "
                 f"Without it the other tables would be {gain:.0%} more exact on average, and it would still follow "
                 "from them, less exactly."
             )

@@ -76,7 +76,7 @@ class Need:
                 "or ask for an estimate with exact accounting."
             )
         if self.alongside and self.accounting == "published":
-            raise InvalidArgument("Job: the papers' parameters leave no budget for other releases.")
+            raise InvalidArgument("Job: the papers' parameters leave nothing for other releases.")
 
     @property
     def known(self) -> int:

@@ -184,7 +184,7 @@ class Hellinger(PosteriorMechanism):
         """One release: the parameters α + k of a posterior."""
         if self.calibration == "none" and rng is None:
             raise InvalidArgument(
-                "Hellinger: the calibration `none` promises nothing, so a release is refused. "
+                "Hellinger: the calibration `none` guarantees nothing, so a release is refused. "
                 "Use calibration.proved; for an experiment hand in a generator."
             )
         return PosteriorMechanism.draw(self, counts, rng)

@@ -169,9 +169,9 @@ class Fit(BaseJob):
         ]
         if (error := float(np.mean(errors))) > 1.0:
             warnings.warn(
-                f"Fit: {len(mechanisms)} tables share the budget, so that the noise in each is predicted to be "
+                f"Fit: {len(mechanisms)} tables share the guarantee, so that the noise in each is predicted to be "
                 f"{error:.3g} times its whole mass. The model will know little more than class or column shares: ask "
-                "for fewer attributes or a larger budget.",
+                "for fewer attributes or a larger ε.",
                 MeaninglessBudget,
                 stacklevel=5,
             )

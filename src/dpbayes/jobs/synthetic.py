@@ -98,11 +98,13 @@ class Synthetic(BaseJob):
     def after(self, release: Release, schema: Schema, folder: Path | None) -> str:
         """As many records as are public, in a file of the folder's name: the folder itself is sealed."""
         if folder is None or not schema.records:
-            return "dpbayes synth draws records from it, any number of them, free."
+            return "dpbayes synth draws any number of records from it; none is charged."
         if (path := folder.with_name(f"{folder.name}-records.csv")).exists():
-            return f"{path} is there already, so no records were drawn. dpbayes synth {folder} draws any number, free."
+            return (
+                f"{path} is there already, so no records were drawn. dpbayes synth {folder} draws any number of them."
+            )
         write_table(synthetic_table(built([release]), schema.records), path)
-        return f"Wrote {schema.records:,} synthetic records to {path}. dpbayes synth {folder} draws any number, free."
+        return f"Wrote {schema.records:,} synthetic records to {path}. dpbayes synth {folder} draws any number of them."
 
     def plan(self, schema: Schema, target: Guarantee) -> Plan:
         """Calibrate every draw of every round against one target, from public numbers only."""

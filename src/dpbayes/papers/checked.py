@@ -170,7 +170,7 @@ def _value(node: ast.expr, call: str) -> object:
         if not callable(function):
             raise _refused(call)
         if any(keyword.arg in ("schema", "ledger") for keyword in node.keywords):
-            raise InvalidArgument("papers: a call from text does not spend a budget. Call it from Python.")
+            raise InvalidArgument("papers: a call from text charges no ledger. Call it from Python.")
         keywords = {str(keyword.arg): _literal(keyword.value, call) for keyword in node.keywords}
         return function(*(_literal(argument, call) for argument in node.args), **keywords)
     if isinstance(node, ast.Attribute):

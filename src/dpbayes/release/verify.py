@@ -364,11 +364,11 @@ def _opening(release: Release) -> Release:
 
 
 def _check_spending(release: Release, now: Any) -> None:
-    """What the file says about the budget is what the ledger says of that entry."""
+    """What the file says about the limit is what the ledger says of that entry."""
     stated = release.spending
     if stated is None:
         return
     if (stated.serial, stated.hash, canonical(stated.budget)) != (now.serial, now.hash, canonical(now.budget)):
-        raise _Failed("the file states another entry or budget than the ledger")
+        raise _Failed("the file states another entry or limit than the ledger")
     if not (np.isclose(stated.spent, now.spent, rtol=1e-6) and np.isclose(stated.left, now.left, rtol=1e-6, atol=1e-9)):
         raise _Failed("the file states another balance than the ledger")

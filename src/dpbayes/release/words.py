@@ -13,7 +13,8 @@ from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.guarantee import Guarantee, rounded_up
 from dpbayes.schema.unit import Unit
 
-SEEDED = "This release was drawn with a seed, so it guarantees no privacy at all. Use it for tests only."
+SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."
+"""Word for word what sealed files of seeded releases hold."""
 
 
 def statement(promise: Guarantee, unit: Unit, *, tables: int, seeded: bool) -> str:

@@ -232,7 +232,7 @@ def write_fidelity(release: Release, path: str | Path) -> None:
 def _summary(distances: dict[tuple[str, str], float]) -> list[Html]:
     if not distances:
         said = (
-            "No pair of attributes was measured, because the budget leaves little but noise. Each column of the "
+            "No pair of attributes was measured, because the guarantee leaves little but noise. Each column of the "
             "records follows its own distribution, and no dependence between columns can be trusted."
         )
         return [tag("p", said)]

@@ -141,9 +141,9 @@ def _spent(release: Release) -> list[Html]:
     try:
         limit, sentence = guarantee_from_record(spent.budget), f"With this release, {budget.standing(spent)}"
     except DpbayesError:
-        return [tag("p", "The record of the budget cannot be read.", class_="warning")]
+        return [tag("p", "The record of the limit cannot be read.", class_="warning")]
     return [
-        tag("p", f"The budget of this data set is {limit}. {sentence}"),
+        tag("p", f"The limit of this data set is {limit}. {sentence}"),
         gauge(spent.spent / limit.size, sentence),
         tag("p", f"Entry {spent.serial} of the ledger, ", tag("code", spent.hash), class_="faint"),
     ]
