@@ -161,7 +161,7 @@ class Release:
     schema: Schema
     """What is public about the table."""
     promise: Guarantee
-    """What all of it together promises."""
+    """What all of it together guarantees."""
     choice: str
     """Which mechanism, and why."""
     paid: tuple[Paid, ...]
@@ -169,7 +169,7 @@ class Release:
     records: int | None = None
     """The number of records; null where it is private."""
     seeded: bool = False
-    """Whether the randomness was repeatable: then nothing is promised."""
+    """Whether the randomness was repeatable: then nothing is guaranteed."""
     created: str = ""
     """When, in UTC."""
     about: dict[str, str] = field(default_factory=dict)
@@ -238,7 +238,7 @@ class Release:
 
     @property
     def unit(self) -> Unit:
-        """Whom the promise protects."""
+        """Whom the guarantee protects."""
         return self.schema.unit
 
     @property
@@ -269,7 +269,7 @@ class Release:
         return float(self.job.get("level", 0.95))
 
     def statement(self) -> str:
-        """The promise in plain English."""
+        """The guarantee in plain English."""
         return statement(self.promise, self.unit, tables=len(self.tables), seeded=self.seeded)
 
     def __getitem__(self, marginal: str | Marginal) -> TableView:
@@ -301,7 +301,7 @@ class Release:
     # -- what can be made of it: each is a function of a room above, behind a door ----------------------------------
 
     def verify(self, *, ledger: Ledger | str | Path | None = None) -> Verification:
-        """Check what it promises; with its ledger, also that it was charged."""
+        """Check what it guarantees; with its ledger, also that it was charged."""
         return door("verify", self, ledger=ledger)
 
     def save(
