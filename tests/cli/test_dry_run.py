@@ -90,6 +90,7 @@ def test_a_plan_ends_with_the_release_to_type(here: Path) -> None:
     words = ("people.csv", "sex ± 2 points", "job|sex ± 3 points", "--set", 'title=Bob\'s "jobs"', "--epsilon", 0.5)
     line = dpbayes("plan", *words).out.splitlines()[-1].removeprefix("To make it: ")
     assert dpbayes("plan", *words, "--json").result["command"] == line
+    assert dpbayes("plan", "people.toml", *words[1:]).out.splitlines()[-1] == f"To make it: {line}"
     assert dpbayes("release", *words, "--dry-run", "--out", "new").out.splitlines()[-1].endswith(" --out new")
     done = dpbayes(*shlex.split(line)[1:])
     assert (done.code, done.err) == (0, "")

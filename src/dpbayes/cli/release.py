@@ -168,7 +168,7 @@ def _made(
         warn(run, str(each.message))
     origin = request.origin(account)
     if dry or curator is None:
-        line = None if found.table is None else _line(found.table, tables, out, asked, seed)
+        line = None if found.table is None else _line(str(found.table), tables, out, asked, seed)
         return _dry(DryRun(plan, book, out), account, origin, line)
     curator.check(plan, out)  # what is refused is refused in one sentence
     for said in (*cautions(plan), *curator.much(plan)):
