@@ -100,9 +100,7 @@ class Synthetic(BaseJob):
         if folder is None or not schema.records:
             return "dpbayes synth draws any number of records from it; none is charged."
         if (path := folder.with_name(f"{folder.name}-records.csv")).exists():
-            return (
-                f"{path} is there already, so no records were drawn. dpbayes synth {folder} draws any number of them."
-            )
+            return f"{path} is there already, so none were drawn. dpbayes synth {folder} draws any number of records."
         write_table(synthetic_table(built([release]), schema.records), path)
         return f"Wrote {schema.records:,} synthetic records to {path}. dpbayes synth {folder} draws any number of them."
 
