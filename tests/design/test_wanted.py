@@ -117,7 +117,7 @@ def test_a_request_file_says_it_too(tmp_path: Path) -> None:
     plan = Curator(people(), schema(), seed=1).plan(asked)
     assert plan.target.size < 9
     with pytest.raises(InvalidArgument, match="cannot read"):
-        Request.from_toml('tables = ["region ± 50"]')
+        Request.from_toml('tables = ["region ± 50 apples"]')
 
 
 def test_a_job_with_wants_is_written_down_and_read_again() -> None:
