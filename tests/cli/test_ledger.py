@@ -80,6 +80,7 @@ def test_a_limit_names_one_notion_and_its_delta(options: list[object], said: str
 
 
 def test_a_limit_needs_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("sex\nF\n")
     said = dpbayes("ledger", "init", tmp_path / "c.csv", "--epsilon", 1, "--delta", 0).err
     assert "`dpbayes schema init" in said
     assert not (tmp_path / "c.ledger").exists()
