@@ -73,8 +73,12 @@ def quantiles(probabilities: Floats) -> Floats:
 
 
 def _quotient(polynomials: tuple[tuple[float, ...], ...], at: Floats) -> Floats:
-    above, below = polynomials
-    return np.asarray(np.polyval(above, at) / np.polyval(below, at))
+    above, below = (np.full_like(at, highest) for (highest, *_) in polynomials)
+    for value, (_, *lower) in zip((above, below), polynomials, strict=True):
+        for coefficient in lower:
+            value *= at
+            value += coefficient
+    return above / below
 
 
 def erfcx(x: float) -> float:

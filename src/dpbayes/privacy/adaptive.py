@@ -348,6 +348,7 @@ def _one(limit: AdaptiveDP, mechanism: Priced) -> Step:
     return _cover(limit, Cost.of(rest), rest.renyi(math.inf), betrayed)
 
 
+@lru_cache(maxsize=2**17)
 def _simply(mechanism: Priced) -> Step:
     """The same by what it says itself, or by its pure ε."""
     rest, betrayed = but_for(mechanism)
