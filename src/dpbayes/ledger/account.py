@@ -7,9 +7,11 @@ chain with a hash tool and price the charges again. Every reader replays the ent
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -174,8 +176,7 @@ class Charge:
     @property
     def cost(self) -> Cost:
         """What was charged: a list that was fixed before the first of it was drawn."""
-        entries = tuple((mechanism(record), times) for record, times in self.releases)
-        return Cost(unit=entries[0][0].unit, entries=entries)
+        return _cost(self.releases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +290,12 @@ def mechanism(record: str) -> Priced:
     return from_record(json.loads(record))
 
 
+@lru_cache(maxsize=2**16)
+def _cost(releases: tuple[tuple[str, int], ...]) -> Cost:
+    entries = tuple((mechanism(record), times) for record, times in releases)
+    return Cost(unit=entries[0][0].unit, entries=entries)
+
+
 MOST_TIMES = 10**9
 """How often one mechanism may be drawn in a charge."""
 
@@ -302,15 +309,16 @@ def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> 
     if after is not None:
         state = _State(after.unit, after.budget, dict(after.charges), list(after.schemas))
         entries = list(after.entries)
-    for text in texts:
-        entry = Entry.read(text, dataset=dataset, after=entries[-1] if entries else None)
-        try:
-            state.apply(entry)
-        except LedgerError:
-            raise
-        except (DpbayesError, KeyError, TypeError, ValueError, OverflowError) as problem:
-            raise broken(dataset, entry.serial, "makes no sense") from problem
-        entries.append(entry)
+    with _uncollected():
+        for text in texts:
+            entry = Entry.read(text, dataset=dataset, after=entries[-1] if entries else None)
+            try:
+                state.apply(entry)
+            except LedgerError:
+                raise
+            except (DpbayesError, KeyError, TypeError, ValueError, OverflowError) as problem:
+                raise broken(dataset, entry.serial, "makes no sense") from problem
+            entries.append(entry)
     if state.unit is None or state.budget is None:
         raise broken(dataset, 0, "is missing")
     return Account(
@@ -321,6 +329,18 @@ def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> 
         charges=state.charges,
         schemas=tuple(state.schemas),
     )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Entries are kept, and while many are read the garbage collector would look at all of them again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def release(record: object) -> tuple[str, int]:

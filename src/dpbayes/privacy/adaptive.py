@@ -296,8 +296,9 @@ class Step(NamedTuple):
 
 def uses(limit: AdaptiveDP, item: Item, charged: Sequence[Step]) -> Used:
     """What steps use of an item of the menu, each of its pure ε or of its shift, whichever share is smaller."""
-    found = [used_by(limit, item, step) for step in charged]
-    first, second, third = (math.fsum(each) for each in zip(*found, strict=True)) if found else (0.0, 0.0, 0.0)
+    each = {step: used_by(limit, item, step) for step in set(charged)}
+    found = [each[step] for step in charged]
+    first, second, third = (math.fsum(part) for part in zip(*found, strict=True)) if found else (0.0, 0.0, 0.0)
     return first, second, third
 
 
