@@ -7,11 +7,9 @@ chain with a hash tool and price the charges again. Every reader replays the ent
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -202,11 +200,7 @@ class Account:
     @property
     def cost(self) -> Cost:
         """The cost of every charge that is not void, equal mechanisms merged: as if all had been planned together."""
-        merged: Counter[str] = Counter()
-        for charge in self.charges.values():
-            if charge.state != "void":
-                merged.update(charge.mechanisms)
-        return Cost(unit=self.unit, entries=tuple((mechanism(record), k) for record, k in merged.items()))
+        return Cost.total([Cost(unit=self.unit), *self.costs.values()])
 
     @property
     def limit(self) -> float:
@@ -246,8 +240,7 @@ class Account:
 
     def rest(self) -> Guarantee:
         """What is left, as a guarantee: the most that one more release may promise."""
-        left = self.left()
-        if not left > 0:
+        if not (left := self.left()) > 0:
             raise BudgetExceeded(f"Ledger: nothing is left of {self.budget}. Ask the data owner to raise the limit.")
         return self.budget.plain.of_size(left)
 
@@ -263,7 +256,7 @@ class Account:
 
     def spending(self, serial: int) -> Spending:
         """Where a charge stood when it was made."""
-        texts = [entry.text for entry in self.entries[: serial + 1]]
+        texts = (entry.text for entry in self.entries[: serial + 1])
         then = self if self.head.serial == serial else replay(self.dataset, texts)
         return Spending(
             serial=serial, hash=then.head.hash, spent=then.spent, left=then.left(), budget=dict(then.budget.record())
@@ -309,16 +302,15 @@ def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> 
     if after is not None:
         state = _State(after.unit, after.budget, dict(after.charges), list(after.schemas))
         entries = list(after.entries)
-    with _uncollected():
-        for text in texts:
-            entry = Entry.read(text, dataset=dataset, after=entries[-1] if entries else None)
-            try:
-                state.apply(entry)
-            except LedgerError:
-                raise
-            except (DpbayesError, KeyError, TypeError, ValueError, OverflowError) as problem:
-                raise broken(dataset, entry.serial, "makes no sense") from problem
-            entries.append(entry)
+    for text in texts:
+        entry = Entry.read(text, dataset=dataset, after=entries[-1] if entries else None)
+        try:
+            state.apply(entry)
+        except LedgerError:
+            raise
+        except (DpbayesError, KeyError, TypeError, ValueError, OverflowError) as problem:
+            raise broken(dataset, entry.serial, "makes no sense") from problem
+        entries.append(entry)
     if state.unit is None or state.budget is None:
         raise broken(dataset, 0, "is missing")
     return Account(
@@ -329,18 +321,6 @@ def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> 
         charges=state.charges,
         schemas=tuple(state.schemas),
     )
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Entries are kept, and while many are read the garbage collector would look at all of them again and again."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def release(record: object) -> tuple[str, int]:

@@ -108,15 +108,11 @@ class Cost:
         return cls(unit=mechanism.unit, entries=((mechanism, times),))
 
     @classmethod
-    def total(cls, mechanisms: Iterable[Priced]) -> Cost:
-        """The cost of all of these mechanisms together."""
-        costs = [cls.of(mechanism) for mechanism in mechanisms]
+    def total(cls, parts: Iterable[Cost | Priced]) -> Cost:
+        """The cost of all of these together."""
+        costs = [part if isinstance(part, Cost) else cls.of(part) for part in parts]
         if not costs:
             raise InvalidArgument("Cost: expected at least one mechanism, got none.")
-        return cls._sum(costs)
-
-    @classmethod
-    def _sum(cls, costs: Sequence[Cost]) -> Cost:
         merged: dict[Priced, int] = {}
         for cost in costs:
             if cost.unit != costs[0].unit:
@@ -129,7 +125,7 @@ class Cost:
         return cls(unit=costs[0].unit, entries=tuple(merged.items()))
 
     def __add__(self, cost: Cost | Priced) -> Cost:
-        return self._sum([self, cost if isinstance(cost, Cost) else Cost.of(cost)])
+        return self.total([self, cost])
 
     def __mul__(self, times: int) -> Cost:
         checks.positive_integer("Cost", times=times)
