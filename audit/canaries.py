@@ -208,7 +208,7 @@ def _spills(effort: Effort) -> list[Row]:
         where = "nothing spilled" if seen is None else f"{seen.relative_to(place).parts[0]} folder"
         process.send_signal(signal.SIGKILL)
         process.wait()
-        again = [*command[:3], "schema", "check", str(place / "rows.toml"), str(place / "rows.parquet")]
+        again = [*command[:3], "schema", "check", str(place / "rows.parquet")]
         subprocess.run(again, cwd=here, env=environment, capture_output=True, check=False)
         left = sum(path.stat().st_size for path in _spilled((here, temp)))
     return [

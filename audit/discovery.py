@@ -13,7 +13,7 @@ from pyarrow import csv
 from audit.bounds import distinguish
 from audit.command import dpbayes
 from audit.result import Effort, Row, from_betrayals, from_evidence
-from dpbayes import Attribute, Curator, Edges, NaiveBayes, PureDP, Release, Schema, Unit
+from dpbayes import Attribute, Curator, Edges, NaiveBayes, PureDP, Release, Schema, Unit, load
 from dpbayes.jobs import Quantiles
 from dpbayes.jobs.edges import selection_for
 from dpbayes.jobs.model import choose_temperature
@@ -55,13 +55,13 @@ def _lone_texts(effort: Effort, epsilon: float, delta: float, adjacency: str, ma
             id="people", unit=unit, attributes=(Attribute(name="text", categories=("?",), missing="other"),)
         )
         schema.write_text(declared.to_toml(), encoding="utf-8")
-        asked = ["--column", "text", "--epsilon", epsilon, "--delta", delta, "--schema", schema, "--no-ledger"]
-        done = dpbayes("discover", "categories", path, *asked, "--json")
+        asked = ["--as", "categories", "--epsilon", epsilon, "--delta", delta, "--schema", schema, "--ledger", "none"]
+        done = dpbayes("release", path, "text", *asked, "--out", Path(folder) / "published")
+        published = None if done.code else load(Path(folder) / "published")
     what = f"ε = {epsilon:g}, δ = {delta:g}, {adjacency}" + (f", {max_rows} rows" if max_rows > 1 else "")
     attack = f"a text of one person appears ({what}{', all different' if spread and max_rows > 1 else ''})"
-    if done.code:
+    if published is None:
         return Row(area=AREA, attack=attack, claim="published or refused", measured="refused", holds=True)
-    published = Release.from_json(done.out)
     [found] = published.answers
     stated = published.cost.delta(epsilon)
     betrayed = len({str(text).partition("-")[0] for text in found.values})

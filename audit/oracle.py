@@ -27,6 +27,8 @@ SECRET, ALL = 37, 100
 SIDE = Attribute(name="side", categories=("left", "right"), unknown="drop", missing="drop")
 TABLE = pa.table({"side": ["left"] * SECRET + ["right"] * (ALL - SECRET)})
 NO_BUDGET = 1e-9
+USAGE = 2
+"""The exit code of a command that was not understood: such an attack would prove nothing."""
 
 
 def run(effort: Effort) -> list[Row]:
@@ -65,11 +67,9 @@ def _guesses_by_command() -> Row:
             schema = Schema(id="sides", unit=UNIT, attributes=(SIDE,), margins=(margin,))
             (place / "sides.toml").write_text(schema.to_toml(), encoding="utf-8")
             before = _state(ledger)
-            asked = ["--marginal", "side", "--epsilon", EPSILON, "--mechanism", "laplace"]
-            done = dpbayes(
-                "release", place / "sides.csv", "--schema", place / "sides.toml", *asked,
-                "--ledger", place / "sides.ledger", "--json",
-            )  # fmt: skip
+            asked = ["--epsilon", EPSILON, "--set", "mechanism=laplace", "--out", place / f"published{guess}", "--json"]
+            done = dpbayes("release", place / "sides.csv", "side", *asked)
+            assert done.code != USAGE, done.err
             found = found or done.code == 0
             free += done.code != 0 and _state(ledger) != before and _paid(ledger) == before[1]
     return _judged("guess a count by declaring it (command)", free, found)
@@ -103,17 +103,16 @@ def _order() -> Row:
         schema = Schema(id="sides", unit=UNIT, attributes=(SIDE, here))
         (place / "sides.toml").write_text(schema.to_toml(), encoding="utf-8")
         Ledger(place / "sides.ledger").open("sides", PureDP(epsilon=NO_BUDGET), UNIT)
-        common = ["--schema", place / "sides.toml", "--epsilon", 1, "--ledger", place / "sides.ledger"]
+        common = ["release", place / "sides.csv", "side", "--epsilon", 1, "--out", place / "published"]
+        bounds = ["--set", "bounds=0:1", "--set", "bins=2"]
         commands = {
-            "release": ["release", place / "sides.csv", "--marginal", "side", "--mechanism", "laplace", *common],
-            "fit": ["fit", "naive-bayes", place / "sides.csv", "--target", "side", "--out", place / "m", *common],
-            "discover": ["discover", "categories", place / "sides.csv", "--column", "side", *common, "--delta", 1e-6],
-            "discover edges": ["discover", "edges", place / "sides.csv", "--numeric", "--column", "side", "--bins", 2,
-                               "--low", 0, "--high", 1, *common],
-            "wide": ["wide", "open", place / "sides.csv", "--marginal", "side", "--state", place / "w", *common,
-                     "--delta", 1e-6],
-        }  # fmt: skip
-        commands["fit --tempered"] = [*commands["fit"], "--tempered"]
+            "tables": [*common, "--set", "mechanism=laplace"],
+            "naive-bayes": [*common, "--as", "naive-bayes"],
+            "naive-bayes, tempered": [*common, "--as", "naive-bayes", "--set", "tempered=true"],
+            "categories": [*common, "--as", "categories", "--delta", 1e-6],
+            "edges": [*common, "--as", "edges", *bounds],
+            "wide": [*common, "--as", "wide", "--delta", 1e-6],
+        }
         early = [name for name, asked in commands.items() if not _ledger_spoke(dpbayes(*asked).err)]
         early += [] if _estimator_pays_first(place / "sides.ledger") else ["the estimator"]
     return Row(

@@ -116,16 +116,18 @@ def end_to_end(records: int = 10**7) -> dict[str, float]:
         paths = [str(folder / "t.parquet"), str(folder / "s.toml")]
         # as installed: modules are compiled once, and the first run, which does it, does not count
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
-        asked = ["--marginal", "x,y", "--epsilon", "1", "--delta", "1e-6", "--mechanism", "gaussian", "--no-ledger"]
+        asked = ["--epsilon", "1", "--delta", "1e-6", "--set", "mechanism=gaussian", "--ledger", "none"]
         entry = [sys.executable, "-c", "from dpbayes.cli.main import run; run()"]
-        release = [*entry, "release", paths[0], "--schema", paths[1], *asked, "--json"]
+        release = [*entry, "release", paths[0], "x,y", "--schema", paths[1], *asked, "--out"]
         counted, released, processor = [], [], []
         for _ in range(4):
             started = time.perf_counter(), _processor()
             counting = [sys.executable, "-c", count, *paths]
             counted.append(float(subprocess.check_output(counting, text=True, env=environment)))
             between = time.perf_counter(), _processor()
-            subprocess.run(release, check=True, capture_output=True, env=environment)
+            subprocess.run(
+                [*release, str(folder / str(len(released)))], check=True, capture_output=True, env=environment
+            )
             released.append(time.perf_counter() - between[0])
             processor.append((between[1] - started[1], _processor() - between[1]))
     counted, released = counted[1:], released[1:]

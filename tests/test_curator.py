@@ -200,7 +200,7 @@ def test_a_failed_count_keeps_its_charge_and_says_how_to_finish(tmp_path):
     """That it failed may have told something about the rows."""
     made, ledger = curator(tmp_path)
     made._engine = _Failing(made._engine)
-    with pytest.raises(Unfinished, match=r"it went away.*`dpbayes finish`"):
+    with pytest.raises(Unfinished, match=r"it went away.*`dpbayes ledger finish`"):
         made.release(Tables("sex", mechanism="gaussian"), TARGET)
     account = ledger.account("people")
     assert account.charges[1].state == "charged"

@@ -407,7 +407,11 @@ def test_an_interrupted_count_is_told_and_keeps_its_charge(here: Path, monkeypat
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(DuckDBEngine, "count", count)
-    done = release("--out", "published/new")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        done = release("--out", "published/new")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done.code == 130
     assert done.sentence.startswith(
         "interrupted. If the ledger was charged already, `dpbayes ledger finish people.ledger`"

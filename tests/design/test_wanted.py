@@ -112,12 +112,12 @@ def test_a_release_pays_and_promises_the_least(tmp_path: Path) -> None:
 
 
 def test_a_request_file_says_it_too(tmp_path: Path) -> None:
-    asked = Request.from_toml('want = ["region ± 50 records", "income|sex ± 2 points"]\nepsilon = 9\ndelta = 1e-6')
+    asked = Request.from_toml('tables = ["region ± 50 records", "income|sex ± 2 points"]\nepsilon = 9\ndelta = 1e-6')
     assert Request.from_toml(asked.to_toml()) == asked
     plan = Curator(people(), schema(), seed=1).plan(asked)
     assert plan.target.size < 9
     with pytest.raises(InvalidArgument, match="cannot read"):
-        Request.from_toml('want = ["region 50"]')
+        Request.from_toml('tables = ["region ± 50 apples"]')
 
 
 def test_a_job_with_wants_is_written_down_and_read_again() -> None:

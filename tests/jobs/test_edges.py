@@ -123,7 +123,7 @@ def test_edges_of_dates_and_texts_are_refused_from_the_types_alone() -> None:
             check(column, table)
     check("how much", table)
     # where everything is text, as in a CSV file, a type says nothing: the owner has to
-    with pytest.raises(SchemaError, match="say so with --numeric"):
+    with pytest.raises(SchemaError, match="say so with numeric=True"):
         check("code", {"what": ["canary"], "code": ["1"]})
     check("code", {"what": ["canary"], "code": ["1"]}, numeric=True)
 

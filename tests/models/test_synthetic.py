@@ -169,7 +169,7 @@ def test_fidelity_reads_missing_values_back_as_missing():
     model = (
         Curator(rows, schema, seed=0)
         .release(Fit(model=Histogram(attributes=("job", "pay"))), PureDP(epsilon=50))
-        .build()
+        .model()
     )
     found = fidelity(model.published, columns_of(synthetic_table(model, 1000, rng=np.random.default_rng(0))))
     assert max(entry["distance"] for kind in ("one-way", "two-way") for entry in found[kind].values()) < 0.01

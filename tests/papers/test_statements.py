@@ -128,13 +128,13 @@ def test_a_call_with_huge_numbers_is_refused_at_once_in_a_sentence(call: str, se
 
 
 def test_the_command_lists_papers_statements_and_errata_and_runs_calls() -> None:
-    listed = json.loads(shell("papers", "--json").out)
+    listed = json.loads(shell("papers", "--json").out)["result"]
     assert sum(each["statements"] for each in listed) == 230
     assert "Theorem 4.5" in shell("papers", "h-full").out
-    wrong = json.loads(shell("papers", "hellinger", "--errata", "--json").out)
+    wrong = json.loads(shell("papers", "hellinger", "errata", "--json").out)["result"]
     assert len(wrong) == len(papers.errata("hellinger")) > 40
     call = "hellinger.R_post(10, 3)"
-    assert json.loads(shell("papers", call, "--json").out)["exact"] == 66
+    assert json.loads(shell("papers", call, "--json").out)["result"]["exact"] == 66
     assert "printed 55, which does not hold, exact 66" in shell("papers", call).out
     drawn = shell("papers", "hellinger.M_H([49, 49], prior=(1, 1), epsilon=0.8, delta=1e-8)")
     assert drawn.out.startswith("released [")

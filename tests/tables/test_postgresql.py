@@ -218,7 +218,7 @@ def test_the_command_line_shows_no_password(people, tmp_path):
     out = tmp_path / "people.toml"
     made = dpbayes("schema", "init", people, "--out", str(out))
     assert made.code == 0
-    assert "table=people" in made.out
+    assert "table=people" in made.out.replace("\n", "")
     refused = dpbayes("schema", "init", people.replace("correct-horse", "wrong-guess"), "--out", "-")
     assert "refuses this user" in refused.sentence
     for secret in ("correct-horse", "wrong-guess"):

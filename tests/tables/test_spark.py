@@ -164,6 +164,7 @@ def test_without_the_library_the_message_says_what_to_install(monkeypatch):
         open_table("spark://host:7077?path=/data/people.parquet")
 
 
+@pytest.mark.slow  # two drivers of their own; the race on PostgreSQL alone is quick: tests/ledger
 def test_of_sixteen_releasers_some_on_spark_exactly_as_many_charge_as_fit(session, spark_cluster, server, tmp_path):
     """One PostgreSQL ledger for all: two Spark drivers of their own, three on this one's session, eleven on DuckDB."""
     server.execute("CREATE DATABASE spark_ledger")

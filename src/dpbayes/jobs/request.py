@@ -53,7 +53,7 @@ class Request:
 
     >>> asked = Request.from_toml('title = "Income"\ntables = ["sex", "income|sex"]\nepsilon = 1\ndelta = 1e-6')
     >>> asked.target, asked.job().marginals[0].of, asked.about
-    (ApproxDP(epsilon=1, delta=1e-06), ('sex',), {'title': 'Income'})
+    (ApproxDP(epsilon=1.0, delta=1e-06), ('sex',), {'title': 'Income'})
     """
 
     title: str = ""

@@ -99,8 +99,7 @@ class Synthetic(BaseJob):
         """As many records as are public, in a file of the folder's name: the folder itself is sealed."""
         if folder is None or not schema.records:
             return "dpbayes synth draws records from it, any number of them, free."
-        path = folder.with_name(f"{folder.name}-records.csv")
-        if path.exists():
+        if (path := folder.with_name(f"{folder.name}-records.csv")).exists():
             return f"{path} is there already, so no records were drawn. dpbayes synth {folder} draws any number, free."
         write_table(synthetic_table(built([release]), schema.records), path)
         return f"Wrote {schema.records:,} synthetic records to {path}. dpbayes synth {folder} draws any number, free."
