@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pyarrow as pa
@@ -458,5 +458,7 @@ def test_a_table_finds_its_schema_and_its_ledger_and_never_charges_another_data_
     Path("other.toml").write_text(schema().to_toml().replace('"low"', '"lower"'))
     with pytest.raises(LedgerError, match="another schema"):
         Curator("people.csv", "other.toml").release(Tables("sex"), TARGET)
+    Curator(PurePath("people.csv")).release(Tables("sex"), TARGET)
+    assert len(other.account("people").charges) == 2  # any kind of path is one
     with pytest.raises(SchemaError, match="in memory"):
         Curator(people())

@@ -470,7 +470,25 @@ def test_the_command_lists_what_is_left_and_fails_then(here: Path) -> None:
     assert again.code == 1
     assert [(item["state"], item["entry"]) for item in listed["items"]] == [("unfinished", 2), ("drawn", 1)]
     assert listed["releases"] == []
-    whole = dpbayes("ledger", "finish", "people.csv")
+    assert dpbayes("ledger", "finish", "people.csv").code == 1  # it is what finds the ledger, not the table in memory
+    whole = dpbayes("ledger", "finish", "people.csv", "--only", listed["items"][0]["name"])
     assert whole.code == 0
     assert "Nothing is left unfinished." in whole.out
     assert dpbayes("ledger", "finish", "peple.ledger").sentence.endswith("Create it with `dpbayes ledger init`.")
+
+
+def test_a_table_that_is_named_to_find_its_ledger_is_not_drawn_for_another_data_set(here: Path) -> None:
+    """One ledger may hold several data sets: rows of one would be published under the charge of another."""
+    held = Schema(id="others", unit=UNIT, attributes=SCHEMA.attributes)
+    Ledger("people.ledger").open(held, PureDP(epsilon=3.0))
+    Path("others.csv").write_text("sex\nM\n")
+    for rows, out in (({"sex": ["M"] * 9}, "memory"), ("others.csv", "file")):
+        with failing("count", MemoryError(), 0, after=False), pytest.raises(MemoryError):
+            Curator(rows, held, "people.ledger").release(JOB, TARGET, out=out)
+    Path("others.csv").rename("moved.csv")
+    Path("people.toml").write_text(SCHEMA.to_toml())
+    with Ledger("people.ledger").kept.unfinished() as slots:
+        names = [slot.name for slot in slots]
+    for only in ((), *(("--only", name) for name in names)):
+        assert dpbayes("ledger", "finish", "people.csv", *only).code == 1
+    assert not any(Path(out).exists() for out in ("memory", "file"))

@@ -149,6 +149,8 @@ def test_what_a_first_user_writes_is_understood_or_answered_in_a_sentence() -> N
         match=r"expected a guarantee, got 1\.0\. Write dp\.PureDP\(1\.0\) or dp\.ApproxDP\(1\.0, 1e-6\)\.$",
     ):
         curator.release(dpbayes.Tables("a"), 1.0)
+    with pytest.raises(dpbayes.base.errors.InvalidArgument, match="calibrate: expected a guarantee, got 1"):
+        dpbayes.calibrate(dpbayes.Gaussian, 1, "replace-one")
     with pytest.raises(
         dpbayes.base.errors.InvalidArgument, match=r"got \['a', 'b'\].*Tables\('region', 'income\|sex'\)"
     ):

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -96,6 +97,7 @@ class Curator:
     ) -> None:
         if seed is not None and (type(seed) is not int or seed < 0):
             raise InvalidArgument(f"Curator: expected seed to be a whole number >= 0, got {seed!r}.")
+        table = Path(table) if isinstance(table, PathLike) else table
         self._near = beside(table, schema, ledger)
         declared = self._near.need_schema()
         self.schema = declared if isinstance(declared, Schema) else Schema.load(declared)
@@ -122,14 +124,13 @@ class Curator:
         if isinstance(job, Request):
             target, said = target or job.guarantee(account), {**job.about, **said}
             job = job.job(self.schema)
-        said = checked(said)
         self._at("calibrating")
         asked = as_job(job)
         if (suiting := getattr(asked, "suiting", None)) is not None:
             asked = suiting(self._engine)
         plan = plan_of(asked, self.schema, target, account=account)
         plan.job.check(self._engine, plan)
-        plan = replace(plan, publication=said)
+        plan = replace(plan, publication=checked(said))
         object.__setattr__(plan, "account", account)
         return plan
 

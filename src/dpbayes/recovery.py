@@ -115,9 +115,13 @@ def recover(
     out: str | Path | None = None,
     forgo: bool = False,
     only: str | None = None,
+    dataset: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[Item]:
-    """Finish as ``finish`` does, and list every draft, draw and charge with its state. What fails is in the list."""
+    """Finish as ``finish`` does, and list every draft, draw and charge with its state. What fails is in the list.
+
+    If the ``table`` is known to be that of a ``dataset``, no release of another one is drawn from it.
+    """
     book = opened(ledger)
     assert book is not None
     kept = book.kept
@@ -127,7 +131,7 @@ def recover(
             raise InvalidArgument(
                 f"Finish: expected the name of one unfinished release, got {only!r}. There is {known}."
             )
-        work = _Work(book, kept.ledger, table, out, forgo, only, progress)
+        work = _Work(book, kept.ledger, table, out, forgo, only, dataset, progress)
         items = [_isolated(slot.name, lambda slot=slot: work.on_draft(slot)) for slot in slots]  # type: ignore[misc]
         mine = {slot.name for slot in slots}
         for draw in kept.draws():
@@ -156,6 +160,7 @@ class _Work:
     out: str | Path | None
     forgo: bool
     only: str | None
+    dataset: str | None
     progress: Callable[[str], None] | None
 
     def __post_init__(self) -> None:
@@ -239,7 +244,8 @@ class _Work:
         if self.out is not None:
             goes = destination(self.out, (goes or {}).get("numbers", "csv"))
         source = draft.get("table")
-        if self.table is not None and (source in (None, address(self.table)) or self.only is not None):
+        moved = self.only is not None and self.dataset in (None, plan.schema.id)
+        if self.table is not None and (source == address(self.table) or moved):  # both None for tables in memory
             source = self.table  # never in place of another table: that of another release
         if source is None and slot.kept() is None:
             raise Unfinished("Curator: a release of a table in memory was interrupted. Hand in the table to finish it.")

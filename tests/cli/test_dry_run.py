@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.commands import Done, dpbayes
 
-from dpbayes import ApproxDP, Ledger, Release, Schema
+from dpbayes import ApproxDP, Ledger, PureDP, Release, Schema
+from dpbayes.privacy.guarantee import Guarantee
 
 SCHEMA = """
 id = "people"
@@ -104,6 +105,27 @@ def test_flags_win_over_the_request_and_words_reach_the_release(here: Path) -> N
     made = Release.load("published")
     assert [str(table.marginal) for table in made.tables] == ["job"]
     assert made.about == {"title": "Jobs", "author": "Me"}
+
+
+@pytest.mark.parametrize(
+    ("file", "option", "expected"),
+    [
+        ("epsilon = 1\ndelta = 1e-9", ("--epsilon", 0.5), ApproxDP(epsilon=0.5, delta=1e-9)),
+        ("epsilon = 1\ndelta = 0", ("--epsilon", 0.5), PureDP(epsilon=0.5)),
+        ("epsilon = 1", ("--epsilon", 0.5), ApproxDP(epsilon=0.5, delta=1e-6)),
+        ("epsilon = 1", ("--delta", 1e-9), ApproxDP(epsilon=1, delta=1e-9)),
+        ("epsilon = 1\ndelta = 1e-9", ("--delta", 0), PureDP(epsilon=1)),
+        ("guarantee = 'ZCDP(0.1)'", ("--epsilon", 0.5), ApproxDP(epsilon=0.5, delta=1e-6)),
+        ("epsilon = 1\ndelta = 1e-9", ("--guarantee", "PureDP(0.5)"), PureDP(epsilon=0.5)),
+    ],
+)
+def test_an_option_replaces_one_number_and_the_other_stays_that_of_the_file(
+    here: Path, file: str, option: tuple[object, ...], expected: Guarantee
+) -> None:
+    """A pure guarantee that was reviewed would else become one with the δ of the ledger."""
+    Path("request.toml").write_text(f'tables = ["sex"]\n{file}\n')
+    found = dpbayes("plan", "people.csv", "-r", "request.toml", *option, "--json").result
+    assert found["target"] == str(expected)
 
 
 def test_cautions_come_before_the_charge(here: Path) -> None:

@@ -66,6 +66,8 @@ def test_predictions_are_written_and_printed(folder: Path) -> None:
     assert right / 3000 > 0.9
     assert predicted.column_names == ["rain", "P(no)", "P(yes)", "P(other)"]
     assert "exists already" in dpbayes("predict", "model", "weather.csv", "--out", "predicted.csv").sentence
+    Path("german.csv").write_text(Path("weather.csv").read_text().replace(",", ";"))
+    assert run("predict", "model", "german.csv?delimiter=;").out == printed
     assert len(run("predict", "model", "weather.csv", "--json").result["rain"]) == 3000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,18 @@ def test_a_folder_of_releases_is_all_of_them(folder: Path) -> None:
     assert named.code == 0, named.err
     assert dpbayes("ask", folder, "--json").out == named.out
     assert [table["table"] for table in named.result["tables"]] == ["income,sex", "region"]
+
+
+def test_what_a_newer_release_supersedes_is_left_out_and_named(folder: Path) -> None:
+    first = Release.load(folder / "first")
+    corrected = release("income,sex", shift=40.0)
+    replace(corrected, about={"supersedes": first.id}).save(folder / "third")
+    alone = dpbayes("ask", folder / "third", "income,sex", "--json")
+    both = dpbayes("ask", folder / "third", "income,sex", "--also", folder / "first", "--json")
+    assert both.result["tables"] == alone.result["tables"]
+    assert json.loads(both.out)["warnings"] == [f"A newer release supersedes {first.id}, which is left out."]
+    assert len(Posterior(folder).releases) == 2
+    assert dpbayes("ask", folder / "first", "income,sex").code == 0  # alone it can still be read
 
 
 def test_people_get_tables_and_the_promise(folder: Path) -> None:

@@ -69,7 +69,19 @@ def test_check_accepts_a_table_that_fits_and_refuses_one_that_does_not() -> None
 
 def test_check_of_a_missing_schema_says_how_to_write_one() -> None:
     assert "dpbayes schema init" in dpbayes("schema", "check", "nowhere.toml").sentence
+    assert dpbayes("schema", "check", "other.csv").sentence == "Table: there is no file 'other.csv'. Check the path."
+    Path("other.csv").write_text("sex;age\nF;17\n")
     assert "`dpbayes schema init other.csv`" in dpbayes("schema", "check", "other.csv").sentence
+    assert (
+        "`dpbayes schema init 'other.csv?delimiter=;'`" in dpbayes("schema", "check", "other.csv?delimiter=;").sentence
+    )
+
+
+def test_the_command_that_init_prints_runs_as_it_is() -> None:
+    Path("other.csv").write_text("sex;age\nF;17\n")
+    done = run("init", "other.csv?delimiter=;", "--categories", "sex=F,M", "--edges", "age=0:100:10")
+    assert done.out.endswith("dpbayes schema check 'other.csv?delimiter=;'\n")
+    assert run("check", "other.csv?delimiter=;").code == 0
 
 
 def test_check_lists_levels_and_the_unit() -> None:

@@ -160,7 +160,7 @@ def test_synthetic_records_are_asked_for_like_tables(target: str | None) -> None
     [
         ('tables = ["sex", "age"]', "one joint table"),
         ("level = 0.9", "level goes with --as tables"),
-        ('mechanism = "dirichlet"', "mechanism: expected one of auto, gaussian, laplace"),
+        ('mechanism = "dirichlet"', "mechanism: expected one of auto, gaussian, laplace, got 'dirichlet'"),
         ('tables = ["sex ± 1 point"]', "only tables can have one"),
     ],
 )

@@ -127,6 +127,7 @@ def test_a_guess_at_the_number_of_records_is_no_part_of_what_is_declared() -> No
         (('unit = "replace-one"', 'unit = "replace-one"\nmax_rows = 2'), "line 3: .*Keep the unit"),
         (("[attributes]", "[atributes]"), "line 7: .*'atributes'. Did you mean 'attributes'"),
         (('"M"], missing', '"M"], mising'), "line 8: .*'mising'. Did you mean 'missing'"),
+        (('"M"], missing', '"M"], name = "job", missing'), "line 8: .*'sex' has its name already"),
         (("[-inf, 18", '[-inf, "18"'), "line 9: .*mixes categories and edges"),
         (("[-inf, 18", "[-inf, 99"), "line 9: .*each above the one before"),
         (("[2020-01-01, 2026-01-01]", "[]"), "line 10: .*declares nothing"),

@@ -187,6 +187,9 @@ def test_a_release_that_a_newer_one_replaces_says_so(at_review):
     second = released(visitor, name)
     assert Release.load(folder / second).about["supersedes"] == earlier.id
     assert "Revised" in text_of(visitor.get("/release", params={"at": first}))
+    asked = visitor.get("/explain", params={"at": first})
+    assert f"dpbayes ask {second}" in asked.text
+    assert f"--also {first}" not in asked.text
 
 
 def test_an_interrupted_release_is_finished_under_its_charge(at_review, monkeypatch):

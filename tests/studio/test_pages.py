@@ -275,6 +275,17 @@ def test_an_accuracy_is_solved_for(visitor, tmp_path):
         assert 0.9 * within <= worst <= within
 
 
+def test_a_data_set_whose_size_is_private_is_taken_to_the_review(visitor):
+    name = begun(visitor, size="private", records="")
+    assert visitor.post(f"/d/{name}/declare", declared(visitor, name)).status_code == 303
+    shown = visitor.get(f"/d/{name}/ask")
+    assert "Expected records (public)" in shown.text
+    budget = {"action": "budget", "limit-epsilon": "2", "limit-delta": "1e-6", "ledger": "survey.ledger"}
+    assert visitor.post(f"/d/{name}/ask", {**ASKED, **budget}).status_code == 303
+    for step in ("ask", "risk", "preview", "review"):
+        assert visitor.get(f"/d/{name}/{step}").status_code == 200
+
+
 def test_a_smaller_budget_makes_every_table_worse(visitor):
     name = ready(visitor)
     desk, draft = visitor.desk, visitor.desk.drafts.load(name)

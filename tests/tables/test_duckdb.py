@@ -288,7 +288,7 @@ def test_a_truncated_parquet_file_is_refused(tmp_path):
         ("nowhere/*.parquet", "no file"),
         ("notes.docx", "cannot tell what"),
         ("", "cannot tell what"),
-        ("x.parquet?delimiter=;", "does not take the option"),
+        ("x.parquet?delimiter=;", "does not take the option 'delimiter'; it takes none"),
         (42, "not a table"),
         ("https://localhost/t.csv", "local paths only"),
     ],

@@ -150,7 +150,8 @@ def _read(kind: Any, value: object, where: str) -> Any:
         return _read_union(arguments, value, where)
     if origin is typing.Literal:
         if value not in arguments or isinstance(value, bool):
-            raise _wrong(where, "one of " + ", ".join(map(str, arguments)), value)
+            came = repr(value[:40]) if isinstance(value, str) else type(value).__name__
+            raise InvalidArgument(f"{_place(where)}expected one of {', '.join(map(str, arguments))}, got {came}.")
         return value
     if origin is np.ndarray:
         return _read_array(kind, value, where)

@@ -14,11 +14,11 @@ from dpbayes.base.codec import to_record
 from dpbayes.base.display import nearest, plural
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import write
-from dpbayes.cli.command import Answer, Wrong
+from dpbayes.cli.command import Answer, Wrong, now
 from dpbayes.cli.options import File, Words
-from dpbayes.cli.output import SHOWN_CELLS, plain, print_table, show_release, tell_people
+from dpbayes.cli.output import SHOWN_CELLS, plain, print_table, show_release, tell_people, warn
 from dpbayes.inference.question import read
-from dpbayes.release.estimates import NOISY, Posterior
+from dpbayes.release.estimates import NOISY, Posterior, standing
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal
 
@@ -82,7 +82,10 @@ def found(path: Path) -> list[Release]:
 
 
 def of_one_data_set(releases: list[Release]) -> list[Release]:
-    """Releases that can be asked together."""
+    """Releases that can be asked together, without those that others of them supersede."""
+    given, releases = releases, list(standing(releases))
+    if left_out := [release.id for release in given if release not in releases]:
+        warn(now(), f"A newer release supersedes {', '.join(left_out)}, which is left out.")
     if len({release.dataset for release in releases}) > 1:
         counted = Counter(release.dataset for release in releases)
         listed = ", ".join(f"{name!r} ({plural(many, 'release')})" for name, many in counted.items())

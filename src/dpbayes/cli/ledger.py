@@ -49,7 +49,7 @@ def init(
     limit, found = limit_of(asked), near(data, schema, ledger)
     declared = Schema.load(found.need_schema())
     where = found.ledger or found.new_ledger
-    if where is None:
+    if where is None or found.uncounted:
         raise InvalidArgument("ledger: expected --ledger, a new file or an address for the budget.")
     book = Ledger(where)
     book.open(declared, limit, rule=rule, about=about or "", witness=witness or "")  # type: ignore[arg-type]  # a choice
@@ -160,8 +160,9 @@ def finish(data: str, *, out: File, give_up: bool, only: Text, schema: File, led
         raise LedgerError("Ledger: there is no ledger, so nothing can be finished. Name the ledger.")
     book = Ledger(found.ledger)
     table = data if data == str(found.table) else None
+    dataset = None if found.schema is None else Schema.load(found.schema).id
     with working(now()):
-        items = recover(book, table=table, out=out, forgo=give_up, only=only)
+        items = recover(book, table=table, out=out, forgo=give_up, only=only, dataset=dataset)
     left = [item for item in items if item.left]
     made = [item.release for item in items if item.release is not None]
 

@@ -25,7 +25,7 @@ from dpbayes.models.synthetic import check_place, columns_of, synthetic_table, w
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import codes
 from dpbayes.schema.marginal import Marginal
-from dpbayes.tables.sources import csv_header, file_source, parquet_names
+from dpbayes.tables.sources import address_parts, csv_header, file_source, parquet_names
 
 if TYPE_CHECKING:
     from dpbayes.cli.options import File, Text, Words
@@ -306,7 +306,7 @@ def _numbered(path: Path, number: int, most: int) -> Path:
 
 def check_readable(path: str, names: Sequence[str]) -> None:
     """Refuse, from names alone, a file or columns that ``read_columns`` could not read. Reads no rows."""
-    suffix = Path(path).suffix.lower()
+    suffix = Path(address_parts(path)[0]).suffix.lower()
     if suffix not in (".csv", ".parquet", ".pq"):
         raise TableError(f"Table: {path!r} is read record by record; its name must end in .csv or .parquet.")
     source = file_source(path)
@@ -325,16 +325,21 @@ def read_columns(path: str, names: Sequence[str]) -> dict[str, np.ndarray]:
 
     check_readable(path, names)
     try:
-        if path.lower().endswith(".csv"):
+        source = file_source(path)
+        if source.format == "csv":
             text = csv.ConvertOptions(
                 include_columns=list(names),
                 column_types=dict.fromkeys(names, pa.string()),
                 strings_can_be_null=True,
                 null_values=[""],
             )
-            table = csv.read_csv(path, convert_options=text)
+            table = csv.read_csv(
+                source.path,
+                parse_options=csv.ParseOptions(delimiter=source.options["delimiter"]),
+                convert_options=text,
+            )
         else:
-            table = parquet.read_table(path, columns=list(names))
+            table = parquet.read_table(source.path, columns=list(names))
     except OSError:
         raise TableError(f"Table: {path!r} cannot be read. Check that it exists and is complete.") from None
     except (pa.ArrowException, UnicodeError):

@@ -106,7 +106,12 @@ def _request(tables: tuple[str, ...], asked: Asked, found: Beside) -> Request:
 def _with_options(request: Request, tables: tuple[str, ...], asked: Asked) -> Request:
     said: dict[str, Any] = {"tables": tables or None, "product": asked["as_"]}
     wanted = any(map(is_want, tables or request.tables))
-    said |= asked_for(asked["epsilon"], asked["delta"], asked["guarantee"], wanted=wanted)
+    epsilon, delta, guarantee = asked["epsilon"], asked["delta"], asked["guarantee"]
+    in_file = request.target.epsilon_delta if request.target is not None and guarantee is None else None
+    if in_file is not None and (epsilon is None) != (delta is None):  # the other number is that of the file
+        epsilon = in_file[0] if epsilon is None else epsilon
+        delta = in_file[1] if delta is None and not request.open_delta else delta
+    said |= asked_for(epsilon, delta, guarantee, wanted=wanted)
     request = request.with_changes(**said)
     keys = dict(request.keys)
     for text in asked["set_"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,7 +81,8 @@ def init(
         if str(where) == "-":
             tell(text, nl=False)
             return
-        command = f"dpbayes schema check {where}"
+        apart = [] if out is None else ["--schema", str(out)]
+        command = shlex.join(["dpbayes", "schema", "check", public_address(table), *apart])
         if left:
             listed = ", ".join(left[:8]) + (", …" if len(left) > 8 else "")
             tell_people(f"Wrote {where}. Fill in the empty lists ({listed}), then run: {command}")

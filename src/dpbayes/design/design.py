@@ -330,7 +330,7 @@ def _shares(
     exact = known(schema)
     if not searchable(wanted):
         if errors:
-            raise InvalidArgument("want: expected tables of fewer attributes. Name a target instead of accuracies.")
+            raise InvalidArgument("accuracy: expected tables of fewer attributes. Name a target instead of accuracies.")
         return dict.fromkeys(map(frozenset, wanted), 1.0), 1.0
     if errors:
         groups = [each.group for each in errors]

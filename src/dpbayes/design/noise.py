@@ -177,7 +177,7 @@ def draw_table(counts: Counts, mechanism: TableMechanism, *, by: int, rng: np.ra
     return Table(marginal=counts.marginal, by=by, kind=cast(TableKind, mechanism.tables[0]), values=values)
 
 
-OWNER = "want"
+OWNER = "accuracy"
 
 _FORM = re.compile(
     r"\s*(?:(?P<table>.+?)\s*)??(?:±|\+/?-)?\s*(?P<number>\.?\d[\d.,]*)\s*"

@@ -25,7 +25,7 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import check_memory
 from dpbayes.design.noise import draw_table
 from dpbayes.design.plan import Drawn, Job, Plan
-from dpbayes.privacy.calibrate import both
+from dpbayes.privacy.calibrate import both, check_guarantee
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, Table
 from dpbayes.schema.marginal import Marginal
@@ -181,11 +181,7 @@ def plan_of(job: Job, schema: Schema, target: Guarantee | None, *, account: Acco
     if target is None:
         most = ", or a ledger, since accuracies need a limit" if wants else ""
         raise InvalidArgument(f"Curator: expected a target, such as dp.ApproxDP(1.0, 1e-6){most}.")
-    if not hasattr(target, "gap"):
-        size = target if isinstance(target, (int, float)) else 1.0
-        raise InvalidArgument(
-            f"Curator: expected a guarantee, got {target!r}. Write dp.PureDP({size!r}) or dp.ApproxDP({size!r}, 1e-6)."
-        )
+    check_guarantee("Curator", target)
     if target.size > LOOSEST:
         raise InvalidArgument(f"Curator: expected a guarantee up to {LOOSEST:g}, got {target}.")
     for name in ("order", "omega"):

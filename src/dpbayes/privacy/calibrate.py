@@ -191,8 +191,18 @@ def both(target: Guarantee, other: Guarantee) -> Target:
     return replace(made, also=(other, *made.also))
 
 
+def check_guarantee(owner: str, target: object) -> None:
+    """Refuse what promises nothing by itself, such as a bare number."""
+    if not hasattr(target, "gap"):
+        size = target if isinstance(target, (int, float)) else 1.0
+        raise InvalidArgument(
+            f"{owner}: expected a guarantee, got {target!r}. Write dp.PureDP({size!r}) or dp.ApproxDP({size!r}, 1e-6)."
+        )
+
+
 def adaptive_limit(limit: G, rule: Rule = "gaussian", slack: float | None = None) -> G | AdaptiveDP:
     """An (ε, δ) limit as one that adaptivity cannot break; others are sums, and last as they are."""
+    check_guarantee("Ledger", limit)
     if not isinstance(limit, ApproxDP):
         return limit
     return AdaptiveDP(epsilon=limit.epsilon, delta=limit.delta, rule=rule, slack=slack)
@@ -259,6 +269,7 @@ def calibrate(
     13.36
     """
     checks.positive_integer("calibrate", times=times)
+    check_guarantee("calibrate", target)
     if not isinstance(family, Family):
         if unit is None:
             raise InvalidArgument('calibrate: expected the unit of the mechanism, such as "replace-one".')

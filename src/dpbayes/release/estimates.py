@@ -51,8 +51,14 @@ class Posterior:
     """
 
     def __init__(self, *releases: Release | str | Path | Iterable[Release]) -> None:
-        """Releases, the files or folders that hold them, or a folder of releases: then of everything in it."""
-        self.releases = tuple(found for each in releases for found in _listed(each))
+        """Releases, the files or folders that hold them, or a folder of releases: then of everything in it.
+
+        A release that another one of them supersedes is left out: whoever published it took it back.
+        """
+        found = tuple(release for each in releases for release in _listed(each))
+        if not found or not all(isinstance(release, Release) for release in found):
+            raise ReleaseError("Posterior: expected one release or more, such as Release.load('published').")
+        self.releases = standing(found)
         _check_together(self.releases)
 
     def __getitem__(self, marginal: str | Marginal) -> TableEstimate:
@@ -192,6 +198,13 @@ def _listed(releases: Release | str | Path | Iterable[Release]) -> Iterable[Rele
     return (releases,)
 
 
+def standing(releases: Iterable[Release]) -> tuple[Release, ...]:
+    """The releases that no other one of them supersedes."""
+    given = tuple(releases)
+    replaced = tuple(each.about["supersedes"] for each in given if "supersedes" in each.about)
+    return tuple(each for each in given if not each.digest().startswith(replaced))
+
+
 def repeats(schema: Schema) -> Repeats:
     """How many rows one person may have, in all and within the attributes that declare fewer."""
     most = schema.unit.max_rows
@@ -201,8 +214,6 @@ def repeats(schema: Schema) -> Repeats:
 
 def _check_together(releases: tuple[Release, ...]) -> None:
     """Refuse releases that are not about one table, or are there twice."""
-    if not releases or not all(isinstance(release, Release) for release in releases):
-        raise ReleaseError("Posterior: expected one release or more, such as Release.load('published').")
     first = releases[0]
     for other in releases[1:]:
         if other.dataset != first.dataset:

@@ -69,7 +69,9 @@ def _read_unit(said: dict[str, object], faults: Faults) -> None:
 def _read(name: str, value: object, faults: Faults) -> dict[str, object]:
     """One attribute: a list of what it declares, or a table."""
     if isinstance(value, dict):
-        return {"name": name, **value}
+        if "name" in value:
+            faults.add(f"attribute {name!r} has its name already. Leave the key 'name' out.", "attributes", name)
+        return {**value, "name": name}
     if not isinstance(value, list):
         faults.add(f"attribute {name!r} needs a list of categories or of edges, or a table.", "attributes", name)
         return {"name": name, "categories": ["?"]}

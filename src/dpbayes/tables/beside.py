@@ -11,11 +11,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from dpbayes.base.errors import LedgerError, SchemaError
 from dpbayes.schema.schema import Schema
-from dpbayes.tables.sources import FORMATS, REMOTE, address_parts, dataset_name, public_address
+from dpbayes.tables.sources import FORMATS, REMOTE, address_parts, dataset_name, file_source, public_address
 
 SCHEMA, LEDGER = ".toml", ".ledger"
 
@@ -69,9 +70,11 @@ class Beside:
         """The schema, or a sentence that says how to make one."""
         if self.schema is not None:
             return self.schema
-        table = _shown(self.table) or "TABLE"
         if self.new_schema is None:
-            raise SchemaError(f"Schema: {table} has no name that a schema could share. Name the schema.")
+            raise SchemaError(f"Schema: {_shown(self.table)} has no name that a schema could share. Name the schema.")
+        if isinstance(self.table, (str, Path)) and not REMOTE.match(str(self.table)):
+            file_source(str(self.table))  # a table that is not there needs no schema
+        table = quote(_shown(self.table) or "TABLE")
         raise SchemaError(
             f"Schema: there is no {str(self.new_schema)!r}. `dpbayes schema init {table}` writes a first one; "
             "a schema that lies elsewhere has to be named."
@@ -86,7 +89,7 @@ class Beside:
                 f"Ledger: {_shown(self.table)} has no name that a ledger could share. Name the ledger, or say "
                 f"{UNCOUNTED!r}, and nothing remembers the cost."
             )
-        data = _shown(self.table) or self.new_schema
+        data = quote(_shown(self.table) or str(self.new_schema))
         raise LedgerError(
             f"Ledger: there is no {str(self.new_ledger)!r}. The data owner makes it with "
             f"`dpbayes ledger init {data} --epsilon 6 --delta 1e-6`. A ledger that lies elsewhere has to be named; "

@@ -159,9 +159,9 @@ def file_source(text: str) -> FileSource:
     if suffix not in FORMATS:
         raise TableError(f"Table: cannot tell what {path!r} is. Its name must end in .csv, .tsv, .parquet or .duckdb.")
     found = FileSource(path, FORMATS[suffix], options)
-    for option in options:
-        if option not in _OPTIONS[found.format]:
-            raise TableError(f"Table: {path!r} does not take the option {option!r}.")
+    for option in sorted(options.keys() - _OPTIONS[found.format]):
+        known = ", ".join(_OPTIONS[found.format]) or "none"
+        raise TableError(f"Table: {path!r} does not take the option {option!r}; it takes {known}.")
     if found.format == "csv":
         options.setdefault("delimiter", _DELIMITERS[suffix])
     if not found.remote:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 from dpbayes.inference.ask import Reply
 from dpbayes.plot.pictures import interval_picture
-from dpbayes.release.estimates import NOISY, Posterior
+from dpbayes.release.estimates import NOISY, Posterior, standing
 from dpbayes.release.format import Release
 from dpbayes.release.verify import Verification, verify
 from dpbayes.report.page import report_html
@@ -127,10 +127,15 @@ class Collection:
 
 
 def together(desk: Desk) -> dict[str, Collection]:
-    """The data sets with published tables; releases under other declarations than the latest stand back."""
+    """The data sets with published tables.
+
+    Releases under other declarations than the latest stand back, and so do those that a newer one supersedes.
+    """
     found: dict[str, Collection] = {}
-    for name, release in desk.folder.releases().items():
-        if not any(table.kind in NOISY for table in release.tables):
+    published = desk.folder.releases()
+    kept = {release.digest() for release in standing(published.values())}
+    for name, release in published.items():
+        if release.digest() not in kept or not any(table.kind in NOISY for table in release.tables):
             continue
         key = release.dataset if not release.seeded else f"{release.dataset} (seeded, not private)"
         before = found.get(key)
@@ -152,6 +157,8 @@ def collection_of(http: HttpRequest) -> tuple[Collection | None, list[str]]:
     for each in found.values():
         if each.id == asked or (folder and folder in each.folders):
             return each, [other for other in found if other != each.id]
+    if folder and (newer := found.get(at(http)[1].dataset)) is not None:
+        return newer, [other for other in found if other != newer.id]
     if asked or folder:
         raise InvalidArgument("studio: there are no published tables of this data set in the folder.")
     return next(iter(found.values()), None), list(found)[1:]
