@@ -26,6 +26,8 @@ def _is_benchmark(module: pkgutil.ModuleInfo) -> bool:
 
 def main(names: list[str]) -> None:
     available = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if _is_benchmark(module))
+    if {"-h", "--help"} & set(names):
+        sys.exit(f"{__doc__}\nThere are {', '.join(available)}.")
     unknown = set(names) - set(available)
     if unknown:
         sys.exit(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(available)}")

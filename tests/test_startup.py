@@ -67,7 +67,17 @@ COMMAND = "import sys; sys.argv[1:] = {!r}; from dpbayes.cli.main import run\ntr
         (["--help"], ("numpy", "rich", "dpbayes.curator", "dpbayes.cli.release")),
         (["ledger", "--help"], ("numpy", "rich", "dpbayes.cli.ledger")),
         (["ledger", "show", "none.csv"], ("rich", "duckdb", "scipy", "dpbayes.jobs.base", "dpbayes.curator")),
-        (["ask", "none"], ("rich", "duckdb", "dpbayes.jobs.base", "dpbayes.curator", "dpbayes.report.page")),
+        (
+            ["ask", "none"],
+            (
+                "rich",
+                "duckdb",
+                "dpbayes.hellinger.mechanism",
+                "dpbayes.jobs.base",
+                "dpbayes.curator",
+                "dpbayes.report.page",
+            ),
+        ),
     ],
 )
 def test_a_command_loads_what_it_needs_and_no_more(words: list[str], spared: tuple[str, ...], tmp_path: Path) -> None:

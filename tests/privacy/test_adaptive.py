@@ -271,7 +271,9 @@ LIMITS = [*KEPT.values(), AdaptiveDP(epsilon=1, delta=1e-6, slack=5e-7), RDP(ord
 @pytest.mark.parametrize("limit", LIMITS, ids=str)
 @pytest.mark.parametrize("history", [MIXED_HISTORY, MIXED_HISTORY[::3], [MIXED_HISTORY[0]] * 10, []])
 def test_running_totals_are_what_is_spent_after_each_charge_to_the_last_bit(limit, history):
-    assert list(limit.running(history)) == [limit.spent(history[: place + 1]) for place in range(len(history))]
+    totals = [limit.spent(history[: place + 1]) for place in range(len(history))]
+    assert list(limit.running(history)) == totals
+    assert list(limit.running(history, 3)) == totals[3:]
 
 
 def test_each_charge_of_a_running_total_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,8 +73,16 @@ def quantiles(probabilities: Floats) -> Floats:
 
 
 def _quotient(polynomials: tuple[tuple[float, ...], ...], at: Floats) -> Floats:
-    above, below = polynomials
-    return np.asarray(np.polyval(above, at) / np.polyval(below, at))
+    above, below = (_polynomial(each, at) for each in polynomials)
+    return above / below
+
+
+def _polynomial(coefficients: tuple[float, ...], at: Floats) -> Floats:
+    found = np.full_like(at, coefficients[0])
+    for each in coefficients[1:]:
+        found *= at
+        found += each
+    return found
 
 
 def erfcx(x: float) -> float:

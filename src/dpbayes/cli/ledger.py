@@ -82,8 +82,8 @@ def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> A
 
     def people() -> None:
         _print_balances(accounts)
-        for account, first in listed:
-            _print_charges(account, first)
+        for (account, first), found in zip(listed, result, strict=True):
+            _print_charges(account, first, found["charges"])
 
     return Answer(result, people)
 
@@ -248,10 +248,11 @@ def _balance(account: Account) -> dict[str, Any]:
     }
 
 
-def _charges(account: Account, first: int = 0) -> list[dict[str, Any]]:
+def _charges(account: Account, first: int) -> list[dict[str, Any]]:
     """Every charge from an entry on, with its own price and the running total, by the rule of the ledger."""
     costs = account.costs
-    totals = dict(zip(costs, account.budget.running(costs.values()), strict=True))
+    since = sum(serial < first for serial in costs)
+    totals = dict(zip(list(costs)[since:], account.budget.running(costs.values(), since), strict=True))
     listed = []
     for serial, made in account.charges.items():
         if serial < first:
@@ -286,9 +287,9 @@ def _print_balances(accounts: list[Account]) -> None:
         )
 
 
-def _print_charges(account: Account, first: int = 0) -> None:
+def _print_charges(account: Account, first: int, charges: list[dict[str, Any]]) -> None:
     """What happened to the data set, entry by entry: limits, schemas, releases, and which replaced which."""
-    priced = {line["serial"]: line for line in _charges(account, first)}
+    priced = {line["serial"]: line for line in charges}
     earlier = [f"{plural(first, 'earlier entry')} not shown: --all or --since ENTRY shows them."] if first else []
     print_table(
         f"Timeline of {account.dataset}",

@@ -61,8 +61,7 @@ class Plan:
     @property
     def cost(self) -> Cost:
         """What the whole job costs."""
-        costs = [Cost.of(paid.mechanism, paid.times) for paid in self.paid]
-        return sum(costs[1:], costs[0])
+        return Cost.total(Cost.of(paid.mechanism, paid.times) for paid in self.paid)
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         drawn = [f"{paid.times:,} × {paid.mechanism.record()['mechanism']}" for paid in self.paid]

@@ -174,8 +174,7 @@ class Charge:
     @property
     def cost(self) -> Cost:
         """What was charged: a list that was fixed before the first of it was drawn."""
-        entries = tuple((mechanism(record), times) for record, times in self.releases)
-        return Cost(unit=entries[0][0].unit, entries=entries)
+        return _cost(self.releases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,11 +200,7 @@ class Account:
     @property
     def cost(self) -> Cost:
         """The cost of every charge that is not void, equal mechanisms merged: as if all had been planned together."""
-        merged: Counter[str] = Counter()
-        for charge in self.charges.values():
-            if charge.state != "void":
-                merged.update(charge.mechanisms)
-        return Cost(unit=self.unit, entries=tuple((mechanism(record), k) for record, k in merged.items()))
+        return Cost.total([Cost(unit=self.unit), *self.costs.values()])
 
     @property
     def limit(self) -> float:
@@ -245,8 +240,7 @@ class Account:
 
     def rest(self) -> Guarantee:
         """What is left, as a guarantee: the most that one more release may promise."""
-        left = self.left()
-        if not left > 0:
+        if not (left := self.left()) > 0:
             raise BudgetExceeded(f"Ledger: nothing is left of {self.budget}. Ask the data owner to raise the limit.")
         return self.budget.plain.of_size(left)
 
@@ -262,7 +256,7 @@ class Account:
 
     def spending(self, serial: int) -> Spending:
         """Where a charge stood when it was made."""
-        texts = [entry.text for entry in self.entries[: serial + 1]]
+        texts = (entry.text for entry in self.entries[: serial + 1])
         then = self if self.head.serial == serial else replay(self.dataset, texts)
         return Spending(
             serial=serial, hash=then.head.hash, spent=then.spent, left=then.left(), budget=dict(then.budget.record())
@@ -287,6 +281,12 @@ class Account:
 def mechanism(record: str) -> Priced:
     """The mechanism of a canonical record."""
     return from_record(json.loads(record))
+
+
+@lru_cache(maxsize=2**16)
+def _cost(releases: tuple[tuple[str, int], ...]) -> Cost:
+    entries = tuple((mechanism(record), times) for record, times in releases)
+    return Cost(unit=entries[0][0].unit, entries=entries)
 
 
 MOST_TIMES = 10**9

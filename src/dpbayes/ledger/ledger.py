@@ -322,5 +322,4 @@ def _read_back(releases: list[dict[str, object]]) -> Cost:
     """The cost as every later reader of these records will see it."""
     if not releases:
         raise InvalidArgument("Ledger: expected a cost of at least one release, got none.")
-    first, *others = (Cost.of(mechanism(text), times) for text, times in map(release, releases))
-    return sum(others, first)
+    return Cost.total([Cost.of(mechanism(text), times) for text, times in map(release, releases)])

@@ -10,6 +10,7 @@ from read-only media, while a write-ahead log would leave charges in a second fi
 
 from __future__ import annotations
 
+import gc
 import hmac
 import os
 import re
@@ -99,10 +100,23 @@ def account(connection: Connection, dataset: str, *, lock: bool = False, known: 
     ):
         known = None
     start = 0 if known is None else len(known.entries)
-    found = known if known is not None and start == len(rows) else replay(dataset, _texts(dataset, rows, start), known)
+    with _uncollected():
+        found = known if known and start == len(rows) else replay(dataset, _texts(dataset, rows, start), known)
     if found.head.hash != head:
         raise broken(dataset, found.head.serial + 1, "and perhaps later ones are missing")
     return found
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Entries are kept, and while many are read the garbage collector would look at all of them again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _texts(dataset: str, rows: list[tuple[object, object, object]], start: int) -> Iterator[str]:

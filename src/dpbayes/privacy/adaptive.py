@@ -164,17 +164,18 @@ class AdaptiveDP(Limit):
         """What several charges use, as an ε at the limit's δ; above the limit's ε exactly if they exceed it."""
         return self._spent(self._sums(costs))
 
-    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
-        """What is spent after each of these charges: one look at each."""
+    def running(self, costs: Iterable[Cost], since: int = 0) -> Iterator[float]:
+        """What is spent after each of these charges, from place ``since`` on: one look at each."""
         pure, menu = False, self.menu
         sums: list[list[list[float]]] = [[[], [], []] for _ in menu]
-        for cost in costs:
+        for place, cost in enumerate(costs):
             for step in steps(self, cost.entries) if cost.entries else ():
                 pure = pure or math.isfinite(step.pure)
                 for item, parts in zip(menu, sums, strict=True):
                     parts[:] = map(exact_parts, parts, used_by(self, item, step))
-            found = [(item, cast("Used", tuple(map(math.fsum, parts)))) for item, parts in zip(menu, sums, strict=True)]
-            yield self._spent(found if pure else found[:1])
+            if place >= since:
+                used = [cast("Used", tuple(map(math.fsum, parts))) for parts in sums]
+                yield self._spent(list(zip(menu, used, strict=True))[: None if pure else 1])
 
     def _spent(self, sums: list[tuple[tuple[float, float], Used]]) -> float:
         found = [(max(used), self._number(item, used)) for item, used in sums]
@@ -296,9 +297,8 @@ class Step(NamedTuple):
 
 def uses(limit: AdaptiveDP, item: Item, charged: Sequence[Step]) -> Used:
     """What steps use of an item of the menu, each of its pure ε or of its shift, whichever share is smaller."""
-    found = [used_by(limit, item, step) for step in charged]
-    first, second, third = (math.fsum(each) for each in zip(*found, strict=True)) if found else (0.0, 0.0, 0.0)
-    return first, second, third
+    each = {step: used_by(limit, item, step) for step in set(charged)}
+    return cast("Used", tuple(math.fsum(each[step][part] for step in charged) for part in range(3)))
 
 
 def used_by(limit: AdaptiveDP, item: Item, step: Step) -> Used:
@@ -348,6 +348,7 @@ def _one(limit: AdaptiveDP, mechanism: Priced) -> Step:
     return _cover(limit, Cost.of(rest), rest.renyi(math.inf), betrayed)
 
 
+@lru_cache(maxsize=2**17)
 def _simply(mechanism: Priced) -> Step:
     """The same by what it says itself, or by its pure ε."""
     rest, betrayed = but_for(mechanism)

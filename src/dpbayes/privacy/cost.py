@@ -108,24 +108,24 @@ class Cost:
         return cls(unit=mechanism.unit, entries=((mechanism, times),))
 
     @classmethod
-    def total(cls, mechanisms: Iterable[Priced]) -> Cost:
-        """The cost of all of these mechanisms together."""
-        costs = [cls.of(mechanism) for mechanism in mechanisms]
+    def total(cls, parts: Iterable[Cost | Priced]) -> Cost:
+        """The cost of all of these together."""
+        costs = [part if isinstance(part, Cost) else cls.of(part) for part in parts]
         if not costs:
             raise InvalidArgument("Cost: expected at least one mechanism, got none.")
-        return sum(costs[1:], costs[0])
+        merged: dict[Priced, int] = {}
+        for cost in costs:
+            if cost.unit != costs[0].unit:
+                raise UnitMismatch(
+                    f"Cost: expected one privacy unit, got two: {costs[0].unit}; and {cost.unit}. "
+                    "Price both under the same unit."
+                )
+            for mechanism, times in cost.entries:
+                merged[mechanism] = merged.get(mechanism, 0) + times
+        return cls(unit=costs[0].unit, entries=tuple(merged.items()))
 
     def __add__(self, cost: Cost | Priced) -> Cost:
-        other = cost if isinstance(cost, Cost) else Cost.of(cost)
-        if self.unit != other.unit:
-            raise UnitMismatch(
-                f"Cost: expected one privacy unit, got two: {self.unit}; and {other.unit}. "
-                "Price both under the same unit."
-            )
-        merged: dict[Priced, int] = {}
-        for mechanism, times in self.entries + other.entries:
-            merged[mechanism] = merged.get(mechanism, 0) + times
-        return Cost(unit=self.unit, entries=tuple(merged.items()))
+        return self.total([self, cost])
 
     def __mul__(self, times: int) -> Cost:
         checks.positive_integer("Cost", times=times)

@@ -183,12 +183,13 @@ class Limit(Guarantee):
         """The same as the number that it limits."""
         return self.at(self.used(costs))
 
-    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
-        """What is spent after each of these charges: one look at each."""
+    def running(self, costs: Iterable[Cost], since: int = 0) -> Iterator[float]:
+        """What is spent after each of these charges, from place ``since`` on: one look at each."""
         parts: list[float] = []
-        for cost in costs:
+        for place, cost in enumerate(costs):
             parts = exact_parts(parts, self.part(cost))
-            yield self.at(math.fsum(parts))
+            if place >= since:
+                yield self.at(math.fsum(parts))
 
     def left(self, costs: Sequence[Cost]) -> float:
         """The largest number that one more release may cost on its own."""
@@ -259,13 +260,14 @@ class ApproxDP(Limit):
         found = [cost for cost in costs if cost.entries]
         return self.part(sum(found[1:], found[0])) if found else 0.0
 
-    def running(self, costs: Iterable[Cost]) -> Iterator[float]:
+    def running(self, costs: Iterable[Cost], since: int = 0) -> Iterator[float]:
         """Each total is composed anew, from all charges so far."""
         total: Cost | None = None
-        for cost in costs:
+        for place, cost in enumerate(costs):
             if cost.entries:
                 total = cost if total is None else total + cost
-            yield 0.0 if total is None else self.at(self.part(total))
+            if place >= since:
+                yield 0.0 if total is None else self.at(self.part(total))
 
     def share(self, releases: int) -> ApproxDP:
         """(ε/k, δ/k) each."""

@@ -19,14 +19,10 @@ from dpbayes.base import codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.display import Chart, door, embed, picture
 from dpbayes.base.errors import MissingExtra, ReleaseError
-from dpbayes.hellinger.baselines import PosteriorExponential
-from dpbayes.hellinger.mechanism import Hellinger
 from dpbayes.inference.ask import Reply, names_in
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Exact, Measurement
 from dpbayes.inference.numbers import Repeats, TableEstimate
-from dpbayes.inference.released import Reading, reading
-from dpbayes.inference.weighted import Weighted
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.kinds import Mechanism, Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
@@ -36,8 +32,11 @@ from dpbayes.release.reading import releases_in
 from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a released posterior loads its laws where one is read
     import pyarrow
+
+    from dpbayes.inference.released import Reading
+    from dpbayes.inference.weighted import Weighted
 
 
 NOISY = ("gammas", "noisy-counts", "parameters")
@@ -166,6 +165,8 @@ class Posterior:
     def _drawn(self, release: Release, table: Table) -> Weighted:
         """A released posterior with all that linear measurements tell of the same table."""
         sizes = dict(zip(table.marginal.names, table.marginal.shape(self.schema), strict=True))
+        from dpbayes.inference.weighted import Weighted
+
         found = released(release, table, self._factor(tuple(sizes)) if weighted(release, table) else None)
         return Weighted(reading=found, sizes=sizes, repeats=repeats(self.schema))
 
@@ -243,7 +244,12 @@ def measuring(releases: Iterable[Release]) -> list[tuple[Release, Table]]:
 
 def weighted(release: Release, table: Table) -> bool:
     """Whether a table was drawn among candidates: its law has two modes, and only weighted draws tell both."""
-    return table.kind == "parameters" and isinstance(release.paid[table.by].mechanism, Hellinger | PosteriorExponential)
+    if table.kind != "parameters":
+        return False
+    from dpbayes.hellinger.baselines import PosteriorExponential
+    from dpbayes.hellinger.mechanism import Hellinger
+
+    return isinstance(release.paid[table.by].mechanism, Hellinger | PosteriorExponential)
 
 
 def measurement(release: Release, table: Table) -> Measurement:
@@ -263,6 +269,8 @@ def prior_of(release: Release, table: Table) -> Floats:
 
 def released(release: Release, table: Table, factor: Measurement | None = None) -> Reading:
     """What a released posterior says about counts and shares, with the noise of its mechanism. Free."""
+    from dpbayes.inference.released import reading
+
     made: Any = release.paid[table.by].mechanism
     law = made if hasattr(made, "prior") else measured_noise(made)
     prior, total = prior_of(release, table).tolist(), release.records

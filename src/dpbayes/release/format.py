@@ -244,8 +244,7 @@ class Release:
     @property
     def cost(self) -> Cost:
         """What was paid for it."""
-        costs = [Cost.of(paid.mechanism, paid.times) for paid in self.paid]
-        return sum(costs[1:], costs[0])
+        return Cost.total(Cost.of(paid.mechanism, paid.times) for paid in self.paid)
 
     @property
     def asked(self) -> tuple[Table, ...]:
