@@ -384,7 +384,7 @@ pathlib.Path(target).write_text(json.dumps({
 COMMANDS = """
 import json
 from dpbayes.cli.command import loaded
-from dpbayes.cli.main import COMMANDS
+from dpbayes.cli import COMMANDS
 
 options = [each for name in COMMANDS for each in loaded(name).params if each.param_type_name == "option"]
 distinct = {name for each in options for name in each.opts if name.startswith("--")}

@@ -276,8 +276,8 @@ def cli_page() -> str:
 
 def commands() -> Iterator[tuple[str, object]]:
     """Every command by its name."""
+    from dpbayes.cli import COMMANDS
     from dpbayes.cli.command import loaded
-    from dpbayes.cli.main import COMMANDS
 
     for name in COMMANDS:
         yield name, loaded(name)

@@ -190,7 +190,7 @@ def outcome(name: str, code: int) -> list[str]:
 def main(library: str, folder: str, share: str, *names: str) -> None:
     shim = ctypes.CDLL(library)
     shim.shim_calls.restype = ctypes.c_long
-    for each in dpbayes.cli.main.COMMANDS:
+    for each in dpbayes.cli.COMMANDS:
         loaded(each)  # once for all
     noise.once()
     here = Path(folder).absolute() / "here"

@@ -212,7 +212,7 @@ def _exists(name: str) -> bool:
 
 
 def _commands() -> set[str]:
-    from dpbayes.cli.main import COMMANDS
+    from dpbayes.cli import COMMANDS
 
     return {"dpbayes", *(f"dpbayes {name}" for name in COMMANDS)}
 

@@ -12,9 +12,8 @@ import pytest
 from tests.commands import dpbayes
 
 from dpbayes import ApproxDP, Ledger, Schema
-from dpbayes.cli import main, old
+from dpbayes.cli import COMMANDS, GROUPS, PANELS, main, old
 from dpbayes.cli.command import Command, loaded
-from dpbayes.cli.main import COMMANDS, GROUPS, PANELS
 from dpbayes.cli.options import ARGUMENTS, OPTIONS
 from dpbayes.jobs.base import requestable
 

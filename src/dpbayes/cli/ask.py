@@ -14,7 +14,7 @@ from dpbayes.base.codec import to_record
 from dpbayes.base.display import nearest, plural
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import write
-from dpbayes.cli.command import Answer, Wrong, now
+from dpbayes.cli.command import Output, Wrong, now
 from dpbayes.cli.options import File, Words
 from dpbayes.cli.output import SHOWN_CELLS, plain, print_table, show_release, tell_people, warn
 from dpbayes.inference.question import read
@@ -29,7 +29,7 @@ PARTS = ("counts", "records", "population")
 STATE = ".wide"
 
 
-def ask(source: Path, questions: Words = (), *, also: Words, population: bool, level: float, out: File) -> Answer:
+def ask(source: Path, questions: Words = (), *, also: Words, population: bool, level: float, out: File) -> Output:
     """Answer questions from everything published; nothing is charged.
 
     All tables agree and sharpen each other. Without a question every published table is estimated.
@@ -62,7 +62,7 @@ def ask(source: Path, questions: Words = (), *, also: Words, population: bool, l
         if out is not None:
             tell_people(f"Written to {out}.")
 
-    return Answer(result, people)
+    return Output(result, people)
 
 
 def places(path: Path) -> list[Path]:
@@ -137,7 +137,7 @@ def one_row(question: str) -> tuple[Marginal, dict[str, str]] | None:
     return Marginal(asked.of, tuple(where)), where
 
 
-def _ask_state(state: Path, questions: tuple[str, ...], out: Path | None) -> Answer:
+def _ask_state(state: Path, questions: tuple[str, ...], out: Path | None) -> Output:
     """A share or a table of shares from the one draw that was paid for. The same question has the same answer."""
     from dpbayes.jobs.wide import WideDistribution
 
@@ -158,7 +158,7 @@ def _ask_state(state: Path, questions: tuple[str, ...], out: Path | None) -> Ans
         if where:
             tell_people("These are shares of all records: divide by their sum for shares within the row.")
 
-    return Answer(answer.record(), people)
+    return Output(answer.record(), people)
 
 
 def _write(out: Path, result: dict[str, Any], shown: str) -> None:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.cli import options
-from dpbayes.cli.main import ABOUT, COMMANDS, GROUPS, PANELS
+from dpbayes.cli import ABOUT, COMMANDS, GROUPS, PANELS, options
 from dpbayes.cli.output import JSON, print_json, tell, tell_people
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Output:
     """What a command found: a value for JSON, and how people see it."""
 
     result: Any
@@ -127,7 +126,7 @@ class Command(click.Command):
         """Run it, and print what it found."""
         run = now()
         with warnings.catch_warnings(record=run.json) as caught:
-            answer: Answer = super().invoke(ctx)
+            answer: Output = super().invoke(ctx)
         if run.json:
             run.warnings += [str(each.message) for each in caught or ()]
             from importlib.metadata import version
@@ -160,7 +159,7 @@ class Command(click.Command):
                 formatter.write_dl(rows)
 
 
-def command(name: str, function: Callable[..., Answer]) -> Command:
+def command(name: str, function: Callable[..., Output]) -> Command:
     """The command that a function is."""
     parts: dict[str, tuple[str, Any]] = {}
     given = []
@@ -222,7 +221,7 @@ def _json() -> click.Option:
     return click.Option(["--json", "_json"], is_flag=True, help=JSON, expose_value=False)
 
 
-class Group(click.Group):
+class Commands(click.Group):
     """Commands that are loaded when they are called."""
 
     def __init__(self, name: str, words: Mapping[str, str], about: str) -> None:
@@ -238,7 +237,7 @@ class Group(click.Group):
         """Load one."""
         name = self.words.get(cmd_name)
         if name in GROUPS:
-            return Group(
+            return Commands(
                 name, {each.split()[1]: each for each in COMMANDS if each.startswith(f"{name} ")}, GROUPS[name]
             )
         return None if name is None else loaded(name)
@@ -290,9 +289,9 @@ def application(run: Run) -> int:
         return stop.exit_code
 
 
-def root() -> Group:
+def root() -> Commands:
     """All commands."""
-    return Group("dpbayes", {word: word for words in PANELS.values() for word in words}, ABOUT)
+    return Commands("dpbayes", {word: word for words in PANELS.values() for word in words}, ABOUT)
 
 
 def loaded(name: str) -> Command:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from dpbayes.base import checks
 from dpbayes.base.display import nearest, plural
 from dpbayes.base.errors import InvalidArgument, LedgerError
-from dpbayes.cli.command import Answer, Wrong, now
+from dpbayes.cli.command import Output, Wrong, now
 from dpbayes.cli.output import print_table, say, tell_people, working
 from dpbayes.cli.schema import unit_of
 from dpbayes.design.ranking import MEASURES, Prediction, Ranking, ranking
@@ -25,7 +25,7 @@ from dpbayes.schema.unit import Unit
 from dpbayes.words.promise import warning
 
 if TYPE_CHECKING:
-    from dpbayes.cli.options import File, Promise, Text, Words
+    from dpbayes.cli.options import File, GuaranteeOptions, Text, Words
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
@@ -36,7 +36,7 @@ REFERENCE_RECORDS = 1000
 """Records of a table whose number is not given."""
 
 
-def price(mechanisms: Words, *, at: Words, unit: str, plot: File) -> Answer:
+def price(mechanisms: Words, *, at: Words, unit: str, plot: File) -> Output:
     """Price releases in every notion of privacy.
 
     A .json file holds a list of mechanism records, each perhaps with times. --at says where: delta=1e-6 if left out.
@@ -89,7 +89,7 @@ def price(mechanisms: Words, *, at: Words, unit: str, plot: File) -> Answer:
         ]
         print_table("Privacy cost", ("notion", "value"), rows, notes=notes)
 
-    return Answer(result, people)
+    return Output(result, people)
 
 
 def _at(texts: Iterable[str]) -> dict[str, list[float]]:
@@ -112,8 +112,8 @@ def calibrate(
     records: int | None,
     ledger: Text,
     plot: File,
-    **asked: Unpack[Promise],
-) -> Answer:
+    **asked: Unpack[GuaranteeOptions],
+) -> Output:
     """Find parameters and the expected error that meet a guarantee; all mechanisms, ranked.
 
     Errors are those of made-up tables with so many cells and records (1,000 if left out); no data is read.
@@ -169,7 +169,7 @@ def calibrate(
         columns = ("mechanism, product", "parameters", *(name.removesuffix(" distance") for name in MEASURES.values()))
         print_table(title, columns, lines, notes=[*notes, *([] if mechanisms else [ranked.why])])
 
-    return Answer(result, people)
+    return Output(result, people)
 
 
 def _family(text: str) -> str:
@@ -178,7 +178,7 @@ def _family(text: str) -> str:
     return FAMILIES[text]
 
 
-def _target(asked: Promise, ledger: str | None) -> Guarantee:
+def _target(asked: GuaranteeOptions, ledger: str | None) -> Guarantee:
     """The target, priced as a ledger does that is named, at its δ unless another is said."""
     said = asked_for(**asked, wanted=False)
     if not said:
@@ -224,7 +224,9 @@ EXCEPTION = 10.0
 """Odds are stated with an exception of ten times δ: at δ itself no bound on them follows from (ε, δ)."""
 
 
-def risk(release: File = None, *, unit: str, blind: tuple[float, ...], plot: File, **asked: Unpack[Promise]) -> Answer:
+def risk(
+    release: File = None, *, unit: str, blind: tuple[float, ...], plot: File, **asked: Unpack[GuaranteeOptions]
+) -> Output:
     """Say what a guarantee means: how often any attacker can be right about one person.
 
     Of a release its composed cost is used, exactly, instead of a guarantee; 'GDP(0.5)' is a guarantee here too.
@@ -262,7 +264,7 @@ def risk(release: File = None, *, unit: str, blind: tuple[float, ...], plot: Fil
         "cautions": list(spoken),
     }
     exception = "" if promise and promise.pure else f", except with probability {chance(beyond)}"
-    return Answer(result, lambda: _print(found, factor, exception, protected, promise or priced, spoken))
+    return Output(result, lambda: _print(found, factor, exception, protected, promise or priced, spoken))
 
 
 def _print(found: Risk, factor: float, exception: str, unit: Unit, said: object, spoken: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.cli.command import Answer, near, now
+from dpbayes.cli.command import Output, near, now
 from dpbayes.cli.output import print_table, show_release, tell, tell_people, warn, working
 from dpbayes.ledger.history import timeline
 from dpbayes.ledger.ledger import Ledger
@@ -21,7 +21,7 @@ from dpbayes.words import budget as budgets
 from dpbayes.words import promise
 
 if TYPE_CHECKING:
-    from dpbayes.cli.options import File, Promise, Text, Words
+    from dpbayes.cli.options import File, GuaranteeOptions, Text, Words
     from dpbayes.ledger.account import Account
     from dpbayes.tables.beside import Beside
 
@@ -38,8 +38,8 @@ PAGE = 50
 
 
 def init(
-    data: str, *, rule: str, about: Text, schema: File, ledger: Text, witness: Text, **asked: Unpack[Promise]
-) -> Answer:
+    data: str, *, rule: str, about: Text, schema: File, ledger: Text, witness: Text, **asked: Unpack[GuaranteeOptions]
+) -> Output:
     """Give a data set a limit.
 
     Id, unit and digest of the data set are those of its schema. A limit says its δ: --delta 0 for a pure one.
@@ -59,7 +59,7 @@ def init(
     return _balances([book.account(declared.id)])
 
 
-def limit_of(asked: Promise) -> Limit:
+def limit_of(asked: GuaranteeOptions) -> Limit:
     """The limit that the options name; its δ has to be said."""
     from dpbayes.jobs.request import asked_for  # with the jobs, which showing a ledger does not need
 
@@ -71,7 +71,7 @@ def limit_of(asked: Promise) -> Limit:
     return said["target"]  # type: ignore[no-any-return]
 
 
-def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> Answer:
+def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> Output:
     """Limit, spent, left, and every release; all hashes are checked.
 
     Example: dpbayes ledger show survey.csv
@@ -85,10 +85,10 @@ def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> A
         for (account, first), found in zip(listed, result, strict=True):
             _print_charges(account, first, found["charges"])
 
-    return Answer(result, people)
+    return Output(result, people)
 
 
-def limit(data: str, *, about: str, schema: File, ledger: Text, **asked: Unpack[Promise]) -> Answer:
+def limit(data: str, *, about: str, schema: File, ledger: Text, **asked: Unpack[GuaranteeOptions]) -> Output:
     """Change the limit of a data set: the owner's decision, kept in the ledger.
 
     The rule by which it is kept stays.
@@ -105,10 +105,10 @@ def limit(data: str, *, about: str, schema: File, ledger: Text, **asked: Unpack[
         tell_people(f"Before: {account.budget}. {before}")
         _print_balances([after])
 
-    return Answer([_balance(after)], people)
+    return Output([_balance(after)], people)
 
 
-def accept(data: str, *, about: str, schema: File, ledger: Text) -> Answer:
+def accept(data: str, *, about: str, schema: File, ledger: Text) -> Output:
     """Let releases use a changed schema: the owner's decision, kept in the ledger.
 
     Example: dpbayes ledger accept survey.toml --about "regions released on 3 May"
@@ -125,7 +125,7 @@ def accept(data: str, *, about: str, schema: File, ledger: Text) -> Answer:
     return _balances([book.account(declared.id)])
 
 
-def charge(data: str, mechanisms: Words, *, about: str, schema: File, ledger: Text) -> Answer:
+def charge(data: str, mechanisms: Words, *, about: str, schema: File, ledger: Text) -> Output:
     """Charge releases that are drawn elsewhere or later, as one series.
 
     The list is fixed now, at the price of its composition.
@@ -143,10 +143,10 @@ def charge(data: str, mechanisms: Words, *, about: str, schema: File, ledger: Te
         for each in budgets.balance(after):
             tell_people(each)
 
-    return Answer(receipt.record() | {"balance": _balance(after)}, people)
+    return Output(receipt.record() | {"balance": _balance(after)}, people)
 
 
-def finish(data: str, *, out: File, give_up: bool, only: Text, schema: File, ledger: Text) -> Answer:
+def finish(data: str, *, out: File, give_up: bool, only: Text, schema: File, ledger: Text) -> Output:
     """Complete releases that were interrupted after their charge; charges nothing more.
 
     If DATA is a table, releases of a table whose address held a password are completed from it.
@@ -185,7 +185,7 @@ def finish(data: str, *, out: File, give_up: bool, only: Text, schema: File, led
         tell(f"dpbayes: {unfinished(items)}" if left else "Nothing is left unfinished.", err=bool(left))
 
     result = {"releases": [each.record() for each in made], "items": [item.record() for item in items]}
-    return Answer(result, people, code=1 if left else 0)
+    return Output(result, people, code=1 if left else 0)
 
 
 def _account(found: Beside) -> tuple[Account, Ledger]:
@@ -265,8 +265,8 @@ def _charges(account: Account, first: int) -> list[dict[str, Any]]:
     return listed
 
 
-def _balances(accounts: list[Account]) -> Answer:
-    return Answer([_balance(account) for account in accounts], lambda: _print_balances(accounts))
+def _balances(accounts: list[Account]) -> Output:
+    return Output([_balance(account) for account in accounts], lambda: _print_balances(accounts))
 
 
 def _print_balances(accounts: list[Account]) -> None:

@@ -12,7 +12,7 @@ from dpbayes.base import checks
 from dpbayes.base.codec import to_record
 from dpbayes.base.errors import InvalidArgument, TableError
 from dpbayes.cli.ask import found, of_one_data_set
-from dpbayes.cli.command import Answer, Wrong, now
+from dpbayes.cli.command import Output, Wrong, now
 from dpbayes.cli.output import print_table, say, tell, tell_people, tell_programs, warn, working
 from dpbayes.jobs.model import named
 from dpbayes.models.fidelity import Scores, fidelity, scores, shortfall
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 KINDS = ("naive-bayes", "network", "histogram")
 
 
-def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: File, test: Text, out: File) -> Answer:
+def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: File, test: Text, out: File) -> Output:
     """Show a fitted model, or build one from published tables; nothing is charged.
 
     Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes,
@@ -73,7 +73,7 @@ def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: Fil
             title = f"{table['node']} given {', '.join(table['given']) or 'nothing'}"
             print_table(title, ("row", *table["levels"]), shown)
 
-    return Answer(summary, people)
+    return Output(summary, people)
 
 
 def specification(kind: str, tables: Sequence[str]) -> ModelSpec[Model]:
@@ -151,7 +151,7 @@ def _table(made: Model, node: str) -> dict[str, Any]:
     }
 
 
-def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Answer:
+def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Output:
     """Predict the class of every record of a file; nothing is charged.
 
     Example: dpbayes predict published/2 survey.csv --out predicted.csv
@@ -171,7 +171,7 @@ def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Answe
     predicted = pa.table(columns)
     if out is not None:
         write_table(predicted, out)
-        return Answer({"out": str(out), "rows": len(best)}, lambda: tell_people(f"Wrote {len(best):,} rows to {out}."))
+        return Output({"out": str(out), "rows": len(best)}, lambda: tell_people(f"Wrote {len(best):,} rows to {out}."))
 
     def rows() -> None:
         from pyarrow import csv
@@ -180,7 +180,7 @@ def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Answe
         csv.write_csv(predicted, buffer)
         tell_programs(buffer.getvalue().to_pybytes().decode("utf-8"))
 
-    return Answer(predicted.to_pydict() if now().json else None, rows)
+    return Output(predicted.to_pydict() if now().json else None, rows)
 
 
 def _new(out: Path) -> None:
@@ -199,7 +199,7 @@ def synth(
     independent: bool,
     also: Words,
     with_: Words,
-) -> Answer:
+) -> Output:
     """Draw synthetic records from what is published; nothing is charged.
 
     They go to records.csv unless --out names another file. With croissant metadata for machine learning is written
@@ -230,7 +230,7 @@ def synth(
     if sets > 1:
         said = f"Wrote {sets} sets of {rows:,} records to {_numbered(out, 1, sets)} and so on. {published.statement()}"
         files = [str(_numbered(out, number, sets)) for number in range(1, sets + 1)]
-        return Answer({"files": files, "rows": rows}, lambda: tell(said))
+        return Output({"files": files, "rows": rows}, lambda: tell(said))
     if "croissant" in with_:
         from dpbayes.report.companions import croissant_json
 
@@ -253,7 +253,7 @@ def synth(
         print_table("Total variation to the release", ("attributes", "distance", "noise alone"), shown, notes=notes)
         tell(f"Wrote {rows:,} records to {', '.join(written)}.")
 
-    return Answer({"files": written, "rows": rows, "distances": distances}, people)
+    return Output({"files": written, "rows": rows, "distances": distances}, people)
 
 
 def _model(found: Published) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpbayes.cli.main import GROUPS
+from dpbayes.cli import GROUPS
 
 COMMANDS = {
     "affected": "",

@@ -105,7 +105,7 @@ ALIASES = {"Words": "tuple", "Text": "str | None", "File": "Path | None"}
 """What parameters of commands are, in short: any number of texts, and a text or a file that may be left out."""
 
 
-class Promise(TypedDict):
+class GuaranteeOptions(TypedDict):
     """The guarantee."""
 
     epsilon: float | None
@@ -113,7 +113,7 @@ class Promise(TypedDict):
     guarantee: str | None
 
 
-class Asked(Promise):
+class ReleaseOptions(GuaranteeOptions):
     """Everything that says what is released: the same for plan and release."""
 
     as_: Text

@@ -7,14 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.cli.command import Answer, Wrong
+from dpbayes.cli.command import Output, Wrong
 from dpbayes.cli.options import File, Text, Words
 from dpbayes.cli.output import print_table, tell, tell_people
 
 DOCUMENTS = ("rdp", "tcdp", "h-full", "h-abstract", "h-notes")
 
 
-def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out: File) -> Answer:
+def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out: File) -> Output:
     """List and run what the papers behind dpbayes state.
 
     NAME is a function with its arguments by their symbols, or errata. Without arguments PAPER may be a whole call.
@@ -26,7 +26,7 @@ def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out:
     if paper is None:
         rows = [(each, len(stated.statements(each)), len(stated.errata(each))) for each in DOCUMENTS]
         result = [{"paper": each, "statements": many, "errata": wrong} for each, many, wrong in rows]
-        return Answer(result, lambda: print_table("From the papers", ("paper", "statements", "with errata"), rows))
+        return Output(result, lambda: print_table("From the papers", ("paper", "statements", "with errata"), rows))
     if name is None and "(" not in paper:
         return _listed(stated.statements(paper), wrong=False)
     if name == "errata":
@@ -36,7 +36,7 @@ def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out:
         if not hasattr(found, "plot"):
             raise InvalidArgument("papers: there is no figure of this. Leave --out away.")
         found.plot(out)
-    return Answer(record(found), lambda: tell(repr(found)))
+    return Output(record(found), lambda: tell(repr(found)))
 
 
 def _argument(text: str) -> str:
@@ -46,7 +46,7 @@ def _argument(text: str) -> str:
     return f"{name}={value}"
 
 
-def _listed(chosen: Any, *, wrong: bool) -> Answer:
+def _listed(chosen: Any, *, wrong: bool) -> Output:
     def people() -> None:
         for each in chosen:
             tell_people(f"{each.row} [{each.paper}] {each.place}", bold=True)
@@ -54,7 +54,7 @@ def _listed(chosen: Any, *, wrong: bool) -> Answer:
             for line in () if wrong else each.calls or [each.also or f"reproduced: {each.figure}"]:
                 tell_people(f"    {line}")
 
-    return Answer([record(each) for each in chosen], people)
+    return Output([record(each) for each in chosen], people)
 
 
 def record(value: object) -> Any:

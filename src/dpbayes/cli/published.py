@@ -10,7 +10,7 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.base.files import write
 from dpbayes.cli.ask import places
-from dpbayes.cli.command import Answer, Wrong, key_value
+from dpbayes.cli.command import Output, Wrong, key_value
 from dpbayes.cli.output import tell, tell_people
 from dpbayes.release.format import Release
 from dpbayes.release.signature import SUFFIX, new_key
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpbayes.ledger.account import Account
 
 
-def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Answer:
+def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Output:
     """Check releases, ledgers or exported ledgers from what is public.
 
     Releases are priced again, and their numbers recomputed. With a ledger also that each was charged there, and which
@@ -44,7 +44,7 @@ def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Answer:
     ok = all(each["ok"] for each in results)
     if ledger is not None and releases and ok:
         said += _missing(releases, ledger)
-    return Answer({"ok": ok, "checked": results}, lambda: tell("\n".join(said)), code=0 if ok else 1)
+    return Output({"ok": ok, "checked": results}, lambda: tell("\n".join(said)), code=0 if ok else 1)
 
 
 def _releases_in(thing: str) -> list[tuple[str, Release]]:
@@ -155,7 +155,7 @@ def _checked_account(thing: str, account: Account, said: list[str]) -> dict[str,
             "entries": len(account.entries), "head": account.head.hash}  # fmt: skip
 
 
-def export(thing: str, out_: Path, *, with_: Words, set_: Words) -> Answer:
+def export(thing: str, out_: Path, *, with_: Words, set_: Words) -> Output:
     """Write a release for its readers, or a ledger as lines of JSON.
 
     With xlsx a workbook comes too, with sheet a privacy sheet, with registry an entry for the public registry, whose
@@ -183,10 +183,10 @@ def export(thing: str, out_: Path, *, with_: Words, set_: Words) -> Answer:
     numbers: Any = "parquet" if "parquet" in with_ else "csv"
     paths = save(Release.load(thing), out_, numbers=numbers, also=also, deployment=deployment)
     said_to = f"Written to {out_}: {', '.join(path.name for path in paths)}."
-    return Answer([str(path) for path in paths], lambda: tell_people(said_to))
+    return Output([str(path) for path in paths], lambda: tell_people(said_to))
 
 
-def _export_ledger(accounts: list[Account], out: Path) -> Answer:
+def _export_ledger(accounts: list[Account], out: Path) -> Output:
     """All entries: mechanisms, times, remarks and hashes, nothing private."""
     from dpbayes.ledger.history import lines
 
@@ -198,10 +198,10 @@ def _export_ledger(accounts: list[Account], out: Path) -> Answer:
     except OSError as problem:
         raise LedgerError(f"Ledger: {out} cannot be written. Check the folder and the disk.") from problem
     said = f"Written to {out}: {plural(text.count(chr(10)), 'line')}. Anyone can check it: dpbayes verify {out}"
-    return Answer([str(out)], lambda: tell_people(said))
+    return Output([str(out)], lambda: tell_people(said))
 
 
-def keys(name: Path) -> Answer:
+def keys(name: Path) -> Output:
     """Make a key pair for signatures. Keep the .key file secret; publish the .pub file.
 
     Example: dpbayes keys office
@@ -213,14 +213,14 @@ def keys(name: Path) -> Answer:
         tell(f"Written: {secret}, which only you can read, and {public}.")
         tell(f"Anyone can check your signatures with: dpbayes verify RELEASE --key {text}")
 
-    return Answer({"secret": str(secret), "public": str(public), "key": text}, people)
+    return Output({"secret": str(secret), "public": str(public), "key": text}, people)
 
 
-def sign(release: Path, *, key: str, about: Text) -> Answer:
+def sign(release: Path, *, key: str, about: Text) -> Output:
     """Sign a release and, through its hashes, the files beside it. Works offline.
 
     Example: dpbayes sign published/1 --key office.key
     """
     Release.load(release)
     made = signed(release, Path(key), comment=about or "")
-    return Answer(str(made), lambda: tell(f"Written: {made}"))
+    return Output(str(made), lambda: tell(f"Written: {made}"))

@@ -18,7 +18,7 @@ from dpbayes.base.errors import (
     TargetUnreachable,
     Unfinished,
 )
-from dpbayes.cli.command import Answer, Run, Wrong, key_value, near, now
+from dpbayes.cli.command import Output, Run, Wrong, key_value, near, now
 from dpbayes.cli.output import say, show_release, tell, tell_people, warn, working
 from dpbayes.curator import STEPS, Curator, DryRun
 from dpbayes.design.forecast import of_the_limit, preview, remarks, sentences
@@ -35,7 +35,7 @@ from dpbayes.tables.sources import public_address
 from dpbayes.words import promise
 
 if TYPE_CHECKING:
-    from dpbayes.cli.options import Asked, File, Words
+    from dpbayes.cli.options import File, ReleaseOptions, Words
     from dpbayes.design.plan import Plan
     from dpbayes.ledger.account import Account
     from dpbayes.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ PUBLISHED = Path("published")
 """Where releases go whose folder is not named: 1, 2, …"""
 
 
-def plan(data: str, tables: Words = (), **asked: Unpack[Asked]) -> Answer:
+def plan(data: str, tables: Words = (), **asked: Unpack[ReleaseOptions]) -> Output:
     """Say what a release would cost and how exact it would be; reads no rows.
 
     Exactly what `dpbayes release` would do, with a curator that cannot draw. The last line is the `release` to type.
@@ -57,8 +57,14 @@ def plan(data: str, tables: Words = (), **asked: Unpack[Asked]) -> Answer:
 
 
 def release(
-    data: str, tables: Words = (), *, out: File, dry_run: bool, insecure_seed: int | None, **asked: Unpack[Asked]
-) -> Answer:
+    data: str,
+    tables: Words = (),
+    *,
+    out: File,
+    dry_run: bool,
+    insecure_seed: int | None,
+    **asked: Unpack[ReleaseOptions],
+) -> Output:
     """Publish tables, a posterior, a model or records of a private table.
 
     Without --out the release goes to published/1, published/2, …: the next number that is free. Nothing is charged
@@ -95,7 +101,7 @@ def products() -> tuple[str, list[tuple[str, str]]]:
 plan.listed = release.listed = products  # type: ignore[attr-defined]  # shown below the options
 
 
-def _request(tables: tuple[str, ...], asked: Asked, found: Beside) -> Request:
+def _request(tables: tuple[str, ...], asked: ReleaseOptions, found: Beside) -> Request:
     """The request file, if there is one, with what the options say instead."""
     file = asked["request"]
     request = Request(stem=found.stem) if file is None else replace(Request.load(file), stem=found.stem)
@@ -105,7 +111,7 @@ def _request(tables: tuple[str, ...], asked: Asked, found: Beside) -> Request:
         raise Wrong(str(problem)) from None
 
 
-def _with_options(request: Request, tables: tuple[str, ...], asked: Asked) -> Request:
+def _with_options(request: Request, tables: tuple[str, ...], asked: ReleaseOptions) -> Request:
     said: dict[str, Any] = {"tables": tables or None, "product": asked["as_"]}
     wanted = any(map(is_want, tables or request.tables))
     epsilon, delta, guarantee = asked["epsilon"], asked["delta"], asked["guarantee"]
@@ -141,8 +147,8 @@ def _release_id(named: str) -> str:
 
 
 def _made(
-    data: str, tables: tuple[str, ...], out: Path | None, asked: Asked, *, dry: bool, seed: int | None = None
-) -> Answer:
+    data: str, tables: tuple[str, ...], out: Path | None, asked: ReleaseOptions, *, dry: bool, seed: int | None = None
+) -> Output:
     """Plan the release, and make it unless it is a dry run."""
     run, found = now(), near(data, asked["schema"], asked["ledger"])
     schema = Schema.load(found.need_schema())
@@ -197,7 +203,7 @@ def _made(
         if after:
             tell(after)
 
-    return Answer({"folder": str(folder), "release": made.record()}, show)
+    return Output({"folder": str(folder), "release": made.record()}, show)
 
 
 def _opened(place: str | Path | None) -> Ledger | None:
@@ -240,7 +246,7 @@ def _reserved() -> Path:
         return PUBLISHED / str(number)
 
 
-def _line(table: str, tables: tuple[str, ...], out: Path | None, asked: Asked, seed: int | None) -> str:
+def _line(table: str, tables: tuple[str, ...], out: Path | None, asked: ReleaseOptions, seed: int | None) -> str:
     """The release to type for what was planned, quoted for a shell; passwords are left to be filled in."""
     said = ["dpbayes", "release", public_address(table), *tables]
     for name, value in [*asked.items(), ("out", out), ("insecure_seed", seed)]:
@@ -251,7 +257,7 @@ def _line(table: str, tables: tuple[str, ...], out: Path | None, asked: Asked, s
     return shlex.join(said)
 
 
-def _dry(trial: DryRun, account: Account | None, origin: str, line: str | None) -> Answer:
+def _dry(trial: DryRun, account: Account | None, origin: str, line: str | None) -> Output:
     """What the release would say, what it costs, and whether anything stands in its way."""
     plan, found = trial.plan, trial.obstacles()
     said = [*([] if account is None else already(account, plan.wanted)), *remarks(plan)]
@@ -268,7 +274,7 @@ def _dry(trial: DryRun, account: Account | None, origin: str, line: str | None) 
     if wanted := list(getattr(plan.job, "want", ())):
         result |= {"want": wanted, "least": plan.target.record()}
     code = 0 if not found else 3 if any(isinstance(each, BudgetExceeded) for each in found) else 1
-    return Answer(result, lambda: _show(trial, said, used, found, origin, line), code)
+    return Output(result, lambda: _show(trial, said, used, found, origin, line), code)
 
 
 def _show(

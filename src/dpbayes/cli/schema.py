@@ -11,7 +11,7 @@ import click
 from dpbayes.base.display import plural
 from dpbayes.base.errors import SchemaError
 from dpbayes.base.files import write
-from dpbayes.cli.command import Answer, near
+from dpbayes.cli.command import Output, near
 from dpbayes.cli.options import File, Text, Words
 from dpbayes.cli.output import print_table, printable, tell, tell_people
 from dpbayes.release.format import Release
@@ -44,7 +44,7 @@ def init(
     person: Text,
     records: int | None,
     out: File,
-) -> Answer:
+) -> Output:
     """Write a schema from column names and declarations; reads no rows.
 
     It goes beside the table, with its name; --out - prints it instead.
@@ -89,7 +89,7 @@ def init(
         else:
             tell_people(f"Wrote {where}. Every column of {public_address(table)} is declared. Check it with: {command}")
 
-    return Answer({"schema": str(where), "text": text, "undeclared": left}, people)
+    return Output({"schema": str(where), "text": text, "undeclared": left}, people)
 
 
 def unit_of(text: str, person: str | None = None) -> Unit:
@@ -122,7 +122,7 @@ def _write_new(out: Path, text: str) -> None:
         raise SchemaError(f"Schema: {str(out)!r} cannot be written. Check the folder.") from None
 
 
-def adopt(release: Path, schema: Path) -> Answer:
+def adopt(release: Path, schema: Path) -> Output:
     """Write released categories or edges into a schema file.
 
     Where they come from is written beside them.
@@ -144,12 +144,12 @@ def adopt(release: Path, schema: Path) -> Answer:
         f"Wrote {attribute.name} with {len(attribute.declared)} levels to {schema}. Let the data owner accept it: "
         f'dpbayes ledger accept {schema} --about "{attribute.name} was released"'
     )
-    return Answer(
+    return Output(
         {"attribute": attribute.table(), "digest": Schema.from_toml(changed).digest}, lambda: tell_people(said)
     )
 
 
-def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Answer:
+def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
     """Show a schema; check that the table's columns fit.
 
     Looks at names and types of columns only, unless --read-rows is given.
@@ -200,7 +200,7 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Answer:
             ),
         )
 
-    return Answer(result, people, code)
+    return Output(result, people, code)
 
 
 def _listed(levels: tuple[str, ...]) -> str:

@@ -10,11 +10,11 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from dpbayes.cli.command import Answer
+from dpbayes.cli.command import Output
 from dpbayes.cli.output import print_table, tell
 
 
-def example(folder: Path = Path()) -> Answer:
+def example(folder: Path = Path()) -> Output:
     """Write a made-up survey of 20,000 people, and its schema.
 
     Example: dpbayes example .
@@ -30,7 +30,7 @@ def example(folder: Path = Path()) -> Answer:
         for command in steps:
             tell(f"  {command}")
 
-    return Answer({"table": str(table), "schema": str(schema), "next": steps}, people)
+    return Output({"table": str(table), "schema": str(schema), "next": steps}, people)
 
 
 def next_steps(table: Path) -> list[list[str]]:
@@ -54,7 +54,7 @@ OPTIONAL = {
 }
 
 
-def doctor() -> Answer:
+def doctor() -> Output:
     """Check the installation: libraries, entropy, noise samplers, and an exact number.
 
     Example: dpbayes doctor
@@ -73,7 +73,7 @@ def doctor() -> Answer:
         )
 
     listed = [{"check": name, "ok": ok, "detail": detail} for name, ok, detail in checks]
-    return Answer({"ready": ready, "checks": listed}, people, code=0 if ready else 1)
+    return Output({"ready": ready, "checks": listed}, people, code=0 if ready else 1)
 
 
 Check = tuple[str, bool | None, str]

@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 
 from dpbayes.base.errors import InvalidArgument, MissingExtra
-from dpbayes.cli.command import Answer
+from dpbayes.cli.command import Output
 from dpbayes.cli.options import Text
 from dpbayes.cli.output import tell
 
 
-def studio(folder: Path = Path(), *, public: bool, port: int, expose: Text, no_browser: bool) -> Answer:
+def studio(folder: Path = Path(), *, public: bool, port: int, expose: Text, no_browser: bool) -> Output:
     """Do all of this in the browser, on this machine. Stop with Ctrl-C.
 
     Plan a release, see what readers will get, make it, and explain it. It sees and writes nothing outside FOLDER.
@@ -46,7 +46,7 @@ def studio(folder: Path = Path(), *, public: bool, port: int, expose: Text, no_b
     # Neither addresses nor errors are logged: the first hold the token, the second might quote a value.
     settings = uvicorn.Config(app, access_log=False, log_level="critical", server_header=False, lifespan="off")
     uvicorn.Server(settings).run(sockets=[listening])
-    return Answer(None)
+    return Output(None)
 
 
 def _listen(host: str, port: int) -> socket.socket:
