@@ -38,7 +38,6 @@ if TYPE_CHECKING:  # a released posterior loads its laws where one is read
     from dpbayes.inference.released import Reading
     from dpbayes.inference.weighted import Weighted
 
-
 NOISY = ("gammas", "noisy-counts", "parameters")
 """Kinds of tables that measure the counts."""
 
