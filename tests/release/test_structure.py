@@ -7,6 +7,7 @@ import pytest
 
 from dpbayes import ApproxDP, Attribute, BayesNet, Curator, Posterior, Schema, Tables, Unit
 from dpbayes.models import Histogram
+from dpbayes.release.format import Answer
 from dpbayes.schema.public import Impossible, Within
 
 UNIT = Unit(adjacency="replace-one")
@@ -98,3 +99,9 @@ def test_a_wrong_declaration_is_told_from_published_values() -> None:
     table["married"] = ["yes"] * 2000
     release = Curator(table, schema(), seed=1).release(ASKED, TARGET)
     assert any("declares impossible" in note for note in release["age,married"].table.notes)
+
+
+def test_a_whole_number_in_an_answer_is_a_float_as_its_file_gives_it_back() -> None:
+    answer = Answer(name="how many", by=0, values=(3,))
+    assert answer.values == (3.0,)
+    assert type(answer.values[0]) is float

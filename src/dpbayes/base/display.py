@@ -171,6 +171,9 @@ def _row(head: str, *cells: str) -> Html:
 
 # -- doors ----------------------------------------------------------------------------------------------------
 
+WARNING = "Warning"
+"""What a warning begins with, wherever people read it."""
+
 DOORS: dict[str, str] = {}
 """The module of each function that is called from below."""
 

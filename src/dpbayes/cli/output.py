@@ -68,7 +68,9 @@ def warn(run: Run, text: str) -> None:
     """Something to think over: a sentence on standard error, or a part of the JSON."""
     run.warnings.append(text)
     if not run.json:
-        tell(text if text.startswith("Warning") else f"dpbayes: {text}", err=True)
+        from dpbayes.base.display import WARNING
+
+        tell(text if text.startswith(WARNING) else f"dpbayes: {text}", err=True)
 
 
 def plain(value: Any) -> Any:

@@ -149,7 +149,9 @@ class Answer:
     by: int
     """The place in ``paid`` of the mechanism that drew it."""
     values: tuple[str, ...] | tuple[float, ...]
-    """The answer itself."""
+
+    def __post_init__(self) -> None:  # a whole number is a float too, as the file gives it back
+        object.__setattr__(self, "values", tuple(v if isinstance(v, str) else float(v) for v in self.values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

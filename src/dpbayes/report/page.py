@@ -152,7 +152,8 @@ def _spent(release: Release) -> list[Html]:
 def _method(release: Release) -> list[Html]:
     unit = release.unit
     moved = unit.sensitivity
-    records = f"{release.records:,}, public" if release.records is not None else "private, not published"
+    unknown = "public, not in this release" if unit.fixed_size else "private, not published"
+    records = unknown if release.records is None else f"{release.records:,}, public"
     change = "one person's rows are replaced" if unit.replaces else "one person's rows are added or removed"
     facts = [
         ("guarantee", f"{release.promise}"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dpbayes.base.display import listed_and
+from dpbayes.base.display import WARNING, listed_and
 from dpbayes.mechanisms.kinds import class_of
 from dpbayes.privacy.calibrate import guarantee_from_record
 from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
@@ -75,7 +75,7 @@ def parameters(promise: Guarantee) -> dict[str, float]:
 
 def warning(said: str) -> str:
     """A warning, marked as such on the terminal, in the studio and in the report."""
-    return f"Warning: {said}"
+    return f"{WARNING}: {said}"
 
 
 def whom(unit: Unit) -> str:
