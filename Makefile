@@ -45,7 +45,7 @@ demo: setup-run ## release two tables and a posterior of a made-up survey, with 
 	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv region 'income|sex' --epsilon 1 --out $(DEMO)/published
 	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv education --as posterior --epsilon 0.3 --delta 0 \
 	  --out $(DEMO)/posterior
-	@$(BIN)/dpbayes verify $(DEMO)/published --ledger $(DEMO)/private/survey.ledger
+	@$(BIN)/dpbayes verify $(DEMO)/published $(DEMO)/posterior --ledger $(DEMO)/private/survey.ledger
 	@echo "Open $(DEMO)/published/report.html and $(DEMO)/posterior/report.html in a browser."
 	@echo "To look around, ask questions and plan the next release: $(BIN)/dpbayes studio $(DEMO)"
 

@@ -221,7 +221,7 @@ def test_under_a_ledger_auto_leaves_more_for_later(tmp_path) -> None:  # type: i
     with_ledger, without = curator.plan(asked, USUAL), Curator(people(), made).plan(asked, USUAL)
     assert with_ledger.choice.startswith("gaussian")
     assert without.choice.startswith("laplace")
-    assert "still fits afterwards" in with_ledger.choice
+    assert "left for later" in with_ledger.choice
     limit = book.account("people").budget
     assert limit.left([with_ledger.cost]) > limit.left([without.cost])
 

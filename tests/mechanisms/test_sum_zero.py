@@ -181,7 +181,7 @@ def test_a_pure_target_takes_it_and_the_table_adds_up_to_the_records() -> None:
             assert "keeps its public total" in law(table, made.record())
         assert [check.name for check in verify(release).checks if not check.passed] == ["randomness"]
         assert Release.from_json(release.to_json()).to_json() == release.to_json()
-    assert release.choice.startswith("sum-zero laplace noise: standard errors are 0.")
+    assert release.choice.startswith("sum-zero laplace noise: errors 0.")
 
 
 def test_other_targets_and_tables_keep_independent_noise() -> None:

@@ -379,8 +379,8 @@ def _why(best: Candidate, found: Sequence[Candidate], need: Need, *, compared: b
         said += f"the least that meets {need.target}"
     else:
         ratio = math.sqrt(best.design.mean_variance / others[0].design.mean_variance)
-        said += f"standard errors are {ratio:.2f} times those of {others[0].kind.name} noise"
+        said += f"errors {ratio:.2f} times those of {others[0].kind.name} noise"
         if best.leaves is not None and others[0].leaves is not None:
             left = [rounded_down(each.leaves or 0.0, 3) for each in (best, others[0])]
-            said += f", and a release of up to ε={left[0]} still fits afterwards, instead of {left[1]}"
+            said += f" now, and ε={left[0]} instead of {left[1]} left for later"
     return "; ".join(each for each in (said, best.design.sentence(compared=compared), "no data was read") if each)
