@@ -179,6 +179,23 @@ def test_overspending_is_refused_before_the_table_is_read(tmp_path):
     assert refusal.value.limit == 0.5
     assert 0 < refusal.value.fits <= 0.5
     assert ledger.account("people").charges == {}
+    assert not list(ledger.kept.folder.glob("*"))  # no draft of a release that will never be
+
+
+def test_a_charge_whose_answer_got_lost_keeps_the_draft_that_finishes_it(tmp_path, monkeypatch):
+    made, ledger = curator(tmp_path)
+    charge = Ledger.charge
+
+    def lost(*args, **named):
+        charge(*args, **named)
+        raise LedgerError("Ledger: the connection broke.")
+
+    monkeypatch.setattr(Ledger, "charge", lost)
+    with pytest.raises(LedgerError, match="the connection broke"):
+        made.release(Tables("sex", mechanism="gaussian"), TARGET)
+    assert [charge.state for charge in ledger.account("people").charges.values()] == ["charged"]
+    with ledger.kept.unfinished() as (left,):
+        assert ledger.receipt(left.key).serial == 1
 
 
 class _Untouchable:
@@ -189,6 +206,15 @@ class _Untouchable:
 
     def count(self, schema, marginals):
         raise AssertionError("the table was read")
+
+
+def test_a_dry_run_has_no_way_to_the_rows(tmp_path):
+    made, _ = curator(tmp_path, dry_run=True)
+    made._engine = _Untouchable(made._engine)
+    plan = replace(made.plan(Tables("sex", mechanism="gaussian"), TARGET), schema=schema(records=400))
+    for way in (made.changed, made.undeclared, lambda: made._draw(plan), lambda: made._check_size(plan)):
+        with pytest.raises(InvalidArgument, match="a dry run reads no rows"):
+            way()
 
 
 class _Failing(_Untouchable):

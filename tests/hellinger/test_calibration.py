@@ -131,6 +131,24 @@ def test_the_expected_distance_is_roughly_that_of_enumeration(
     )
 
 
+@pytest.mark.parametrize(
+    ("prior", "table", "exponent"),
+    [
+        ((1.0, 1.0, 1.0), (30, 30, 30), 7.0),
+        ((1.0, 1.0, 1.0), (60, 60, 60), 8.0),
+        ((1.0,) * 4, (20, 20, 20, 20), 9.0),
+        ((1.0,) * 5, (6, 6, 6, 6, 6), 9.0),
+    ],
+)
+def test_where_near_and_far_candidates_weigh_alike_the_expected_distance_is_right_to_a_tenth(
+    prior: tuple[float, ...], table: tuple[int, ...], exponent: float
+) -> None:
+    distances = Rows(prior, sum(table)).distances(table)
+    weights = np.exp(-exponent * distances)
+    exact = float(weights @ distances / weights.sum())
+    assert calibration.expected_distance(prior, table, exponent) == pytest.approx(exact, rel=0.1)
+
+
 def test_proved_mechanisms_are_nearer_than_the_tail_theorem_allows() -> None:
     """Expected H at pure ε = 0.8, averaged over the reference tables, against (0.8, 1e-8) by the tail alone."""
     made = calibration.proved(prior=(1.0, 1.0), total=200, epsilon=0.8, unit=UNIT)

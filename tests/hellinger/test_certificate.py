@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -97,6 +98,27 @@ def test_the_slack_covers_the_rounding_of_strong_priors(prior: tuple[float, ...]
 def test_a_mechanism_with_global_sensitivity_is_within_its_theorem() -> None:
     made = certificate.certify((1.0, 1.0, 1.0), 12, sharpness=0.8, smoothing=0.0, delta=1e-8)
     assert made.epsilon <= 0.8
+
+
+@pytest.mark.parametrize("offset", [-0.7, -0.3, 0.0, 0.4])
+def test_the_profile_covers_losses_and_probabilities_that_are_wrong_by_as_much_as_rounding_may(
+    offset: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tables told apart by one bit, whose loss lies within a step of one where δ is stated."""
+    epsilon, place = 1.0, certificate.STEPS // 2
+    step = epsilon / (certificate.STEPS * certificate.FINE)
+    at, wrong = epsilon * place / certificate.STEPS, 0.75 * step
+    loss = at + offset * step
+    truth = 1.0 / (1.0 + math.exp(-loss))
+    bits = {(0,): np.array([truth, 1.0 - truth]), (1,): np.array([1.0 - truth, truth])}
+    laws = SimpleNamespace(
+        rows=SimpleNamespace(tables=lambda: [(0,)], neighbours=lambda _: [(1,)]),
+        rounding=wrong,
+        probabilities=lambda table: (np.log(bits[table]), bits[table]),
+    )
+    monkeypatch.setattr(certificate, "Laws", SimpleNamespace(of=lambda *_: laws))
+    profile, _ = certificate._curves.__wrapped__((1.0, 1.0), 1, 1.0, 0.1, epsilon)
+    assert profile[place] >= truth * (1.0 + wrong) * max(-math.expm1(at - loss - wrong), 0.0) > 0.0
 
 
 def test_certificates_are_refused_where_they_would_take_too_long() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.inference import GaussianNoise, Measurement, NotEstimable
-from dpbayes.inference.ask import _quantiles
+from dpbayes.inference.ask import Asked, _quantiles
+from dpbayes.inference.intervals import half_step, ratio
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.question import read
 
@@ -75,6 +76,16 @@ def test_sums_and_differences_have_the_exact_variance_of_the_law():
     assert (single.lower, single.upper) == pytest.approx((table.records.lower[0, 1], table.records.upper[0, 1]))
     wide = posterior.ask("share(age=1 | sex=male)", LEVELS, target="population")
     assert wide.upper - wide.lower > single.upper - single.lower
+
+
+def test_a_share_of_whole_records_is_widened_by_the_half_step_of_the_part_less_the_share_of_the_whole():
+    noise, mean, level = np.array([[5.0, 2.0], [2.0, 9.0]]), np.array([30.0, 40.0]), 0.95
+    part, whole, covariance = noise[:1, 0], noise[1:2, 1], noise[:1, 1]
+    slope = np.array([1.0, -mean[0] / mean[1]])
+    spread = half_step(np.array([slope @ noise @ slope]), level)
+    asked = Asked(built(np.random.default_rng(2), np.full((3, 4, 3), 50), 3.0), LEVELS)
+    wanted = ratio(mean[:1], mean[1:], part + spread, covariance, whole, level, sampled=0.0)
+    assert asked.fieller(mean, noise, level, "records") == pytest.approx([float(end[0]) for end in wanted])
 
 
 def test_the_ends_of_a_multiple_of_a_count_are_multiples():

@@ -20,6 +20,7 @@ from tests.releases import PEOPLE, USUAL, made_by_a_curator, people
 from dpbayes import Attribute, Curator, Dirichlet, Release, Schema, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.jobs import Vector
+from dpbayes.jobs.base import Setting
 from dpbayes.schema import Adjacency, Marginal
 from dpbayes.tables.sources import open_table
 
@@ -190,6 +191,14 @@ def test_the_command_reads_scores_by_level_and_draws(tmp_path: Path, monkeypatch
     assert "line 2" in dpbayes("release", "--as", "vector", *asked, "--set", "scores=scores.csv").sentence
     Path("scores.csv").write_text("care,hours\n1,2\n")
     assert "first columns" in dpbayes("release", "--as", "vector", *asked, "--set", "scores=scores.csv").sentence
+
+
+@pytest.mark.parametrize(("keys", "schema"), [({}, PEOPLE), ({"scores": 3}, PEOPLE), ({"scores": "f.csv"}, None)])
+def test_a_request_without_scores_or_without_a_schema_is_refused(
+    keys: dict[str, object], schema: Schema | None
+) -> None:
+    with pytest.raises(InvalidArgument, match="expected scores, a CSV file, and the schema"):
+        Vector.requested("vector", ("sex",), keys, Setting(schema=schema))
 
 
 def test_concentrations_of_a_vector_are_part_of_the_text_of_a_mechanism() -> None:

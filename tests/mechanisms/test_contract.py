@@ -6,7 +6,7 @@ import copy
 import itertools
 import json
 import math
-from dataclasses import FrozenInstanceError, fields, is_dataclass
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -377,3 +377,20 @@ def test_curves_of_arrays_are_curves_of_their_numbers(mechanism: Priced) -> None
         assert each.delta(epsilons).tolist() == [[each.delta(float(e)) for e in row] for row in epsilons]  # type: ignore[arg-type, attr-defined]
         assert each.epsilon(deltas).tolist() == [each.epsilon(float(d)) for d in deltas]  # type: ignore[arg-type, attr-defined]
         assert each.renyi(orders).tolist() == [each.renyi(order) for order in orders]  # type: ignore[arg-type, attr-defined]
+
+
+@pytest.mark.parametrize("wrong", [2.5, True, "3", None])
+@pytest.mark.parametrize("mechanism", EXAMPLES, ids=str)
+def test_what_is_declared_as_a_whole_number_is_one(mechanism: Priced, wrong: object) -> None:
+    for field in fields(mechanism):
+        if field.type == "int" and field.name != "least_count":  # counts are whole: 2.5 is no more than 3
+            with pytest.raises(InvalidArgument, match=field.name):
+                replace(mechanism, **{field.name: wrong})
+
+
+@pytest.mark.parametrize("none", [0, -1])
+def test_a_table_has_a_cell_and_a_threshold_is_above_zero(none: int) -> None:
+    with pytest.raises(InvalidArgument, match="cells"):
+        SumZeroLaplace(scale=4.0, cells=none, unit=REPLACE)
+    with pytest.raises(InvalidArgument, match="threshold"):
+        Threshold(scale=4.0, threshold=none, unit=REPLACE)

@@ -15,7 +15,7 @@ from scipy.stats import beta
 from dpbayes import Cost, Laplace, Unit
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.mechanisms.kinds import from_record
-from dpbayes.mechanisms.threshold import Threshold, threshold_for
+from dpbayes.mechanisms.threshold import Threshold, betrayal, threshold_for
 
 UNITS = [Unit(adjacency=adjacency, max_rows=rows) for adjacency in ("add-remove", "replace-one") for rows in (1, 2, 3)]
 every_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{unit.adjacency}-{unit.max_rows}")
@@ -170,6 +170,16 @@ def test_the_price_is_that_of_the_noise_betrayed_with_probability_delta(unit: Un
     several = Cost.of(mechanism, 3)
     assert several.epsilon(3.1 * least) <= 3 * noise.renyi(math.inf) * 1.05  # losses between multiples move up
     assert several.delta(3 * noise.renyi(math.inf)) >= 1 - (1 - least) ** 3
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("scale", [0.3, 2.0, 50.0])
+def test_the_chance_of_a_betrayal_is_exact_whether_the_rows_pass_the_threshold_or_not(
+    scale: float, threshold: int
+) -> None:
+    alone, single = (chance(count, scale, threshold) for count in (3, 1))
+    exact = float(max(alone, 1 - (1 - single) ** 3))
+    assert betrayal(scale=scale, threshold=threshold, rows=3) == pytest.approx(exact, rel=1e-11)
 
 
 def test_a_threshold_below_the_rows_of_one_person_is_refused() -> None:

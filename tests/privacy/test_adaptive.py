@@ -410,6 +410,8 @@ def test_what_needs_more_than_the_limit_says_how_much() -> None:
     cost = Cost.of(Dirichlet(weight=3.0, concentration=2.0, unit=UNIT))
     assert 1.0 < WIDE.used([cost]) < math.inf
     assert WIDE.gap(cost) > 0
+    (step,) = adaptive.steps(WIDE, cost.entries)
+    assert step.flagged <= WIDE.slack  # it lacks shift: no charge takes more than the whole slack
 
 
 def test_many_different_releases_take_one_search(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from dpbayes.privacy.pld import (
     _bounds,
     _fast_length,
     compose,
+    delta_of,
     epsilon_of,
     from_atoms,
     from_masses,
@@ -135,6 +136,12 @@ def test_a_statement_far_above_the_interval_of_its_company_keeps_its_epsilon() -
     tiny = from_statement(1e-9, 0.0, 0.5)
     assert epsilon_of(compose([(tiny, 1000)]), 1e-6) < 1e-3
     assert float(tiny.delta(0.0)) >= 0.49e-9
+
+
+def test_one_release_is_rounded_up_as_one() -> None:
+    pld = from_statement(1.0, 1e-6, 0.01)
+    assert delta_of(pld, 0.5) == delta_of(pld, 0.5, 1) < delta_of(pld, 0.5, 1000)
+    assert epsilon_of(pld, 1e-3) == epsilon_of(pld, 1e-3, 1) < epsilon_of(pld, 1e-3, 1000)
 
 
 def response_delta(times: int, epsilon: object, at: float) -> mp.mpf:
