@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from dpbayes.release.estimates import Posterior, TableView
     from dpbayes.release.verify import Verification
 
-FORMAT = "dpbayes-release"
-VERSION = 2
+FORMAT, VERSION = "dpbayes-release", 2
 
 TableKind = Literal["gammas", "noisy-counts", "parameters", "pseudo-records", "shares", "derived"]
 
@@ -149,6 +148,7 @@ class Answer:
     by: int
     """The place in ``paid`` of the mechanism that drew it."""
     values: tuple[str, ...] | tuple[float, ...]
+    """The answer itself."""
 
     def __post_init__(self) -> None:  # a whole number is a float too, as the file gives it back
         object.__setattr__(self, "values", tuple(v if isinstance(v, str) else float(v) for v in self.values))
