@@ -351,8 +351,8 @@ def test_totals_that_were_declared_wrongly_are_told_from_the_published_values_al
     Path("people.toml").write_text(SCHEMA.replace('id = "people"', 'id = "people"\nrecords = 252') + margin)
     done = release("--json", marginal="sex,job")
     assert (done.code, states()) == (0, ["drawn"])
-    (note,) = done.result["release"]["tables"][0]["notes"]
-    assert "do not fit the totals of sex" in note
+    notes = done.result["release"]["tables"][0]["notes"]  # the noise may leave a level looking empty besides
+    assert sum("do not fit the totals of sex" in note for note in notes) == 1
 
 
 @pytest.mark.parametrize(
