@@ -1,6 +1,6 @@
 """The audit of the tests: change one operator, constant or guard at a time, and see whether a test fails.
 
-    python -m audit.mutants [--sample N] [--seed TEXT] [--only WORD] [--processes N] [--trace SECONDS]
+    python -m audit.mutants [--sample N] [--seed TEXT] [--only WORD …] [--again] [--seconds N] [--trace SECONDS]
 
 A mutant is the package with one place changed. The quick tests that reach the changed line run against it, the nearest
 and quickest first, until one fails (``mutants_server``). A mutant that none of them notices is a survivor: either a
@@ -196,14 +196,14 @@ def near(file: str) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in dict.fromkeys([own, *named]) if path.is_file()]
 
 
-def all_mutants(only: str = "") -> list[Mutant]:
-    """Every mutant, room by room."""
+def all_mutants(only: Sequence[str] = ()) -> list[Mutant]:
+    """Every mutant of the rooms, or of the files, that are named; room by room."""
     found = [
         mutant
         for room, patterns in ROOMS.items()
         for pattern in patterns
         for path in sorted(PACKAGE.glob(pattern))
-        if path.name != "__init__.py" and only in str(path)
+        if path.name != "__init__.py" and _asked(room, path, only)
         for mutant in mutants(room, path)
     ]
     seen: Counter[str] = Counter()
@@ -211,6 +211,10 @@ def all_mutants(only: str = "") -> list[Mutant]:
         seen[mutant.name] += 1
         found[place] = replace(mutant, again=seen[mutant.name])
     return found
+
+
+def _asked(room: str, path: Path, only: Sequence[str]) -> bool:
+    return not only or any(word == room or word in str(path.relative_to(PACKAGE)) for word in only)
 
 
 def planted() -> list[Mutant]:
@@ -268,7 +272,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m audit.mutants", description="Do the tests notice changed code?")
     parser.add_argument("--sample", type=int, help="how many, chosen by the seed; all if left out")
     parser.add_argument("--seed", default="", help="text that chooses the sample, such as a commit")
-    parser.add_argument("--only", default="", help="only files whose path contains this")
+    parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="only these rooms or parts of paths")
+    parser.add_argument("--again", action="store_true", help="only those that survived the last time")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of a processor that the tests of one may take")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--trace", type=float, default=0.0, metavar="SECONDS", help="to trace what tests reach")
     asked = parser.parse_args(arguments)
@@ -276,12 +282,16 @@ def main(arguments: list[str]) -> int:
     found = all_mutants(asked.only)
     if asked.sample is not None:
         found = sampled(found, asked.sample, asked.seed)
-    found += [fault for fault in planted() if asked.only in fault.file]
+    kept = ROOT / "out" / "mutants.json"
+    kept.parent.mkdir(exist_ok=True)
+    found += [fault for fault in planted() if _asked(fault.room, PACKAGE / fault.file, asked.only)]
+    if asked.again:
+        last = json.loads(kept.read_text(encoding="utf-8"))
+        names = {Mutant(**each["mutant"]).name for each in last if each["outcome"] == "survived"}
+        found = [mutant for mutant in found if mutant.name in names]
     from audit.mutants_server import judged
 
     verdicts: list[Verdict] = []
-    kept = ROOT / "out" / "mutants.json"
-    kept.parent.mkdir(exist_ok=True)
 
     def say(mutant: Mutant, outcome: str, by: str, seconds: float) -> None:
         shown = "harmless" if outcome == "survived" and mutant.name in reasons else outcome
@@ -292,7 +302,7 @@ def main(arguments: list[str]) -> int:
         if shown == "survived":
             print(f"survived: {mutant.name} (line {mutant.line})", flush=True)
 
-    judged(found, asked.processes, asked.trace, say)
+    judged(found, asked.processes, asked.trace, asked.seconds, say)
     print(table(verdicts))
     noticed = sum(each.outcome != "survived" for each in verdicts)
     if any(each.mutant.planted and each.outcome == "survived" for each in verdicts):

@@ -31,9 +31,6 @@ import pytest
 
 from audit.mutants import PACKAGE, ROOMS, ROOT, Mutant, changed, near
 
-SECONDS = 8
-"""Processor seconds that the tests of one mutant may take together: no further test starts after them."""
-
 PATIENCE = 5
 """Processor seconds that one test may take beyond ten times what it took when traced; more has noticed the change."""
 
@@ -56,18 +53,25 @@ Task = TypeVar("Task")
 
 
 def judged(
-    found: Sequence[Mutant], processes: int, trace: float, say: Callable[[Mutant, str, str, float], None]
+    found: Sequence[Mutant],
+    processes: int,
+    trace: float,
+    limit: float,
+    say: Callable[[Mutant, str, str, float], None],
 ) -> None:
-    """Run the tests against each mutant, some at a time, and say what came of it."""
+    """Run the tests against each mutant, some at a time, and say what came of it.
+
+    No further test of a mutant starts after so many processor seconds.
+    """
     for name in ("numpy", "hypothesis", "scipy.special", "scipy.stats", "scipy.optimize", "pyarrow"):
         importlib.import_module(name)  # and nothing of ours, as some load it anew
     inside = [mutant for mutant in found if exchangeable(mutant)]
     anew = [mutant for mutant in found if mutant not in inside]
-    for mutant, words, seconds in forked(((m, functools.partial(_anew, m)) for m in anew), processes):
+    for mutant, words, seconds in forked(((m, functools.partial(_anew, m, limit)) for m in anew), processes):
         say(mutant, *_outcome(words), seconds)
     if inside:
         tests = sorted({each for file in {mutant.file for mutant in inside} for each in near(file)})
-        server = Server(lambda server: server.serve(inside, processes, trace, say))
+        server = Server(lambda server: server.serve(inside, processes, trace, say), limit)
         code = pytest.main([*OPTIONS, *tests], plugins=[server])
         if not server.served:
             raise RuntimeError(f"mutants: the tests could not be collected ({code}).\n{server.problem}")
@@ -135,8 +139,8 @@ def _work(task: Callable[[Callable[[str], None]], str], said: Any, folder: str) 
 class Server:
     """Collects the tests and hands them over, instead of running them; then says whether one has failed."""
 
-    def __init__(self, work: Callable[[Server], None]) -> None:
-        self.work = work
+    def __init__(self, work: Callable[[Server], None], limit: float) -> None:
+        self.work, self.limit = work, limit
         self.items: list[Any] = []
         self.served = self.failed = False
         self.problem = ""
@@ -174,7 +178,7 @@ class Server:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY + used, resource.RLIM_INFINITY))
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for (item, seconds), after in zip(tests, [*(item for item, _ in tests[1:]), None], strict=True):
-            if time.process_time() > SECONDS:
+            if time.process_time() > self.limit:
                 break
             begun(f"time {item.nodeid}")
             signal.alarm(ASLEEP)
@@ -192,12 +196,17 @@ class Server:
         files = defaultdict(list)
         for item in self.items:
             files[str(item.path.relative_to(ROOT))].append(item)
+        ranks: dict[str, int] = {}
+        for rank, file in (
+            (rank, test) for each in {each.file for each in found} for rank, test in enumerate(near(each))
+        ):
+            ranks[file] = min(rank, ranks.get(file, rank))
         digests = {file: hashlib.sha256((ROOT / file).read_bytes()).hexdigest()[:12] for file in files}
         reached = json.loads(REACHED.read_text()) if REACHED.exists() else {}
         until = time.monotonic() + trace
         fresh = (
             (file, functools.partial(self._traced, items))
-            for file, items in files.items()
+            for file, items in sorted(files.items(), key=lambda each: ranks[each[0]])
             if reached.get(file, [""])[0] != digests[file] and time.monotonic() < until
         )
         for file, words, _ in forked(fresh, processes):
@@ -348,6 +357,7 @@ class Alive:
             each.cache_clear()
 
 
+@functools.cache
 def _both(mutant: Mutant) -> tuple[dict[str, list[CodeType]], dict[str, list[CodeType]]]:
     """The code of its function and of those inside it, by name, before and after."""
     path = PACKAGE / mutant.file
@@ -375,7 +385,7 @@ def exchangeable(mutant: Mutant) -> bool:
     }
 
 
-def _anew(mutant: Mutant, begun: Callable[[str], None]) -> str:
+def _anew(mutant: Mutant, limit: float, begun: Callable[[str], None]) -> str:
     """In a child that has loaded nothing of ours: the near tests against the package with one file changed."""
     source = Path(tempfile.mkdtemp()) / "dpbayes"
     shutil.copytree(PACKAGE, source, copy_function=os.symlink, symlinks=True, ignore=shutil.ignore_patterns("*.pyc"))
@@ -387,7 +397,8 @@ def _anew(mutant: Mutant, begun: Callable[[str], None]) -> str:
     for part in (tests[:1], tests[1:]):  # most are noticed by the module's own tests
         words: list[str] = []
         server = Server(
-            lambda server, words=words: words.append(server.tried(Choice(server.items, {}).tests(mutant), begun))
+            lambda server, words=words: words.append(server.tried(Choice(server.items, {}).tests(mutant), begun)),
+            limit,
         )
         code = pytest.main([*OPTIONS, *part], plugins=[server]) if part else 0
         if code == pytest.ExitCode.INTERNAL_ERROR:

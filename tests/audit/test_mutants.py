@@ -15,7 +15,7 @@ from audit.mutants_server import exchangeable
 
 
 def test_every_mutant_is_a_program_that_differs_in_one_place() -> None:
-    found = all_mutants("mechanisms/selection")
+    found = all_mutants(["mechanisms/selection"])
     assert len(found) > 30
     text = (PACKAGE / "mechanisms/selection.py").read_text(encoding="utf-8")
     for mutant in found:
@@ -75,9 +75,9 @@ def test_the_faults_that_no_test_noticed_once_are_in_every_run() -> None:
 
 
 def test_what_runs_at_import_is_loaded_anew() -> None:
-    found = all_mutants("mechanisms/selection")
+    found = all_mutants(["mechanisms/selection"])
     assert {mutant.inside for mutant in found if not exchangeable(mutant)} == {"_whole"}
-    assert any(not mutant.inside and not exchangeable(mutant) for mutant in all_mutants("privacy/pld"))
+    assert any(not mutant.inside and not exchangeable(mutant) for mutant in all_mutants(["privacy/pld"]))
     assert any(exchangeable(mutant) and mutant.inside == "numbers_below.below" for mutant in found)
 
 
@@ -86,8 +86,7 @@ from pathlib import Path
 from audit import mutants_server as server
 from audit.mutants import Mutant
 server.near = lambda file: ["tests/ledger/test_store.py", "tests/ledger/test_account.py"]
-server.SECONDS = 1.0
-server.judged({mutants}, 2, {trace}, lambda mutant, outcome, by, seconds: print(mutant.line, outcome, by))
+server.judged({mutants}, 2, {trace}, 1.0, lambda mutant, outcome, by, seconds: print(mutant.line, outcome, by))
 """
 """A second of tests for each mutant, in a process where nothing is loaded yet."""
 
