@@ -163,7 +163,6 @@ def _estimator_pays_first(ledger: Path) -> bool:
         categories=[["a", "b"]],
         classes=[0, 1],
         ledger=str(ledger),
-        dataset="sklearn",
         unit=UNIT,
     )
     try:

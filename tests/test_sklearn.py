@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpbayes import ApproxDP, Unit
-from dpbayes.base.errors import InvalidArgument, SchemaError
+from dpbayes import RDP, ApproxDP, PureDP, Unit
+from dpbayes.base.errors import InvalidArgument, LedgerError, SchemaError
 from dpbayes.jobs import Quantiles
 from dpbayes.jobs.model import CANDIDATES
 from dpbayes.ledger.ledger import Ledger
@@ -166,7 +166,7 @@ def test_grid_search_and_pickle_work_and_every_fit_is_charged(tmp_path):
     X, y = frame(600)
     path = str(tmp_path / "weather.ledger")
     Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), Unit(adjacency=Adjacency.REPLACE_ONE))
-    nb = estimator(ledger=path, dataset="weather", random_state=None)
+    nb = estimator(ledger=path, random_state=None)
     search = GridSearchCV(make_pipeline(nb), {"privatecategoricalnb__epsilon": [0.5, 1.0]}, cv=2).fit(X, y)
     assert len(Ledger(path).account("weather").charges) == 2 * 2 + 1
     again = pickle.loads(pickle.dumps(search.best_estimator_))
@@ -192,7 +192,7 @@ def test_a_fitted_estimator_and_its_pickle_hold_no_rows(tmp_path):
     X["umbrella"] = [f"canary-{row}" for row in range(500)]
     path = str(tmp_path / "weather.ledger")
     Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), Unit(adjacency=Adjacency.REPLACE_ONE))
-    for options in ({"random_state": None, "ledger": path, "dataset": "weather"}, {}):
+    for options in ({"random_state": None, "ledger": path}, {}):
         nb = estimator(**options).fit(X, y)
         held = reachable(nb)
         assert any(each is nb.model_ for each in held)  # or else nothing was searched
@@ -251,7 +251,7 @@ def test_private_quantiles_are_bought_from_the_same_budget(tmp_path):
     Ledger(path).open("x", goal, Unit(adjacency=Adjacency.REPLACE_ONE))
     nb = PrivateCategoricalNB(
         epsilon=2.0, delta=1e-6, categories=[None, range(3)], classes=[0, 1], unit=ONE_ROW,
-        edges=[Quantiles(lower=-40, upper=60, bins=6), None], ledger=path, dataset="x",
+        edges=[Quantiles(lower=-40, upper=60, bins=6), None], ledger=path,
     )  # fmt: skip
     nb.fit(X, y)
     edges = nb.model_.published.schema["x0"].edges
@@ -391,7 +391,7 @@ def test_the_comparison_without_noise_is_the_model_of_the_counts_and_is_not_priv
     truth /= truth.sum(axis=1, keepdims=True)
     assert np.exp(nb.feature_log_prob_[0][:, :2]) == pytest.approx(truth, abs=2e-3)
     with pytest.raises(InvalidArgument, match="no form without noise"):
-        estimator(private=False, estimate="draw").fit(X, y)
+        estimator(private=False, single_draw=True).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -476,11 +476,11 @@ def test_a_fit_without_a_unit_is_refused_before_anything_is_charged(tmp_path):
     X, y = frame(200)
     path = str(tmp_path / "weather.ledger")
     Ledger(path).open("weather", ApproxDP(epsilon=50, delta=1e-5), Unit(adjacency=Adjacency.REPLACE_ONE))
-    wrong = [{"unit": None}, {"unit": "replace-one"}, {"unit": 1}]
+    wrong = [{"unit": None}, {"unit": 1}]
     wrong += [{"schema": weather_schema(), "target": "rain", "unit": ONE_ROW, "categories": None, "classes": None}]
     for options in wrong:
         with pytest.raises(InvalidArgument, match="how many rows a person has"):
-            estimator(random_state=None, ledger=path, dataset="weather", **options).fit(X, y)
+            estimator(random_state=None, ledger=path, **options).fit(X, y)
     assert not Ledger(path).account("weather").charges
 
 
@@ -497,3 +497,64 @@ def test_of_a_person_no_more_rows_are_used_than_declared():
             PrivateCategoricalNB(unit=declared, **options).fit(X, y, groups=groups)
     with pytest.raises(InvalidArgument, match="as long as X"):
         PrivateCategoricalNB(unit=unit, **options).fit(X, y, groups=people[1:])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"order": 5}, r"order is gone since 0\.2\.0: write guarantee='RDP\(5, 1\)'\."),
+        ({"accounting": "exact"}, "dpbayes.papers"),
+        ({"split": "equal"}, "split by the sizes of the tables"),
+        ({"estimate": "draw"}, "write single_draw=True"),
+        ({"adjacency": "replace-one"}, "write unit='replace-one'"),
+        ({"dataset": "weather"}, "the id of the schema, or the one data set of the ledger"),
+    ],
+)
+def test_an_old_argument_is_answered_with_what_took_its_place(options, said):
+    with pytest.raises(InvalidArgument, match=said):
+        PrivateCategoricalNB(**options)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'magic'"):
+        PrivateCategoricalNB(magic=1)
+
+
+def test_any_guarantee_may_be_named_instead_of_epsilon_and_delta():
+    X, y = frame(300)
+    for given in (RDP(5, 1), "RDP(5, 1)"):
+        nb = estimator(guarantee=given, random_state=None).fit(X, y)
+        assert nb.guarantee_ == nb.release_.promise == RDP(order=5, epsilon=1)
+        assert -1e-6 < RDP(5, 1).gap(nb.release_.cost) <= 0
+        forget()
+    assert estimator(delta=0, random_state=None).fit(X, y).guarantee_ == PureDP(1)
+    forget()
+    with pytest.raises(InvalidArgument, match="expected epsilon with delta, or guarantee; got both"):
+        estimator(guarantee="RDP(5, 1)", epsilon=2.0).fit(X, y)
+
+
+def test_the_model_of_the_papers_is_a_single_draw():
+    X, y = frame(1000)
+    nb = estimator(single_draw=True).fit(X, y)
+    assert {type(paid.mechanism).__name__ for paid in nb.release_.paid} == {"Dirichlet"}
+    assert nb.model_.spec.estimate == "draw"
+
+
+def test_without_a_schema_the_ledger_says_which_data_set_it_is(tmp_path):
+    X, y = frame(300)
+    book = Ledger(tmp_path / "two.ledger")
+    book.open("weather", ApproxDP(epsilon=50, delta=1e-5), "replace-one")
+    estimator(ledger=book, random_state=None).fit(X, y)
+    assert len(book.account("weather").charges) == 1
+    book.open("other", ApproxDP(epsilon=50, delta=1e-5), "replace-one")
+    with pytest.raises(LedgerError, match=r"expected one data set in it, and it has .*other"):
+        estimator(ledger=book, random_state=None).fit(X, y)
+    assert len(book.account("weather").charges) == 1
+    assert not book.account("other").charges
+
+
+def test_a_unit_may_be_its_text_and_groups_say_whose_each_row_is():
+    X, y = [["a"]] * 6 + [["b"]] * 3, [0] * 9
+    options = {"categories": [["a", "b"]], "classes": [0, 1], "private": False, "tempered": False}
+    nb = PrivateCategoricalNB(unit="add-remove:2", **options).fit(X, y, groups=["p"] * 6 + ["q", "r", None])
+    assert nb.release_.unit == Unit("add-remove", 2, person="person")
+    assert sum(np.rint(np.asarray(nb.release_.tables[0].values)).ravel()) == 2 + 1 + 1
+    with pytest.raises(InvalidArgument, match="Unit: expected"):
+        PrivateCategoricalNB(unit="two rows", **options).fit(X, y)

@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpbayes import RDP, Gaussian, calibrate
+from dpbayes import RDP, Curator, Gaussian, calibrate
 from dpbayes.base.errors import MeaninglessBudget
+from dpbayes.jobs import Fit
 from dpbayes.mechanisms.tuning import gaussian_noise
 from dpbayes.models.naive_bayes import NaiveBayes
-from dpbayes.sklearn import PrivateCategoricalNB
 from dpbayes.tables.engine import CodedTable
 from experiments import style
 from experiments.estimates import clip_and_smooth
@@ -38,8 +38,8 @@ PAPER = "[RDP]"
 TITLE = "Figures 3 and 4: naive Bayes"
 
 OURS = {
-    "paper": {"estimate": "draw", "accounting": "published"},
-    "exact draw": {"estimate": "draw"},
+    "paper": {"single_draw": True, "accounting": "published", "tempered": False},
+    "exact draw": {"single_draw": True, "tempered": False},
     "untempered": {"tempered": False},
     "dpbayes": {},
 }
@@ -97,14 +97,15 @@ def _predicted(shares: list[np.ndarray], data: Split) -> np.ndarray:
 
 def _classified(data: Split, target: RDP, options: Mapping[str, Any], seed: int) -> np.ndarray:
     """Log P(class | values) of the test records, by our classifier."""
-    nb = PrivateCategoricalNB(
-        order=target.order, epsilon=target.epsilon, schema=data.schema, target=CLASS, random_state=seed, **options
-    )
-    features = [name for name in data.levels if name != CLASS]
+    features = tuple(name for name in data.levels if name != CLASS)
+    spec = NaiveBayes(CLASS, *features, single_draw=options.get("single_draw", False))
+    rest = {name: option for name, option in options.items() if name != "single_draw"}
+    job = Fit(model=spec, expected_records=len(data.train[CLASS]), **rest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MeaninglessBudget)  # the smallest budgets are meant to be
-        nb.fit(pd.DataFrame(data.train)[features], data.train[CLASS])
-    return nb.predict_log_proba(pd.DataFrame(data.test)[features])
+        curator = Curator(CodedTable(data.train), data.schema, seed=seed)
+        model = spec.build(curator.release(job, target, estimates=False))
+    return np.asarray(model.predict_log_proba({name: data.test[name] for name in features}))
 
 
 def _scores(log_shares: np.ndarray, labels: np.ndarray) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from dpbayes.base import checks
 from dpbayes.base.display import nearest, plural
-from dpbayes.base.errors import InvalidArgument, LedgerError
+from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli.command import Output, Wrong, now
 from dpbayes.cli.output import print_table, say, tell_people, working
 from dpbayes.cli.schema import unit_of
@@ -189,10 +189,7 @@ def _target(asked: GuaranteeOptions, ledger: str | None) -> Guarantee:
     from dpbayes.ledger.ledger import Ledger
 
     book = Ledger(ledger)
-    names = book.datasets()
-    if len(names) != 1:
-        raise LedgerError(f"Ledger: expected one data set in it, and it has {', '.join(names) or 'none'}.")
-    account = book.account(names[0])
+    account = book.account(book.only())
     if said["open_delta"] and account.budget.exception:
         target = ApproxDP(epsilon=target.size, delta=account.budget.exception)
     return account.priced(target)

@@ -161,6 +161,13 @@ class Ledger:
         with self._store.reading() as connection:
             return store.datasets(connection)
 
+    def only(self) -> str:
+        """The one data set of the ledger."""
+        names = self.datasets()
+        if len(names) != 1:
+            raise LedgerError(f"Ledger: expected one data set in it, and it has {', '.join(names) or 'none'}.")
+        return names[0]
+
     def account(self, dataset: str) -> Account:
         """What the ledger says of a data set, with its whole chain checked."""
         with self._store.reading() as connection:

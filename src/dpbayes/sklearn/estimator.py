@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,18 +17,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpbayes.base.errors import InvalidArgument, SchemaError
-from dpbayes.curator import Curator
+from dpbayes.curator import Curator, opened
 from dpbayes.design.noise import Wish
 from dpbayes.jobs.base import LOOSEST
 from dpbayes.jobs.model import Fit
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.mechanisms.tuning import Accounting
-from dpbayes.models.naive_bayes import Estimate, NaiveBayes, NaiveBayesModel
-from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, PureDP
+from dpbayes.models.naive_bayes import NaiveBayes, NaiveBayesModel
+from dpbayes.privacy.calibrate import guarantee_of, guarantee_of_text
+from dpbayes.privacy.guarantee import Guarantee, PureDP
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.labels import codes, values_of
 from dpbayes.schema.schema import Schema
-from dpbayes.schema.unit import Adjacency, Unit
+from dpbayes.schema.unit import Unit
 from dpbayes.schema.values import plain, text_of
 from dpbayes.sklearn.declared import (
     AssumedPublic,
@@ -44,11 +45,35 @@ from dpbayes.tables.engine import CodedTable
 
 CLASS = "class"
 
+PERSON = "person"
+"""The column of ``groups`` where the unit is a text."""
+
 ONE_ROW = "one row per person"
 """As ``unit``: nobody has two rows, and the number of rows is public (replace-one)."""
 
 WITHOUT_NOISE = PureDP(epsilon=LOOSEST)
 """What a model that is not private asks for. With a thousand tables, a cell is off by one with a chance below e⁻⁴⁰⁰."""
+
+
+GONE = {
+    "order": "write guarantee='RDP(5, 1)'",
+    "accounting": "the papers' parameters are in dpbayes.papers",
+    "split": "the guarantee is split by the sizes of the tables",
+    "estimate": "write single_draw=True for the papers' single draw",
+    "adjacency": "write unit='replace-one' or 'add-remove'",
+    "dataset": "it is the id of the schema, or the one data set of the ledger",
+}
+"""Arguments of 0.2.0, and what is written instead; this version only."""
+
+
+def _current(init: Callable[..., None]) -> Callable[..., None]:
+    @wraps(init)
+    def made(self: Any, **given: Any) -> None:
+        for name in given.keys() & GONE.keys():
+            raise InvalidArgument(f"PrivateCategoricalNB: {name} is gone since 0.2.0: {GONE[name]}.")
+        init(self, **given)
+
+    return made
 
 
 def _never(estimator: PrivateCategoricalNB) -> bool:
@@ -67,8 +92,8 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Args:
         epsilon: ε of the guarantee.
-        delta: δ; None, with no ``order``, asks for pure ε-DP.
-        order: Rényi order, for an RDP guarantee instead of (ε, δ).
+        delta: δ; None or 0 asks for pure ε-DP.
+        guarantee: any other guarantee instead of ε and δ, or its text, such as "RDP(5, 1)".
         categories: one entry for each column: a list of categories or an ``Attribute``; or a mapping
             from column names. Columns of booleans, of polars enums and of pandas categoricals declare themselves.
         edges: bin edges of numeric columns, as a list or mapping like ``categories``; a ``Quantiles`` entry buys
@@ -78,18 +103,16 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         schema: a ``Schema``, or its file, that declares all columns and the class ``target``, instead of the four
             arguments above.
         target: name of the class in ``schema``.
-        unit: how many rows a person has, which nobody but you can know: "one row per person", or a ``Unit``. One
-            that names a ``person`` needs ``fit(X, y, groups=ids)``, and uses at most ``max_rows`` rows of everyone.
-            A ``schema`` declares it already.
+        unit: how many rows a person has, which nobody but you can know: "one row per person", a ``Unit``, or its text
+            such as "add-remove:8". With ``fit(X, y, groups=ids)`` at most so many rows of each person are used. A
+            ``schema`` declares it already.
         missing: where missing values go: "category" gives them a level of their own, "other" the level of unknown ones.
         mechanism: "auto", "gaussian", "laplace" or "dirichlet".
-        accounting: "exact", or "published" for the papers' parameters (Dirichlet).
-        split: "optimal" by the sizes of the tables, or "equal".
-        estimate: "posterior", or "draw" for the papers' single draw.
+        single_draw: the papers' model, a single draw from the posterior.
         tempered: spend a tenth of the budget on a temperature, which corrects overconfident predictions. None does so
             where public numbers say that it helps.
-        ledger: a ``Ledger`` or its path; every fit is charged to ``dataset`` before it reads a row.
-        dataset: the data set's name in the ledger.
+        ledger: a ``Ledger`` or its path; every fit is charged before it reads a row, to the data set of the schema;
+            without a schema to the one that the ledger has.
         private: False fits the same model without noise, to compare with. It is not private, charges nothing, and
             ``guarantee_`` is None.
         random_state: a seed makes the fit repeatable and not private: ``guarantee_`` is then None.
@@ -103,12 +126,13 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     (3,)
     """
 
+    @_current
     def __init__(
         self,
         *,
         epsilon: float = 1.0,
         delta: float | None = 1e-6,
-        order: float | None = None,
+        guarantee: Guarantee | str | None = None,
         categories: Sequence[Any] | Mapping[str, Any] | None = None,
         edges: Sequence[Any] | Mapping[str, Any] | str | None = None,
         classes: Sequence[Any] | None = None,
@@ -117,18 +141,15 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         unit: Unit | str | None = None,
         missing: str = "category",
         mechanism: Wish = "auto",
-        accounting: Accounting = "exact",
-        split: Literal["optimal", "equal"] = "optimal",
-        estimate: Estimate = "posterior",
+        single_draw: bool = False,
         tempered: bool | None = None,
         ledger: Ledger | str | None = None,
-        dataset: str = "sklearn",
         private: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
-        self.order = order
+        self.guarantee = guarantee
         self.categories = categories
         self.edges = edges
         self.classes = classes
@@ -137,12 +158,9 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.unit = unit
         self.missing = missing
         self.mechanism = mechanism
-        self.accounting = accounting
-        self.split = split
-        self.estimate = estimate
+        self.single_draw = single_draw
         self.tempered = tempered
         self.ledger = ledger
-        self.dataset = dataset
         self.private = private
         self.random_state = random_state
 
@@ -155,36 +173,34 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         goal = self._goal()
         declared = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
-        unit = self._declared_unit(declared)
+        unit = self._declared_unit(declared, groups)
         columns = self._columns(X, reset=True, least=1 if unit.fixed_size else 0)
         rows = len(next(iter(columns.values())))
         people = self._people(groups, unit, rows)
         y = self._one_column(y, rows=rows, declared=self.classes is not None or declared is not None)
         labels, texts = self._labels(y, declared)
         wishes = {} if declared is not None else self._declarations.wishes(tuple(columns))
-        schema = declared or self._schema(columns, texts, unit, typed=types(X))
+        ledger = opened(self.ledger) if self.private and self.ledger != "none" else None
+        name = "sklearn" if ledger is None or declared is not None else ledger.only()
+        schema = declared or self._schema(columns, texts, Schema(id=name, unit=unit, attributes=()), typed=types(X))
         target = self.target if declared is not None else schema.names[-1]
-        spec = NaiveBayes(target=target, features=tuple(columns), estimate=self.estimate)
-        plain = spec.draws or self.mechanism == "dirichlet" or self.accounting != "exact"
-        tempered = False if plain else self.tempered
+        spec = NaiveBayes(target=target, features=tuple(columns), single_draw=self.single_draw)
         job = Fit(
             model=spec,
             mechanism=self.mechanism if self.private else "auto",
-            accounting=self.accounting,
-            split=self.split,
             expected_records=len(y) if schema.unit.fixed_size else None,
-            tempered=tempered,
+            tempered=False if spec.draws or self.mechanism == "dirichlet" else self.tempered,
             edges=wishes,
         )
         table = CodedTable({**columns, **people, target: lambda: self._positions(y, labels, texts, declared)})
-        ledger, seed = (self.ledger, _seed(self.random_state)) if self.private else (None, 0)
+        seed = _seed(self.random_state) if self.private else 0
         release = Curator(table, schema, ledger=ledger, seed=seed).release(job, goal, estimates=False)
         self.classes_ = labels
         self.model_: NaiveBayesModel = spec.build(release)
         self.release_ = release
         self.guarantee_ = None if release.seeded or self._spoilt() else goal
         if ledger is None and not release.seeded:
-            remember(self.dataset, release.cost, goal, type(self).__name__)
+            remember(schema.id, release.cost, goal, type(self).__name__)
         return self
 
     def _spoilt(self) -> bool:
@@ -253,29 +269,30 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _goal(self) -> Guarantee:
         if not self.private:
-            if self.estimate == "draw" or self.accounting == "published" or self.mechanism == "dirichlet":
+            if self.single_draw or self.mechanism == "dirichlet":
                 raise InvalidArgument(
-                    f"{type(self).__name__}: the papers' draws have no form without noise. Leave estimate, accounting "
-                    "and mechanism out, or set private=True."
+                    f"{type(self).__name__}: the papers' draws have no form without noise. Leave single_draw and "
+                    "mechanism out, or set private=True."
                 )
             return WITHOUT_NOISE
-        if self.order is not None:
-            return RDP(order=self.order, epsilon=self.epsilon)
-        return PureDP(epsilon=self.epsilon) if self.delta is None else ApproxDP(epsilon=self.epsilon, delta=self.delta)
+        if self.guarantee is None:
+            return guarantee_of(epsilon=self.epsilon, delta=self.delta or None)
+        if (self.epsilon, self.delta) != (1.0, 1e-6):
+            raise InvalidArgument(f"{type(self).__name__}: expected epsilon with delta, or guarantee; got both.")
+        return guarantee_of_text(self.guarantee) if isinstance(self.guarantee, str) else self.guarantee
 
-    def _declared_unit(self, schema: Schema | None) -> Unit:
+    def _declared_unit(self, schema: Schema | None, groups: Any) -> Unit:
         """Whom the guarantee protects. A wrong guess would break it in silence, so nothing is guessed."""
         if schema is not None and self.unit is None:
             return schema.unit
-        if schema is None and self.unit == ONE_ROW:
-            return Unit(adjacency=Adjacency.REPLACE_ONE)
         if schema is None and isinstance(self.unit, Unit):
             return self.unit
+        if schema is None and isinstance(self.unit, str):
+            return Unit.of("replace-one" if self.unit == ONE_ROW else self.unit, None if groups is None else PERSON)
         came = "a schema, which declares it already" if schema is not None else repr(self.unit)
         raise InvalidArgument(
             f"{type(self).__name__}: expected unit= to say once how many rows a person has, got {came}. Write "
-            f"unit={ONE_ROW!r}, or unit=Unit(adjacency='add-remove', max_rows=…, person='id') and "
-            "fit(X, y, groups=ids)."
+            f"unit={ONE_ROW!r}, or unit='add-remove:8' and fit(X, y, groups=ids)."
         )
 
     def _people(self, groups: Any, unit: Unit, rows: int) -> dict[str, Callable[[], np.ndarray]]:
@@ -341,16 +358,16 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return codes(attribute, y) if attribute is not None else equal_positions(y, labels)
 
     def _schema(
-        self, columns: Mapping[str, np.ndarray], texts: Sequence[str], unit: Unit, *, typed: Mapping[str, Any]
+        self, columns: Mapping[str, np.ndarray], texts: Sequence[str], empty: Schema, *, typed: Mapping[str, Any]
     ) -> Schema:
         attributes = self._declarations.attributes(columns, typed)
-        taken, name = {each.casefold() for each in (*columns, unit.person or "")}, CLASS
+        taken, name = {each.casefold() for each in (*columns, empty.person or "")}, CLASS
         while name in taken:
             name += "_"
         numbered = [f"class {place}" for place in range(len(texts))]
         target = _class_attribute(name, texts) or _class_attribute(name, numbered)
         assert target is not None
-        return Schema(id=self.dataset, unit=unit, attributes=(*attributes, target))
+        return empty.with_attributes((*attributes, target))
 
 
 def _class_attribute(name: str, texts: Iterable[str]) -> Attribute | None:
