@@ -6,6 +6,8 @@ depends on the shape. Where cells of the grid hold few lattice points, the publi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,10 +73,10 @@ def _attacked(effort: Effort, records: int) -> list[Row]:
     number_of_pairs = min(effort.pairs, 2_000)
     schema, table = pairs(number_of_pairs, others=OTHERS)
     target = ApproxDP(epsilon=1.0, delta=1e-6)
-    asked = Tables("cell", mechanism="dirichlet", expected_records=records)
+    asked = Tables("cell", mechanism="dirichlet")
     names = [f"{what} ({records:.0e} records declared)" for what in ("values per cell of the grid", "which cell")]
     try:
-        release = published(Curator(table, schema), asked, target)
+        release = published(Curator(table, replace(schema, records_guess=records)), asked, target)
     except DpbayesError:
         return [Row(area=AREA, attack=name, claim="safe or refused", measured="refused", holds=True) for name in names]
     except UnverifiedError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     data = split(task["dataset"], task["repetition"], only=graph["nodes"])
     counts = _counts(BayesNet.of(graph), data)
     records = int(next(iter(counts.values())).sum())  # public, as neighbours have the same number
+    schema = replace(data.schema, records_guess=records)
     rows: list[dict[str, Any]] = []
     spent: dict[str, float] = {}
 
@@ -67,8 +69,8 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
         for way, estimate in noise.baselines(target, len(counts), UNIT, rng).items():
             score(way, _network(graph, data, counts, estimate), epsilon)
         for way, (kind, accounting) in OURS.items():
-            curator = Curator(CodedTable(data.train), data.schema, seed=int(rng.integers(2**31)))
-            job = Fit(model=BayesNet.of(graph, estimate=kind), accounting=accounting, expected_records=records)
+            curator = Curator(CodedTable(data.train), schema, seed=int(rng.integers(2**31)))
+            job = Fit(model=BayesNet.of(graph, estimate=kind), accounting=accounting)
             score(way, curator.release(job, target, estimates=False).model().network, epsilon)
     return rows
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,10 +101,11 @@ def _classified(data: Split, target: RDP, options: Mapping[str, Any], seed: int)
     features = tuple(name for name in data.levels if name != CLASS)
     spec = NaiveBayes(CLASS, *features, single_draw=options.get("single_draw", False))
     rest = {name: option for name, option in options.items() if name != "single_draw"}
-    job = Fit(model=spec, expected_records=len(data.train[CLASS]), **rest)
+    job = Fit(model=spec, **rest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MeaninglessBudget)  # the smallest budgets are meant to be
-        curator = Curator(CodedTable(data.train), data.schema, seed=seed)
+        schema = replace(data.schema, records_guess=len(data.train[CLASS]))
+        curator = Curator(CodedTable(data.train), schema, seed=seed)
         model = spec.build(curator.release(job, target, estimates=False))
     return np.asarray(model.predict_log_proba({name: data.test[name] for name in features}))
 

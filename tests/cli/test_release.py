@@ -117,7 +117,8 @@ def test_pseudo_records_keep_a_pure_promise(here: Path) -> None:
 
 
 def test_more_declared_records_than_doubles_carry_are_refused_before_a_charge(here: Path) -> None:
-    done = release("--set", f"expected_records={10**9}", mechanism="dirichlet")
+    Path("people.toml").write_text(f"records_guess = {10**9}\n{SCHEMA}")
+    done = release(mechanism="dirichlet")
     assert done.code == 1
     assert "Take Gaussian noise" in done.err
     assert states() == []
@@ -283,7 +284,8 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(here: Path, change: dict[
         (["--request", "none.toml"], "no file 'none.toml'"),
         (["job ± 1 point"], "either all tables name an accuracy"),
         (["--set", "level=1"], "level"),
-        (["--expected-records", 0], "expected_records"),
+        (["--expected-records", 0], "records_guess = 1000 into the schema"),
+        (["--set", "expected_records=9"], "records_guess into the schema"),
         (["--engine", "abacus"], "the address of the table says it"),
         (["sex"], "asked for twice"),
         (["--rho", 1], "--guarantee"),

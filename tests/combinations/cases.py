@@ -53,7 +53,6 @@ FIELDS: dict[str, list[Any]] = {
     "want": [(), ("sex ± 20 records", "town|sex ± 40 points"), ("sex,town ± 20 records",)],
     "edges": [{}, {"age": QUANTILES}],
     "target": [None, "sex"],
-    "expected_records": [None, ROWS],
     "pseudo_records": [None, 5],
 }
 """Values for fields of jobs, by name. Choices and flags are read off the types; what is left has a default."""

@@ -154,7 +154,7 @@ REFUSALS = {
     "public already": Refusal("so they are public already", within_public),
     "points need a number of records": Refusal(
         "need the number of records",
-        lambda case: bool(option(case, "want")) and not option(case, "expected_records") and not case.get("records"),
+        lambda case: bool(option(case, "want")) and not case.get("records"),
         certain=False,
     ),
     "the accuracy is out of reach": Refusal("out of reach", lambda case: bool(option(case, "want")), certain=False),

@@ -157,7 +157,7 @@ def test_the_error_of_a_share_of_one_half_is_that_of_the_difference_it_stands_fo
 
 def test_a_forecast_states_points_where_the_number_of_records_is_known_or_guessed() -> None:
     declared = forecast(Tables("income|sex", mechanism="gaussian").plan(schema(records=9000), USUAL))[0]
-    guessed = forecast(Tables("income|sex", mechanism="gaussian", expected_records=9000).plan(schema(), USUAL))[0]
+    guessed = forecast(Tables("income|sex", mechanism="gaussian").plan(schema(records_guess=9000), USUAL))[0]
     assert declared.points == guessed.points == pytest.approx(100 * declared.records / 9000)
     assert declared.group_records == 3000
     assert declared.group_points is not None

@@ -148,7 +148,7 @@ def test_wants_that_cannot_be_met_as_asked_are_refused_in_a_sentence() -> None:
         Tables(want={"region": "± 3 records"}, mechanism="dirichlet")
     with pytest.raises(InvalidArgument, match="need the number of records"):
         Tables(want={"region": "± 3 points"}).least(schema(records=None), CAPS[0])
-    assert Tables(want={"region": "± 3 points"}, expected_records=3000).least(schema(records=None), CAPS[0]).size > 0
+    assert Tables(want={"region": "± 3 points"}).least(schema(records=None, records_guess=3000), CAPS[0]).size > 0
 
 
 def test_the_least_guarantee_of_a_cost_is_rounded_up() -> None:

@@ -20,10 +20,10 @@ from dpbayes.schema import Marginal, Prior
 
 MORE = {
     "tables with a prior": Tables("sex", priors=(Prior(of=("sex",), shares=(1.0, 2.0, 3.0)),), level=0.5),
-    "a network": Fit(model=BayesNet.of('[["sex", "income"]]'), split="equal", expected_records=9),
+    "a network": Fit(model=BayesNet.of('[["sex", "income"]]'), split="equal"),
     "a histogram": Fit(model=Histogram(attributes=("sex", "income")), mechanism="laplace"),
     "a certified posterior": PosteriorTable(marginal=Marginal("sex"), prior=(0.5, 1.0, 2.0), around=(1, 2, 3)),
-    "another law": Wide(marginal=Marginal(("sex", "income")), state="x.wide", law="cells", expected_records=3),
+    "another law": Wide(marginal=Marginal(("sex", "income")), state="x.wide", law="cells"),
 }
 
 
@@ -108,7 +108,7 @@ def test_a_plan_reads_no_rows(tmp_path: Path) -> None:
         (("sex",), {"level": 1.0}, "level"),
         (("sex",), {"pseudo_records": 5}, "product='records'"),
         (("sex",), {"product": "draw", "mechanism": "gaussian"}, "Dirichlet"),
-        (("sex",), {"expected_records": 0}, "expected_records"),
+        (("sex",), {"expected_records": 9}, "no option 'expected_records'"),
         (("sex",), {"priors": (Prior(of=("income",), shares=(1.0,)),)}, "no marginal is"),
         (("sex",), {"product": "records", "priors": (Prior(of=("sex",), shares=(1.0,)),)}, "have none"),
         (("sex",), {"priors": (Prior(of=("sex",), shares=(1.0,)),) * 2}, "two priors"),

@@ -146,8 +146,8 @@ def test_a_release_without_words_is_written_as_before() -> None:
 @pytest.mark.parametrize("target", [None, "income"])
 def test_synthetic_records_are_asked_for_like_tables(target: str | None) -> None:
     tables = "" if target is None else f'tables = ["{target}"]\n'
-    asked = Request.from_toml(f'as = "synthetic"\n{tables}epsilon = 1\ndelta = 1e-6\nexpected_records = 500')
-    assert asked.job() == Synthetic(target=target, expected_records=500)
+    asked = Request.from_toml(f'as = "synthetic"\n{tables}epsilon = 1\ndelta = 1e-6')
+    assert asked.job() == Synthetic(target=target)
     assert Request.from_toml(asked.to_toml()) == asked
     release = Curator(people(), PEOPLE).release(asked.with_changes(title="Records"))
     assert release.about == {"title": "Records"}

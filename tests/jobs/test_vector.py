@@ -152,12 +152,6 @@ def test_what_cannot_be_drawn_is_refused_in_one_sentence(change: dict[str, objec
         Curator(people(), PEOPLE).plan(replace(JOB, **change), USUAL)
 
 
-@pytest.mark.parametrize("records", [0, -1, 1.5, True])
-def test_expected_records_are_whole_and_positive(records: object) -> None:
-    with pytest.raises(InvalidArgument, match="expected_records"):
-        replace(JOB, expected_records=records)
-
-
 def test_parameters_that_are_given_are_used_as_they_are() -> None:
     plan = Curator(people(), PEOPLE).plan(replace(JOB, weight=0.1, concentration=(20.0, 30.0)), USUAL)
     assert plan.paid[0].mechanism.concentration == (20.0, 30.0)

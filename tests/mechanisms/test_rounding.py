@@ -275,9 +275,9 @@ def check_attack(records: int, draws: int) -> None:
 def published(tmp_path, records: int, mechanism: str, times: int) -> list[Release]:
     """Files of a table of 200 rows whose number of records is declared as something else."""
     attribute = Attribute(name="kind", categories=("a", "b", "c"), unknown="drop", missing="drop")
-    schema = Schema(id="people", unit=REPLACE, attributes=(attribute,))
+    schema = Schema(id="people", unit=REPLACE, attributes=(attribute,), records_guess=records)
     curator = Curator({"kind": ["a"] * 120 + ["b"] * 60 + ["c"] * 20}, schema)
-    asked = Tables("kind", mechanism=mechanism, expected_records=records)
+    asked = Tables("kind", mechanism=mechanism)
     files = [tmp_path / f"{number}.json" for number in range(times)]
     for file in files:
         made = curator.release(asked, ApproxDP(epsilon=1, delta=1e-6))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -23,6 +25,7 @@ from .examples import fitted as released
 
 TARGET = ApproxDP(epsilon=1.0, delta=1e-6)
 SPEC = NaiveBayes(target="rain")
+GUESSED = replace(weather_schema(), records_guess=2000)
 
 
 def fitted(target=TARGET, *, spec=SPEC, **options) -> NaiveBayesModel:
@@ -31,7 +34,7 @@ def fitted(target=TARGET, *, spec=SPEC, **options) -> NaiveBayesModel:
 
 def test_all_tables_together_meet_the_target_and_nearly_use_it_up():
     for target in (TARGET, RDP(order=5, epsilon=0.5), PureDP(epsilon=2.0)):
-        plan = Fit(model=SPEC, expected_records=2000).plan(weather_schema(), target)
+        plan = Fit(model=SPEC).plan(GUESSED, target)
         gap = target.gap(plan.cost)
         assert -1e-6 < gap <= 0
         assert len(plan.tables) == 4
@@ -48,7 +51,7 @@ def test_a_clear_table_gives_the_shares_of_the_data():
 
 def test_a_hopeless_budget_gives_rows_what_they_share():
     with pytest.warns(MeaninglessBudget, match="times its whole mass"):
-        model = fitted(RDP(order=5, epsilon=1e-8), expected_records=2000)
+        model = fitted(RDP(order=5, epsilon=1e-8), schema=GUESSED)
     for table in model.feature_log_prob:
         rows = np.exp(table[:2])
         assert np.abs(rows[0] - rows[1]).max() < 0.05
@@ -125,7 +128,7 @@ def test_the_same_release_gives_the_same_model_whoever_builds_it(tempered, tmp_p
     """The fit, the estimator, the file and a new specification."""
     from dpbayes.sklearn import PrivateCategoricalNB
 
-    release = released(SPEC, TARGET, tempered=tempered, expected_records=2000)
+    release = released(SPEC, TARGET, tempered=tempered, schema=GUESSED)
     model, data = release.model(), weather(2000)
     nb = PrivateCategoricalNB(schema=weather_schema(), target="rain", tempered=tempered, random_state=7)
     nb.fit(pd.DataFrame(data).drop(columns="rain"), data["rain"])

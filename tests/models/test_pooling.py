@@ -84,9 +84,10 @@ def network_release(accounting):
             Attribute(name=name, categories=(*map(str, range(size - 1)), "other"), missing="other")
             for name, size in (("parent", 40), ("child", 5))
         ),
+        records_guess=3000,
     )
     spec = BayesNet(edges=(("parent", "child"),), estimate="draw")
-    job = Fit(model=spec, accounting=accounting, expected_records=3000)
+    job = Fit(model=spec, accounting=accounting)
     return Curator(CodedTable(columns), schema, seed=4).release(job, RDP(order=5, epsilon=0.05), estimates=False)
 
 

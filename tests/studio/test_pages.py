@@ -276,10 +276,13 @@ def test_an_accuracy_is_solved_for(visitor, tmp_path):
 
 
 def test_a_data_set_whose_size_is_private_is_taken_to_the_review(visitor):
-    name = begun(visitor, size="private", records="")
+    name = begun(visitor, size="private", records="19000")
     assert visitor.post(f"/d/{name}/declare", declared(visitor, name)).status_code == 303
     shown = visitor.get(f"/d/{name}/ask")
-    assert "Expected records (public)" in shown.text
+    assert "Guess the number of records" not in shown.text
+    schema = visitor.desk.drafts.schema(visitor.desk.drafts.load(name))
+    assert (schema.records, schema.records_guess) == (None, 19000)
+    assert (schema.unit.text, schema.expected) == ("add-remove", 19000)
     budget = {"action": "budget", "limit-epsilon": "2", "limit-delta": "1e-6", "ledger": "survey.ledger"}
     assert visitor.post(f"/d/{name}/ask", {**ASKED, **budget}).status_code == 303
     for step in ("ask", "risk", "preview", "review"):

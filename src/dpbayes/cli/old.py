@@ -49,7 +49,7 @@ OPTIONS = {
 --product: write --as draw or --as pseudo-records
 --estimate: write --set single_draw=true
 --low --high --numeric: write --set bounds=0:120, which says that it is a number too
---expected-records: write --set expected_records=1000
+--expected-records: write records_guess = 1000 into the schema
 --accounting --calibration --score --around: the papers' choices are in dpbayes.papers
 --slack --l2-squared --linf --least-count --evenness --error --failure --adaptive --closed: it is left to Python
 --sigma --scale --from: write the mechanism as text, such as 'Dirichlet(1, 10)' or '3 * Gaussian(4)'

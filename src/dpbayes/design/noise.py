@@ -69,7 +69,7 @@ class Need:
         checks.one_of("Job", ("draw", "estimate"), purpose=self.purpose)
         checks.one_of("Job", ("exact", "published"), accounting=self.accounting)
         if self.records is not None:
-            checks.positive_integer("Job", expected_records=self.records)
+            checks.positive_integer("Job", records=self.records)
         if self.wish != "dirichlet" and (self.purpose == "draw" or self.accounting == "published"):
             raise InvalidArgument(
                 "Job: draws and the papers' parameters belong to the Dirichlet mechanism. Set mechanism='dirichlet', "
@@ -206,17 +206,17 @@ class Want:
         """Within which attributes shares are meant."""
         return self.marginal.given if self.unit == "points" else ()
 
-    def error(self, schema: Schema, records: int | None, level: float) -> float:
+    def error(self, schema: Schema, level: float) -> float:
         """The standard error that is wanted, in records."""
         self.marginal.axes(schema)
         z = reach(level)
         if self.unit == "records":
             return self.half / z
-        known = schema.records or records
+        known = schema.expected
         if known is None:
             raise InvalidArgument(
-                f"{OWNER}: points of {self.marginal} need the number of records. Declare records in the schema, or "
-                "give a guess with expected_records."
+                f"{OWNER}: points of {self.marginal} need the number of records. Declare records in the schema, "
+                "or a guess: records_guess."
             )
         groups = math.prod(self.marginal.shape(schema)[: len(self.marginal.given)])
         return self.half / 100 * known / groups / z

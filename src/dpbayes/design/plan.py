@@ -51,7 +51,7 @@ class Plan:
     @property
     def records(self) -> int | None:
         """The number of records, declared or guessed."""
-        return self.schema.expected(getattr(self.job, "expected_records", None))
+        return self.schema.expected
 
     @property
     def cells(self) -> int:

@@ -39,7 +39,6 @@ class Fit(BaseJob):
             draw needs the Dirichlet mechanism.
         accounting: ``exact``, or ``published`` for the papers' parameters.
         split: ``optimal`` by the sizes of the tables, or ``equal``.
-        expected_records: a public guess at the number of records, where the schema declares none.
         tempered: spend a tenth of the budget on how far a naive Bayes model may trust itself. Left out, it is spent
             where public numbers say that the choice can do more than guess, and the engine can make it.
         edges: numeric attributes whose edges are bought with another tenth.
@@ -47,19 +46,16 @@ class Fit(BaseJob):
 
     kind: ClassVar[str] = "model"
     MAKES: ClassVar[Mapping[str, Make]] = {
-        "naive-bayes": Make(
-            "the class, or 'class|features'", ("mechanism", "single_draw", "tempered", "expected_records")
-        ),
+        "naive-bayes": Make("the class, or 'class|features'", ("mechanism", "single_draw", "tempered")),
         "network": Make(
             "none, and the graph is learned; or each node with its parents",
-            ("mechanism", "single_draw", "expected_records"),
+            ("mechanism", "single_draw"),
         ),
     }
     model: ModelSpec[Model]
     mechanism: Wish = "auto"
     accounting: Accounting = "exact"
     split: Literal["optimal", "equal"] = "optimal"
-    expected_records: int | None = None
     tempered: bool | None = None
     edges: dict[str, Quantiles] = field(default_factory=dict)
 
@@ -94,7 +90,7 @@ class Fit(BaseJob):
             unit=schema.unit,
             cells=tuple(marginal.size(planned) for marginal in marginals),
             rows=tuple(marginal.rows(planned) for marginal in marginals),
-            records=schema.expected(self.expected_records),
+            records=schema.expected,
             wish=self._wish(),
             purpose="draw" if self.model.draws else "estimate",
             accounting=self.accounting,
@@ -150,7 +146,7 @@ class Fit(BaseJob):
         if self.tempered is False or not isinstance(self.model, NaiveBayes) or self._wish() == "dirichlet":
             return edges
         choice = selection_for(target.share(10), schema.unit)
-        records, classes = schema.expected(self.expected_records), len(schema[self.model.target].levels)
+        records, classes = schema.expected, len(schema[self.model.target].levels)
         wanted = self.tempered or worth_it(choice, records=records, classes=classes)
         return (*edges, choice) if wanted else edges
 

@@ -36,6 +36,7 @@ GONE = {
     "synthetic": 'write as = "synthetic", and in tables the attribute to predict, if there is one',
     "product": 'write as = "draw", "pseudo-records" or "posterior"',
     "prior_parameters": "write prior",
+    "expected_records": "write records_guess into the schema",
     "pseudo_records": 'write draws, with as = "pseudo-records"',
     "accounting": "the papers' parameters are in dpbayes.papers",
     "order": 'write guarantee = "RDP(5, 1)"',

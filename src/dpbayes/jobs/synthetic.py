@@ -73,17 +73,15 @@ class Synthetic(BaseJob):
     Args:
         target: the attribute that others will be used to predict; its pairs are measured more exactly.
         mechanism: ``auto`` takes Gaussian noise, or Laplace noise for a pure guarantee.
-        expected_records: a public guess at the number of records, for previews; the plan does without.
     """
 
     kind: ClassVar[str] = "synthetic"
     MAKES: ClassVar[Mapping[str, Make]] = {
-        "synthetic": Make("none, or the attribute that others will predict", ("mechanism", "expected_records"))
+        "synthetic": Make("none, or the attribute that others will predict", ("mechanism",))
     }
     target: str | None = None
     _: KW_ONLY
     mechanism: Literal["auto", "gaussian", "laplace"] = "auto"
-    expected_records: int | None = None
 
     def __post_init__(self) -> None:
         checks.one_of("Synthetic", ("auto", "gaussian", "laplace"), mechanism=self.mechanism)
@@ -124,7 +122,7 @@ class Synthetic(BaseJob):
             target=target,
             unit=schema.unit,
             cells=tuple(each.size(schema) for each in tables) + (1,) * last,
-            records=schema.expected(self.expected_records),
+            records=schema.expected,
             wish=self.mechanism,
         )
         stepped = 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)  # few different mechanisms compose faster

@@ -44,7 +44,6 @@ class Tables(BaseJob):
             pure guarantee Laplace noise that keeps the public number of records, where it can.
         product: what the release is tuned for: an ``estimate``, one posterior ``draw``, or pseudo-``records``.
         accounting: ``exact``, or ``published`` for the papers' parameters.
-        expected_records: a public guess at the number of records, where the schema declares none.
         pseudo_records: how many pseudo-records to draw; the declared number of records by default.
         priors: public guesses at distributions, each for the tables of its attributes.
         level: of the intervals.
@@ -54,15 +53,14 @@ class Tables(BaseJob):
 
     kind: ClassVar[str] = "tables"
     MAKES: ClassVar[Mapping[str, Make]] = {
-        "tables": Make("any number", ("mechanism", "prior", "level", "expected_records")),
-        "draw": Make("any number; one posterior draw of each", ("prior", "expected_records")),
-        "pseudo-records": Make("any number", ("draws", "expected_records")),
+        "tables": Make("any number", ("mechanism", "prior", "level")),
+        "draw": Make("any number; one posterior draw of each", ("prior",)),
+        "pseudo-records": Make("any number", ("draws",)),
     }
     marginals: tuple[Marginal, ...]
     mechanism: Wish = "auto"
     product: Literal["estimate", "draw", "records"] = "estimate"
     accounting: Accounting = "exact"
-    expected_records: int | None = None
     pseudo_records: int | None = None
     priors: tuple[Prior, ...] = field(default=())
     level: float = 0.95
@@ -108,9 +106,8 @@ class Tables(BaseJob):
             raise InvalidArgument("Tables: a marginal is asked for twice. Each release costs: ask once.")
         checks.one_of("Tables", ("estimate", "draw", "records"), product=self.product)
         checks.probability("Tables", level=self.level)
-        for name in ("expected_records", "pseudo_records"):
-            if getattr(self, name) is not None:
-                checks.positive_integer("Tables", **{name: getattr(self, name)})
+        if self.pseudo_records is not None:
+            checks.positive_integer("Tables", pseudo_records=self.pseudo_records)
         if self.pseudo_records is not None and self.product != "records":
             raise InvalidArgument("Tables: pseudo_records go with product='records'.")
         if self.product != "estimate" and self.mechanism not in ("auto", "dirichlet"):
@@ -170,7 +167,7 @@ class Tables(BaseJob):
     ) -> tuple[tuple[Marginal, ...], tuple[TableMechanism, ...], str]:
         """What to measure, with which mechanisms, and why."""
         cells = tuple(marginal.size(schema) for marginal in self.marginals)
-        records = schema.expected(self.expected_records)
+        records = schema.expected
         if self.product == "records":
             many = self.pseudo_records or schema.records or REFERENCE_RECORDS
             known = records or REFERENCE_RECORDS
@@ -190,9 +187,8 @@ class Tables(BaseJob):
         return plan_tables(schema, self.marginals, need, self._wanted(schema))
 
     def _wanted(self, schema: Schema) -> tuple[Wanted, ...]:
-        guess = schema.expected(self.expected_records)
         return tuple(
-            Wanted(names=each.marginal.names, group=each.group, error=each.error(schema, guess, self.level))
+            Wanted(names=each.marginal.names, group=each.group, error=each.error(schema, self.level))
             for each in wants(self.want)
         )
 
@@ -208,7 +204,7 @@ class Tables(BaseJob):
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
         made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
-        design = describe(schema, self.marginals, made, schema.expected(self.expected_records))
+        design = describe(schema, self.marginals, made, schema.expected)
         reached = [
             f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
             for want, each in zip(wants(self.want), wanted, strict=True)

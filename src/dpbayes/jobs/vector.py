@@ -37,15 +37,12 @@ class Vector(BaseJob):
     """
 
     kind: ClassVar[str] = "vector"
-    MAKES: ClassVar[Mapping[str, Make]] = {
-        "vector": Make("one joint table", ("scores", "weight", "concentration", "expected_records"))
-    }
+    MAKES: ClassVar[Mapping[str, Make]] = {"vector": Make("one joint table", ("scores", "weight", "concentration"))}
     marginal: Marginal
     entries: tuple[str, ...]
     scores: tuple[tuple[float, ...], ...]
     weight: float | None = None
     concentration: tuple[float, ...] = ()
-    expected_records: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "marginal", Marginal.of_text(self.marginal))
@@ -67,8 +64,6 @@ class Vector(BaseJob):
             len(self.entries),
         ):
             raise InvalidArgument("Vector: expected a weight with one concentration or one per entry, or neither.")
-        if self.expected_records is not None:
-            checks.positive_integer("Vector", expected_records=self.expected_records)
 
     @classmethod
     def requested(cls, kind: str, tables: Names, keys: Keys, setting: Setting) -> Vector:
@@ -107,7 +102,7 @@ class Vector(BaseJob):
                     "the concentrations, or leave both out."
                 )
             return made
-        records = schema.expected(self.expected_records) or REFERENCE_RECORDS
+        records = schema.expected or REFERENCE_RECORDS
         total = max(round(records * float(np.sum(self.scores)) / len(self.scores)), 1)
         curve = ConcentrationCurve(target=target, unit=schema.unit, sensitivity=moved)
         return curve.best(purpose="draw", cells=len(self.entries), records=total)

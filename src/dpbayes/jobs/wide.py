@@ -58,12 +58,11 @@ class Wide(BaseJob):
 
     kind: ClassVar[str] = "wide"
     MAKES: ClassVar[Mapping[str, Make]] = {
-        "wide": Make("one joint table, what is asked for most often first", ("law", "expected_records"))
+        "wide": Make("one joint table, what is asked for most often first", ("law",))
     }
     marginal: Marginal
     state: str
     law: Law = "splits"
-    expected_records: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "marginal", Marginal.of_text(self.marginal))
@@ -96,7 +95,7 @@ class Wide(BaseJob):
         shape = self.marginal.shape(schema)
         releases, cells = (1, math.prod(shape)) if self.law == "cells" else (len(shape), max(shape))
         curve = ConcentrationCurve(target=target, unit=schema.unit, releases=releases)
-        records = schema.expected(self.expected_records) or REFERENCE_RECORDS
+        records = schema.expected or REFERENCE_RECORDS
         made = curve.best(purpose="draw", cells=cells, records=records)
         if made.smallest[0] < LEAST_CONCENTRATION:
             raise TargetUnreachable(

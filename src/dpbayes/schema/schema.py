@@ -91,9 +91,10 @@ class Schema:
         """Cells of the full table, as an exact integer of any size."""
         return math.prod(self.shape)
 
-    def expected(self, guess: int | None = None) -> int | None:
+    @property
+    def expected(self) -> int | None:
         """The number of records: declared, or else a public guess at it."""
-        return self.records or guess or self.records_guess
+        return self.records or self.records_guess
 
     @property
     def digest(self) -> str:

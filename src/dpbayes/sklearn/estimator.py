@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -183,12 +184,13 @@ class PrivateCategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ledger = opened(self.ledger) if self.private and self.ledger != "none" else None
         name = "sklearn" if ledger is None or declared is not None else ledger.only()
         schema = declared or self._schema(columns, texts, Schema(id=name, unit=unit, attributes=()), typed=types(X))
+        if schema.unit.fixed_size and schema.records is None:
+            schema = replace(schema, records_guess=len(y))
         target = self.target if declared is not None else schema.names[-1]
         spec = NaiveBayes(target=target, features=tuple(columns), single_draw=self.single_draw)
         job = Fit(
             model=spec,
             mechanism=self.mechanism if self.private else "auto",
-            expected_records=len(y) if schema.unit.fixed_size else None,
             tempered=False if spec.draws or self.mechanism == "dirichlet" else self.tempered,
             edges=wishes,
         )

@@ -159,8 +159,8 @@ class Draft:
         What the schema file says of columns that were not changed stays, such as public totals.
         """
         attributes = tuple(each.attribute() for each in self.used)
-        public = self.records if self.adjacency == Adjacency.REPLACE_ONE else None
-        said = {"id": self.id, "unit": self.unit(), "person": self.person, "records": public}
+        public, guess = (self.records, None) if self.adjacency == Adjacency.REPLACE_ONE else (None, self.records)
+        said = {"id": self.id, "unit": self.unit(), "records": public, "records_guess": guess}
         known = {each.name: each for each in before.attributes} if before is not None else {}
         same = [each.name for each in attributes if each == known.get(each.name)]
         if before is None or not same:
@@ -169,7 +169,7 @@ class Draft:
 
     def about(self, schema: Schema) -> Draft:
         """The draft with what a schema says of people and records."""
-        unit, records = schema.unit, schema.records
+        unit, records = schema.unit, schema.records if schema.unit.replaces else schema.records_guess
         return replace(self, id=schema.id, adjacency=str(unit.adjacency), max_rows=unit.max_rows, records=records)
 
     def with_columns(self, schema: Schema, columns: Sequence[Column]) -> Draft:

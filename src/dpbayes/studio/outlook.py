@@ -199,7 +199,7 @@ def rehearsal(schema: Schema, request: Request, account: Account | None) -> Rele
     job, target = request.job(schema), request.guarantee(account)
     marginals = request.marginals
     names = sorted({name for marginal in marginals for name in marginal.names}, key=schema.names.index)
-    many = min(schema.records or request.keys.get("expected_records") or 10_000, 100_000)
+    many = min(schema.expected or 10_000, 100_000)
     size = many if request.product == "posterior" else None
     public = replace(
         schema.project(names), person=None, unit=replace(schema.unit, person=None), records=size, margins=()

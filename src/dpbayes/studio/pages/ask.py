@@ -165,14 +165,12 @@ def _read(schema: Schema, before: Request, form: Form) -> tuple[Request, str]:
             if Marginal.parse(text).size(schema) > 1_000_000:  # no browser and no reader has a use for it
                 raise InvalidArgument(f"studio: {text} has more than 1,000,000 cells. Choose fewer attributes.")
         asked = replace(asked, tables=tuple(dict.fromkeys((*asked.tables, *more))))
-        records = form.text("expected_records") if schema.records is None else ""
         product = form.text("product", before.product)
         checks.one_of("studio", ("tables", "posterior", before.product), product=product)
         made = asked.with_changes(product=product)
-        said = {"expected_records": checks.whole("studio", "records", records) if records else None}
         if form.text("epsilon"):
             made = replace(made, target=_guarantee(form), open_delta=False)
-        made = replace(made, keys=_keys(made, said | _prior(form)))
+        made = replace(made, keys=_keys(made, _prior(form)))
         if product == "posterior" and made.tables:
             made.job(schema)  # it is of one table
     except DpbayesError as met:
