@@ -16,6 +16,7 @@ from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.jobs import Fit, Quantiles
 from dpbayes.jobs.base import job_from_record, plan_of
 from dpbayes.mechanisms.selection import Selection
+from dpbayes.models import Histogram
 from dpbayes.tables.engine import CodedTable
 from dpbayes.tables.sources import open_table
 
@@ -179,6 +180,16 @@ def test_bought_edges_replace_levels_that_labels_and_rules_named(more: dict[str,
     made = Curator(rows, schema).release(Fit(model=NaiveBayes(target="sex"), edges={"age": cut}), PureDP(epsilon=9))
     assert made.schema["age"].levels[-1] == "other"
     assert made.schema["age"].labels == ()
+
+
+def test_a_model_is_drawn_though_edges_that_it_buys_are_merged() -> None:
+    """Its table has fewer cells than were planned: noise that depends on their number is refused after the charge."""
+    schema = Schema(id="d", unit=UNITS[0], attributes=(Attribute(name="age", edges=(0, 100)),), records=400)
+    cut = Quantiles(lower=0, upper=100, bins=3, candidates=3)
+    job = Fit(model=Histogram(attributes=("age",)), edges={"age": cut})
+    made = Curator({"age": [25.0, 75.0] * 200}, schema, seed=1).release(job, PureDP(epsilon=20))
+    assert made.answers[0].values == (-math.inf, 50.0, math.inf)
+    assert made.model() is not None
 
 
 @pytest.mark.parametrize("unit", [Unit(adjacency="replace-one", max_rows=5), Unit(adjacency="add-remove")])

@@ -56,6 +56,8 @@ class Need:
     """The size of each table."""
     rows: tuple[int, ...] = ()
     """How many rows each table has, that are normalised apart; left out where it is not known yet which tables."""
+    merging: tuple[bool, ...] = ()
+    """Whether each table may turn out smaller, since equal edges are merged once they are bought."""
     records: int | None = None
     """The number of records, or a public guess at it."""
     wish: Wish = "auto"
@@ -93,7 +95,9 @@ def mechanisms_for(need: Need, parts: Sequence[float] | None = None) -> tuple[tu
     if need.wish == "dirichlet":
         return _dirichlet(need, parts)
     shares = np.ones(len(need.cells)) if parts is None else np.asarray(parts, dtype=np.float64)
-    tables = list(zip(need.cells, [many == 1 for many in need.rows] or [False] * len(need.cells), strict=True))
+    rows, merging = (each or (0,) * len(need.cells) for each in (need.rows, need.merging))
+    joint = [many == 1 and not smaller for many, smaller in zip(rows, merging, strict=True)]
+    tables = list(zip(need.cells, joint, strict=True))
     kinds = noise_kinds(need.wish, need.target, need.unit)
     made = {
         kind.name: calibrate_noise(kind, need, tables, ((shares / shares.max()) ** -POWER[kind.split]).tolist())

@@ -90,6 +90,7 @@ class Fit(BaseJob):
             unit=schema.unit,
             cells=tuple(marginal.size(planned) for marginal in marginals),
             rows=tuple(marginal.rows(planned) for marginal in marginals),
+            merging=tuple(not self.edges.keys().isdisjoint(marginal.names) for marginal in marginals),
             records=schema.expected,
             wish=self._wish(),
             purpose="draw" if self.model.draws else "estimate",
