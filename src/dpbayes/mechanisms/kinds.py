@@ -348,8 +348,6 @@ def from_text(text: str, unit: Unit) -> Cost:
     own = [each.name for each in fields(made) if each.name not in ("unit", "what") and each.default is MISSING]
     names = [NAMES.get(each, each) for each in own]
     numbers = by_name("price", text, names, given)
-    if len(numbers) < len(names):
-        raise InvalidArgument(f"price: {name} needs {' and '.join(names)}, got {text[:80]!r}.")
     held = {each: numbers[NAMES.get(each, each)] for each in own}
     silent = {"unit": unit, "what": "made elsewhere"}
     return Cost.of(

@@ -79,10 +79,10 @@ def called(owner: str, text: str) -> tuple[int, str, Given]:
 
 
 def by_name(owner: str, text: str, names: Sequence[str], given: Given) -> dict[str, Any]:
-    """Numbers by their names, which come in this order; each is given once."""
+    """Numbers by their names, which come in this order; each is given, and given once."""
     listed, keywords = given
     found = {**dict(zip(names, listed, strict=False)), **keywords}
-    if len(listed) > len(names) or len(found) < len(listed) + len(keywords) or not set(keywords) <= set(names):
+    if len(listed) > len(names) or len(found) < len(listed) + len(keywords) or set(found) != set(names):
         raise InvalidArgument(f"{owner}: expected {', '.join(names)}, got {text[:80]!r}.")
     return found
 
