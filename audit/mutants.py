@@ -184,16 +184,22 @@ def changed(mutant: Mutant) -> str:
 
 @functools.cache
 def near(file: str) -> list[str]:
-    """Quick test files that mirror or import a module, the nearest first: its own, its room's, then the others'."""
+    """Quick test files of a module, the nearest first: its own, its pinned numbers, its room's, its importers'."""
     module = "dpbayes." + file.removesuffix(".py").replace("/", ".")
     tests, parent = ROOT / "tests", Path(file).parent
-    own = tests / parent / f"test_{Path(file).name}"
+    own = [tests / parent / f"test_{Path(file).name}"]
+    own += [path.with_name("test_numbers.py") for path in sorted(tests.rglob("numbers.json")) if pinned(path, file)]
     leaf = module.rpartition(".")
     told = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(leaf[0])} import [^\n]*\b{leaf[2]}\b")
     room = sorted((tests / parent).glob("test_*.py"))
     others = [path for path in sorted(tests.rglob("test_*.py")) if told.search(path.read_text(encoding="utf-8"))]
     named = [path for path in others if path in room] + [path for path in room if path not in others] + others
-    return [str(path.relative_to(ROOT)) for path in dict.fromkeys([own, *named]) if path.is_file()]
+    return [str(path.relative_to(ROOT)) for path in dict.fromkeys([*own, *named]) if path.is_file()]
+
+
+def pinned(numbers: Path, file: str) -> bool:
+    """Whether values of a module are among these numbers."""
+    return f'\n "{file.removesuffix(".py").replace("/", ".")}": ' in numbers.read_text(encoding="utf-8")
 
 
 def all_mutants(only: Sequence[str] = ()) -> list[Mutant]:

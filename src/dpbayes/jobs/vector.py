@@ -133,7 +133,7 @@ def _scores(path: Path, marginal: Marginal, schema: Schema) -> tuple[tuple[str, 
         levels, numbers = line[: len(axes)], line[len(axes) :]
         try:
             cell = tuple(axis.levels.index(level) for axis, level in zip(axes, levels, strict=True))
-            table[cell] = [float(text) for text in numbers]
+            table[cell] = [float(text) for _, text in zip(entries, numbers, strict=True)]
         except ValueError:
             raise InvalidArgument(
                 f"Vector: line {number} of {path} needs declared levels and {len(entries)} numbers."

@@ -1,17 +1,19 @@
 """Numbers by which prices are told to be what they were: expressions, their values, and truths to hold them against.
 
-    python -m tests.privacy.numbers
+    python -m tests.pinned
 
-``numbers.json`` has expressions by module. This fills in those that have no value yet (null); one that is there is
-never written again. Where ``TRUTHS`` knows a function, its value was first held against that, on the safe side of it.
+The ``numbers.json`` of a folder has expressions by module. This fills in those that have no value yet (null); one that
+is there is never written again. Where ``TRUTHS`` knows a function, the value is held against that as well.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +28,7 @@ from dpbayes.mechanisms import PseudoRecords, Stated
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.pld import Pld
 
-FILE = Path(__file__).with_suffix(".json")
+HERE = Path(__file__).parent
 FEW = 12
 """A longer list of numbers is told by its length, its sum, and a sum in which each place weighs differently."""
 
@@ -67,6 +69,25 @@ def refusal(call: Callable[[], object]) -> str:
         return f"{type(problem).__name__}: {problem}"
 
 
+@functools.cache
+def _tables() -> dict[str, Any]:
+    """What jobs are asked about: a schema, a table, and a ledger's account."""
+    from tests.releases import PEOPLE, people
+
+    from dpbayes import Curator, Schema
+    from dpbayes.jobs.base import Setting
+    from dpbayes.schema import Marginal
+    from dpbayes.tables.sources import open_table
+
+    return {
+        "PEOPLE": PEOPLE, "people": people, "TABLE": open_table(people()), "open_table": open_table, "Schema": Schema,
+        "SCHEMA": lambda unit=ADD, **more: replace(PEOPLE, unit=unit, **{"records": None, **more}),
+        "Marginal": Marginal, "rng": lambda: np.random.default_rng(7), "Setting": Setting,
+        "Curator": Curator, "replace": replace,
+        "folder": lambda: Path(tempfile.mkdtemp()),
+    }  # fmt: skip
+
+
 ADD, REPLACE = Unit(adjacency="add-remove"), Unit(adjacency="replace-one")
 NAMES: dict[str, object] = {
     "math": math, "np": np, "inf": math.inf, "F": Fraction, "asked": asked, "refusal": refusal, "Pld": Pld,
@@ -86,7 +107,8 @@ NAMES: dict[str, object] = {
 
 def value_of(module: str, expression: str, **others: object) -> Any:
     """The value of an expression over the names of a module."""
-    return eval(expression, {**NAMES, **vars(import_module(f"dpbayes.{module}")), **others})
+    more = {} if module.startswith("privacy") else _tables()
+    return eval(expression, {**NAMES, **more, **vars(import_module(f"dpbayes.{module}")), **others})
 
 
 def _phi(x: object) -> mp.mpf:
@@ -169,17 +191,39 @@ def truth_of(expression: str) -> tuple[str, mp.mpf] | None:
         return name, +eval(expression, {"inf": math.inf, **TRUTHS})
 
 
+def numbers(folder: Path) -> dict[str, dict[str, Any]]:
+    """Expressions and their values, by module."""
+    return json.loads((folder / "numbers.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def check(folder: Path, module: str) -> None:
+    """Every expression over the names of a module has the value that it had."""
+    for expression, then in numbers(folder)[module].items():
+        now = flat(value_of(module, expression))
+        assert _same(now, then), f"{expression}: {now} instead of {then}"
+
+
+def _same(now: object, then: object) -> bool:
+    if isinstance(then, list):
+        return isinstance(now, list) and len(now) == len(then) and all(map(_same, now, then))
+    if isinstance(then, float) and isinstance(now, (int, float)):
+        noise = 3e-16 if 1e-17 < abs(then) < 2e-15 else 0.0  # what a sum of probabilities leaves of one
+        near = now == then or math.isclose(now, then, rel_tol=2e-13, abs_tol=noise)
+        return near or (math.isnan(now) and math.isnan(then))
+    return now == then
+
+
 def main() -> None:
     """Fill in what has no value yet."""
-    numbers = json.loads(FILE.read_text(encoding="utf-8"))
-    for module, found in numbers.items():
-        for expression, known in found.items():
-            if known is None:
+    for file in sorted(HERE.glob("*/numbers.json")):
+        found = numbers(file.parent)
+        for module, values in found.items():
+            for expression in [each for each, known in values.items() if known is None]:
                 try:
-                    found[expression] = flat(value_of(module, expression))
+                    values[expression] = flat(value_of(module, expression))
                 except Exception as problem:
-                    raise SystemExit(f"{module}: {expression}: {problem!r}") from problem
-    FILE.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+                    print(f"{module}: {expression}: {problem!r}")
+        file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,15 @@
+"""A ledger reads, adds up and refuses what it did, to the word and to twelve digits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.pinned import check, numbers
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("module", numbers(HERE))
+def test_accounts_are_what_they_were(module: str) -> None:
+    check(HERE, module)
