@@ -1,9 +1,9 @@
 """Numbers by which prices are told to be what they were: expressions, their values, and truths to hold them against.
 
-    python -m tests.pinned
+    python -m tests.pinned [WORD]
 
-The ``numbers.json`` of a folder has expressions by module. This fills in those that have no value yet (null); one that
-is there is never written again. Where ``TRUTHS`` knows a function, the value is held against that as well.
+The ``numbers.json`` of a folder has expressions by module. This fills in those that have no value yet (null), and again
+those in which the word is, where it is known why they differ. Where ``TRUTHS`` knows a function, the value is held against that as well.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -41,6 +43,8 @@ def flat(value: Any) -> Any:
         return flat(value.item())
     if isinstance(value, Mapping):
         return [flat([key, each]) for key, each in value.items()]
+    if isinstance(value, Path):
+        return str(value)
     if is_dataclass(value):
         return [type(value).__name__, *(flat(getattr(value, field.name)) for field in fields(value))]
     listed = [flat(each) for each in (value.ravel() if isinstance(value, np.ndarray) else value)]
@@ -62,11 +66,11 @@ def asked(call: Callable[[Callable[[float], float]], object], function: Callable
 
 
 def refusal(call: Callable[[], object]) -> str:
-    """The sentence in which something is refused."""
+    """How the sentence begins in which something is refused."""
     try:
         return f"none: {flat(call())}"
     except (DpbayesError, ValueError) as problem:
-        return f"{type(problem).__name__}: {problem}"
+        return re.sub(f"{tempfile.gettempdir()}/tmp[^/'\"]*", "FOLDER", f"{type(problem).__name__}: {problem}")[:80]
 
 
 @functools.cache
@@ -74,12 +78,36 @@ def _tables() -> dict[str, Any]:
     """What jobs are asked about: a schema, a table, and a ledger's account."""
     from tests.releases import PEOPLE, people
 
-    from dpbayes import Curator, Schema
+    from dpbayes import Curator, Ledger, Schema
+    from dpbayes.base.codec import canonical, digest
     from dpbayes.jobs.base import Setting
     from dpbayes.schema import Marginal
     from dpbayes.tables.sources import open_table
 
+    def chain(*bodies: dict[str, object], **others: object) -> list[str]:
+        """The texts of entries, each bound to the one before."""
+        texts: list[str] = []
+        for body in bodies:
+            previous = digest(texts[-1]) if texts else "0" * 64
+            usual = {"dataset": "d", "serial": len(texts), "previous": previous, "time": "2026-01-02T03:04:05Z"}
+            texts.append(canonical({**usual, "about": "", **others, **body}))
+        return texts
+
+    def budget(limit: Any = PureDP(epsilon=1.0), unit: Unit = ADD, **more: object) -> dict[str, object]:  # noqa: B008
+        fixed = {"kind": "budget", "format": 2, "budget": limit.record(), "unit": unit.record(), "schema": ""}
+        return {**fixed, **more}
+
+    def charge(*drawn: tuple[Any, int], key: str = "k", **more: object) -> dict[str, object]:
+        releases = [{"mechanism": each.record(), "times": times} for each, times in drawn]
+        return {"kind": "charge", "releases": releases, "lock": digest(key), "schema": "", "software": {}, **more}
+
+    def opened(limit: Any = PureDP(epsilon=1.0), unit: Unit = ADD, **more: Any) -> Ledger:  # noqa: B008
+        ledger = Ledger(Path(tempfile.mkdtemp()) / "d.ledger")
+        ledger.open("d", limit, unit, **more)
+        return ledger
+
     return {
+        "chain": chain, "budget": budget, "charge": charge, "new": opened, "canonical": canonical, "digest": digest,
         "PEOPLE": PEOPLE, "people": people, "TABLE": open_table(people()), "open_table": open_table, "Schema": Schema,
         "SCHEMA": lambda unit=ADD, **more: replace(PEOPLE, unit=unit, **{"records": None, **more}),
         "Marginal": Marginal, "rng": lambda: np.random.default_rng(7), "Setting": Setting,
@@ -213,12 +241,12 @@ def _same(now: object, then: object) -> bool:
     return now == then
 
 
-def main() -> None:
-    """Fill in what has no value yet."""
+def main(asked: str = "\0") -> None:
+    """Fill in what has no value yet, and what the word is in."""
     for file in sorted(HERE.glob("*/numbers.json")):
         found = numbers(file.parent)
         for module, values in found.items():
-            for expression in [each for each, known in values.items() if known is None]:
+            for expression in [each for each, known in values.items() if known is None or asked in f"{each}{known}"]:
                 try:
                     values[expression] = flat(value_of(module, expression))
                 except Exception as problem:
@@ -227,4 +255,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
