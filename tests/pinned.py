@@ -3,7 +3,8 @@
     python -m tests.pinned [WORD]
 
 The ``numbers.json`` of a folder has expressions by module. This fills in those that have no value yet (null), and again
-those in which the word is, where it is known why they differ. Where ``TRUTHS`` knows a function, the value is held against that as well.
+those in which the word is, where it is known why they differ. Where ``TRUTHS`` knows a function, the value is held
+against that as well.
 """
 
 from __future__ import annotations
