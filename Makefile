@@ -1,7 +1,7 @@
 # dpbayes: every recipe sets up what it needs in .venv.
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-run demo test test-slow test-oldest audit mutants house check bench peers synthetic-peers reproduce docs lock
-.PHONY: audit-deps clean
+.PHONY: audit-deps clean dist
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -111,6 +111,9 @@ synthetic-peers: ## environments with other makers of synthetic records, for `py
 
 reproduce: setup ## every figure and table of the papers, and the page of claims (about 20 minutes; QUICK=1 for a few)
 	$(BIN)/python -m experiments $(if $(QUICK),--quick)
+
+dist: setup ## build archive, wheel, bill of materials and digests into dist/, and try the wheel in an empty environment
+	$(BIN)/python packaging/dist.py
 
 docs: setup ## write the reference pages and build the documentation into site/
 	$(BIN)/python docs/build_reference.py
