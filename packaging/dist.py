@@ -202,7 +202,7 @@ def main() -> None:
     files = sorted(path for path in DIST.iterdir() if path.name != "SHA256SUMS")
     (DIST / "SHA256SUMS").write_text("".join(f"{digest(path)}  {path.name}\n" for path in files), encoding="utf-8")
     for path in files:
-        print(f"dist: {path.relative_to(ROOT)}, {path.stat().st_size / 1e6:.2f} MB")
+        print(f"dist: {path.relative_to(ROOT)}, {path.stat().st_size / 1e3:,.0f} kB")
 
 
 if __name__ == "__main__":
