@@ -166,7 +166,7 @@ def test_a_large_table_is_worked_on_in_blocks_and_its_law_is_learned_from_a_part
     center = rng.poisson(20.0 * rng.gamma(2.0, 0.5, 6000)) + rng.normal(0.0, 6.0, 6000)
     arguments = (shape, center, np.full(6000, 36.0), 1e6)
     whole = cut.Cells.of(*arguments)
-    law = cut.own_law(whole, cut.common_law([whole]))
+    (law,) = cut.own_laws([whole], cut.common_law([whole]))
     monkeypatch.setattr(cut, "MOST_POOLED", 2000)
     monkeypatch.setattr(cut, "BLOCK", 700)
     parts = cut.Cells.of(*arguments)
@@ -174,5 +174,24 @@ def test_a_large_table_is_worked_on_in_blocks_and_its_law_is_learned_from_a_part
     for one, other in zip(whole.moments(law), parts.moments(law), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     assert parts.log_evidence(law) == pytest.approx(whole.log_evidence(law), rel=1e-12)
-    near = cut.own_law(parts, cut.common_law([parts]))
+    (near,) = cut.own_laws([parts], cut.common_law([parts]))
     np.testing.assert_allclose(parts.moments(near)[0], whole.moments(law)[0], atol=1.5)
+
+
+def test_laws_that_are_learned_together_are_those_that_are_learned_alone() -> None:
+    rng = np.random.default_rng(6)
+    sizes = [12, 5, 12, 1, 12, 3000, 5]
+    tables = [cut.Cells.of(np.full(k, 9.0), rng.normal(9.0, 5.0, k), np.full(k, 25.0), 1e4) for k in sizes]
+    common = cut.common_law(tables)
+    for together, table in zip(cut.own_laws(tables, common), tables, strict=True):
+        assert np.array_equal(together, cut.own_laws([table], common)[0])
+
+
+def test_larger_tables_follow_those_of_one_attribute_that_were_settled_first() -> None:
+    values = np.random.default_rng(7).normal(25, 9, (4, 3))
+    law = LinearLaw([Measurement(axes=("a", "b"), values=values, noise=GaussianNoise(sigma=9))], SIZES, 300)
+    whole, continued = settle(law, {}), settle(law, {}, single=settle(law, {}, most=1))
+    for kind in ("counts", "levels", "laws"):
+        one, other = getattr(whole, kind), getattr(continued, kind)
+        assert one.keys() == other.keys()
+        assert all(np.array_equal(table, other[axes]) for axes, table in one.items())

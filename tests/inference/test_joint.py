@@ -55,6 +55,7 @@ def test_intervals_hold_the_printed_estimate_and_shares_add_up(known, assisted):
             np.testing.assert_allclose(summed, 1.0, atol=1e-6)
         assert (table.counts.lower == np.floor(table.counts.lower)).all() or not assisted
         assert table.swallowed.shape == shape
+        assert np.array_equal(found.shares(axes, given), table.population.values)
 
 
 def test_axes_come_in_the_order_asked_for():

@@ -306,7 +306,9 @@ def _candidate(
     shares, _ = _shares(kind, schema, marginals, wanted)
     tables = _named(list(shares), marginals, schema)
     sizes = [shares[frozenset(each.names)] ** (-0.5 if kind.split == "gaussian" else -1.0) for each in tables]
-    mechanisms = calibrate_noise(kind, need, [(each.size(schema), not each.given) for each in tables], sizes)
+    mechanisms = calibrate_noise(
+        kind, need, tuple((each.size(schema), not each.given) for each in tables), tuple(sizes)
+    )
     used, leaves = _used(need.target, Cost.total(mechanisms))
     return Candidate(
         kind=kind,

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, cast
 
 import numpy as np
@@ -97,10 +98,10 @@ def mechanisms_for(need: Need, parts: Sequence[float] | None = None) -> tuple[tu
     shares = np.ones(len(need.cells)) if parts is None else np.asarray(parts, dtype=np.float64)
     rows, merging = (each or (0,) * len(need.cells) for each in (need.rows, need.merging))
     joint = [many == 1 and not smaller for many, smaller in zip(rows, merging, strict=True)]
-    tables = list(zip(need.cells, joint, strict=True))
+    tables = tuple(zip(need.cells, joint, strict=True))
     kinds = noise_kinds(need.wish, need.target, need.unit)
     made = {
-        kind.name: calibrate_noise(kind, need, tables, ((shares / shares.max()) ** -POWER[kind.split]).tolist())
+        kind.name: calibrate_noise(kind, need, tables, tuple(((shares / shares.max()) ** -POWER[kind.split]).tolist()))
         for kind in (kinds if need.target.pure else kinds[:1])
     }
     name = min(made, key=lambda each: sum(spread(mechanism) for mechanism in made[each]))
@@ -113,8 +114,9 @@ def noise_kinds(wish: Wish, target: Guarantee, unit: Unit) -> tuple[type[TableNo
     return tuple(kind for kind in noises() if (kind.suits(target, unit) if wish == "auto" else kind.name == wish))
 
 
+@lru_cache(maxsize=64)
 def calibrate_noise(
-    kind: type[TableNoise], need: Need, tables: Sequence[tuple[int, bool]], sizes: Sequence[float]
+    kind: type[TableNoise], need: Need, tables: tuple[tuple[int, bool], ...], sizes: tuple[float, ...]
 ) -> tuple[TableNoise, ...]:
     """Noise in these proportions that just meets the target together; of each table its cells, and if it is joint."""
 

@@ -14,7 +14,8 @@ themselves by maximum likelihood, so a table that follows its shape is drawn to 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import combinations
@@ -149,21 +150,22 @@ class Cells:
 
 
 def learn_law(likelihood: Floats, start: Floats, steps: int, prior: Floats | float = 0.0) -> Floats:
-    """The law of factors that makes the cells most likely, by expectation and maximisation.
+    """The law of factors that makes the cells most likely, by expectation and maximisation; of several tables at once.
 
     einsum, because matrices of this size are too small for the threads of a matrix product: these would mostly wait.
     """
     weights = start
     for _ in range(steps):
-        weights = weights * np.einsum("kj,k->j", likelihood, 1 / np.einsum("kj,j->k", likelihood, weights)) + prior
-        weights = weights / weights.sum()
+        seen = np.einsum("...kj,...j->...k", likelihood, weights)
+        weights = weights * np.einsum("...kj,...k->...j", likelihood, 1 / seen) + prior
+        weights = weights / weights.sum(axis=-1, keepdims=True)
     return weights
 
 
 def common_law(tables: list[Cells]) -> Floats:
     """The law of factors of all tables of an order together; an even one counts like a cell, lest few settle it.
 
-    Steps and cells, here and in ``own_law``: docs/explanation/estimate.md, constants.
+    Steps and cells, here and in ``own_laws``: docs/explanation/estimate.md, constants.
     """
     stacked = np.concatenate([table.sample.likelihood for table in tables])
     thinned = stacked[:: max(1, -(-stacked.shape[0] // MOST_POOLED))]
@@ -171,10 +173,23 @@ def common_law(tables: list[Cells]) -> Floats:
     return learn_law(thinned, even, steps=60, prior=even)
 
 
-def own_law(table: Cells, common: Floats, cells: float = 10.0) -> Floats:
-    """The law of factors of one table, in which the common one counts like so many cells."""
+def own_laws(tables: Sequence[Cells], common: Floats, cells: float = 10.0) -> list[Floats]:
+    """The law of factors of each table, in which the common one counts like so many cells.
+
+    Small tables of one size are learned together, step by step, because what a call costs is more than their work.
+    """
     smooth = 0.99 * common + 0.01 / FACTORS.size
-    return learn_law(table.sample.likelihood, smooth, steps=30, prior=cells * table.thinned * smooth)
+    found, alike = [smooth] * len(tables), defaultdict[tuple[int, float], list[int]](list)
+    for place, table in enumerate(tables):
+        alike[table.sample.log_best.size, table.thinned].append(place)
+    for (size, thinned), places in alike.items():
+        many = max(1, BLOCK // max(size, 1))
+        for group in (places[start : start + many] for start in range(0, len(places), many)):
+            stacked = np.stack([tables[place].sample.likelihood for place in group])
+            laws = learn_law(stacked, np.tile(smooth, (len(group), 1)), steps=30, prior=cells * thinned * smooth)
+            for place, law in zip(group, laws, strict=True):
+                found[place] = law
+    return found
 
 
 def _whole(shape: Floats, center: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
@@ -214,17 +229,26 @@ class Settled:
     cells: dict[Axes, Cells] = field(default_factory=dict)
     laws: dict[Axes, Floats] = field(default_factory=dict)
 
+    def copy(self) -> Settled:
+        """One to which tables can be added; no table is ever changed in place."""
+        return Settled(counts={**self.counts}, levels={**self.levels}, cells={**self.cells}, laws={**self.laws})
 
-def settle(law: LinearLaw, guesses: Mapping[Axes, Floats], most: int | None = None) -> Settled:
-    """Estimates of all tables that the law determines, or of those with at most so many axes, from small to large."""
-    found = Settled()
+
+def settle(
+    law: LinearLaw, guesses: Mapping[Axes, Floats], most: int | None = None, *, single: Settled | None = None
+) -> Settled:
+    """Estimates of all tables that the law determines, or of those with at most so many axes, from small to large.
+
+    ``single`` has those of one axis already.
+    """
+    found = Settled() if single is None else single.copy()
     tables = [axes for axes in law.tables if not law.missing(axes)]
     total = np.array(max(float(law.mean(())), 0.0)) if () in law.residuals else None
     if total is None:
         return found
     found.counts[()] = found.levels[()] = total
     largest = max((len(axes) for axes in tables), default=0)
-    for order in range(1, (largest if most is None else min(most, largest)) + 1):
+    for order in range(1 if single is None else 2, (largest if most is None else min(most, largest)) + 1):
         _settle_order(found, law, [axes for axes in tables if len(axes) == order], guesses)
     return found
 
@@ -236,13 +260,13 @@ def _settle_order(found: Settled, law: LinearLaw, tables: list[Axes], guesses: M
     for axes in tables:
         found.cells[axes] = _cells(law, axes, _shape(found.counts, axes, law, None), open_cells[axes], most)
     common = common_law([found.cells[axes] for axes in tables])
+    found.laws |= zip(tables, own_laws([found.cells[axes] for axes in tables], common), strict=True)
     counts, levels = {}, {}
     for axes in tables:
-        found.laws[axes] = own_law(found.cells[axes], common)
         mean, variance, level = found.cells[axes].moments(found.laws[axes])
         if axes in guesses:
             guided = _cells(law, axes, _shape(found.counts, axes, law, guesses[axes]), open_cells[axes], most)
-            guided_law = own_law(guided, common)
+            (guided_law,) = own_laws([guided], common)
             odds = guided.log_evidence(guided_law) - found.cells[axes].log_evidence(found.laws[axes])
             # 0.95: prior probability that the guess is the better shape (docs/explanation/estimate.md)
             trust = 1 / (1 + (1 - 0.95) / 0.95 * np.exp(-np.clip(odds, -500, 500)))
@@ -257,7 +281,8 @@ def _settle_order(found: Settled, law: LinearLaw, tables: list[Axes], guesses: M
         shape = [law.sizes[name] for name in axes]
         # no cell starts below 1e-3 of what its margins suggest, so that the margins can be met
         floor = np.maximum(_with_zeros(found.cells[axes].shape, open_cells[axes]), 1e-12).reshape(shape) * 1e-3
-        floor = np.minimum(floor, np.minimum(np.sqrt(law.variance(axes)), 1e-3))
+        deviation = np.sqrt(_with_zeros(found.cells[axes].variance, open_cells[axes])).reshape(shape)
+        floor = np.minimum(floor, np.minimum(deviation, 1e-3))
         floor = np.where(law.zeros.get(axes, False), 0.0, floor)
         start, doubt, level = (_with_zeros(part, open_cells[axes]).reshape(shape) for part in (mean, variance, level))
         start = np.maximum(start, floor)

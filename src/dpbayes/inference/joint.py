@@ -71,7 +71,7 @@ class JointPosterior:
     def settled(self) -> Settled:
         """The agreeing tables; computed once, when first asked for."""
         if self._settled is None:
-            self._settled = settle(self.law, self._guesses)
+            self._settled = settle(self.law, self._guesses, single=self._single)
         return self._settled
 
     def _settled_for(self, axes: Axes) -> Settled:
@@ -143,21 +143,8 @@ class JointPosterior:
             prior_assisted: Shorter intervals where the learned prior is right, the same promise everywhere.
         """
         checks.probability(OWNER, level=level)
-        names = (*given, *axes)
-        ordered = self.law.ordered(names)
-        rows = self.law.ordered(given)
-        if missing := self.law.missing(ordered):
-            raise NotEstimable(missing)
-        base = self._settled_for(ordered)
-        found = Numbers(
-            self.law,
-            base,
-            ordered,
-            known=self.known,
-            level=level,
-            prior_assisted=prior_assisted,
-            repeats=self.repeats,
-        )
+        names, rows = (*given, *axes), self.law.ordered(given)
+        found = self._numbers(names, level, prior_assisted)
         counts = found.counts()
         if rows or not self.known:
             records, population = found.conditional(rows, sampled=False), found.conditional(rows, sampled=True)
@@ -176,6 +163,25 @@ class JointPosterior:
             records=turned(records),
             population=turned(population),
             swallowed=self._turned(found.swallowed(rows), names),
+        )
+
+    def shares(self, axes: Sequence[str], given: Sequence[str] = ()) -> Floats:
+        """The shares of the population that ``estimate`` has, without the work of intervals."""
+        names = (*given, *axes)
+        return self._turned(self._numbers(names, 0.95, True).shares(self.law.ordered(given), sampled=True), names)
+
+    def _numbers(self, names: Sequence[str], level: float, prior_assisted: bool) -> Numbers:
+        ordered = self.law.ordered(names)
+        if missing := self.law.missing(ordered):
+            raise NotEstimable(missing)
+        return Numbers(
+            self.law,
+            self._settled_for(ordered),
+            ordered,
+            known=self.known,
+            level=level,
+            prior_assisted=prior_assisted,
+            repeats=self.repeats,
         )
 
     def ask(

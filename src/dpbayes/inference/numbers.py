@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -107,8 +108,17 @@ class Numbers:
         self.law, self.settled, self.known, self.repeats = law, settled, known, repeats
         self.axes, self.level, self.prior_assisted = axes, level, prior_assisted
         self.total = float(settled.counts[()])
-        self.mean, self.variance = self.law.mean(axes), self.law.variance(axes)
-        self.impossible = self.law.zeros.get(axes, np.zeros(self.mean.shape, dtype=bool))
+        self.impossible = self.law.zeros.get(axes, np.zeros(settled.counts[axes].shape, dtype=bool))
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Of the linear law."""
+        return self.law.mean(self.axes)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Of the linear law."""
+        return self.law.variance(self.axes)
 
     def counts(self) -> Estimate:
         """Counts, with whole ends."""
@@ -121,10 +131,20 @@ class Numbers:
         """Shares of the records."""
         whole = max(self.total, 1e-300)
         return Estimate(
-            values=self._shares(counts.values, self.axes),
+            values=self.shares((), sampled=False),
             lower=np.minimum(counts.lower / whole, 1.0) if self.total > 0 else np.zeros(counts.lower.shape),
             upper=np.minimum(counts.upper / whole, 1.0) if self.total > 0 else np.ones(counts.upper.shape),
         )
+
+    def shares(self, rows: Axes, sampled: bool) -> Floats:
+        """Shares within rows, of the population or of the records, without intervals."""
+        tables = self.settled.levels if sampled else self.settled.counts
+        if not rows:
+            return self._shares(tables[self.axes], self.axes)
+        seen = widen(tables[rows], rows, self.axes)
+        within = without(self.axes, rows)
+        shared = widen(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
+        return np.where(seen > 0, tables[self.axes] / np.where(seen > 0, seen, 1.0), shared)
 
     def _shares(self, table: Floats, axes: Axes) -> Floats:
         """A table of counts as shares; without records, even ones."""
@@ -137,16 +157,11 @@ class Numbers:
         """Shares of the population."""
         whole = max(self.total, 1e-300)
         lower, upper = self._ends(sampled=True)
-        values = self._shares(self.settled.levels[self.axes], self.axes)
-        return _holding(values, lower / whole, upper / whole, self.impossible, self.repeats.said)
+        return _holding(self.shares((), sampled=True), lower / whole, upper / whole, self.impossible, self.repeats.said)
 
     def conditional(self, rows: Axes, sampled: bool) -> Estimate:
         """Shares within rows, by Fieller's theorem."""
-        tables = self.settled.levels if sampled else self.settled.counts
-        seen = widen(tables[rows], rows, self.axes)
-        within = without(self.axes, rows)
-        shared = widen(self._shares(tables[within], within), within, self.axes)  # for rows that are empty
-        values = np.where(seen > 0, tables[self.axes] / np.where(seen > 0, seen, 1.0), shared)
+        values = self.shares(rows, sampled)
         covariance = self.law.covariance_with_margin(self.axes, rows)
         totals = widen(self.law.variance(rows), rows, self.axes)
         sampling, variance = np.zeros(1), self.variance

@@ -106,7 +106,7 @@ class Published:
     def shares(self, of: Sequence[str], given: Sequence[str] = ()) -> Floats:
         """Shares of the population, for every combination of what is given, none of them zero: rows × cells."""
         self._contained(Marginal(tuple(of), tuple(given)))
-        found = self.posterior.joint.estimate(of, given).population.values
+        found = self.posterior.joint.shares(of, given)
         floor = np.full(found.shape, LEAST_SHARE)
         if (zeros := self.schema.zeros((*given, *of))) is not None:
             # what is impossible is never drawn, and its logarithm is still finite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -77,6 +77,8 @@ class Attribute:
     """The most rows of one person at any declared level, if that is public: for intervals, the noise stays as it is."""
     closed: InitVar[str | None] = None
     """A declared level for all that is not declared and all that is missing: the same as naming it in both rules."""
+    levels: tuple[str, ...] = field(init=False, compare=False)
+    """All positions on the axis. A declared category named *other* or *missing* takes those values in."""
 
     def __post_init__(self, closed: str | None) -> None:
         if not isinstance(self.name, str) or not self.name or not _storable(self.name):
@@ -98,6 +100,10 @@ class Attribute:
             for key, rules in _GOES.items():
                 with faults.at(key):
                     self._check_rule(key, getattr(self, key), rules)
+            if not faults.found:
+                wanted = {self._goes("unknown"), self._goes("missing")} - {*self.declared}
+                reserved = tuple(level for level in (MISSING, OTHER, DROPPED) if level in wanted)
+                object.__setattr__(self, "levels", self.declared + reserved)
             with faults.at("labels"):
                 object.__setattr__(self, "labels", () if faults.found else self._labels())
         with faults.at("source"):
@@ -131,15 +137,6 @@ class Attribute:
     def cuts(self) -> tuple[float, ...]:
         """The edges of a number or of a date, as numbers."""
         return self.edges or (date_cuts(self.dates, self.period) if self.dates else ())
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """All positions on the axis. A declared category named *other* or *missing* takes those values in."""
-        declared = self.declared
-        wanted = {self._goes("unknown"), self._goes("missing")}
-        return declared + tuple(
-            level for level in (MISSING, OTHER, DROPPED) if level in wanted and level not in declared
-        )
 
     def label(self, level: str) -> str:
         """What to print for a level.

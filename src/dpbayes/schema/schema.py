@@ -339,7 +339,7 @@ def _attribute(entry: object, faults: Faults) -> Attribute:
         entry,
         where="an attribute" if name is None else f"attribute {name!r}",
         required=("name",),
-        optional=("closed", *(each.name for each in fields(Attribute) if each.name != "name")),
+        optional=("closed", *(each.name for each in fields(Attribute) if each.init and each.name != "name")),
         faults=faults,
     )
     made = None
