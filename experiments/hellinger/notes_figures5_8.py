@@ -21,7 +21,7 @@ from dpbayes.hellinger import calibration
 from dpbayes.hellinger.baselines import PosteriorLaplace
 from dpbayes.hellinger.candidates import all_tables
 from dpbayes.hellinger.certificate import affordable, certify
-from dpbayes.hellinger.mechanism import distance_probabilities, step_probabilities
+from dpbayes.hellinger.mechanism import step_probabilities
 from experiments import style
 from experiments.hellinger import contenders
 from experiments.lab import Claim, Verdict, verdict
@@ -62,7 +62,7 @@ def measure(task: Mapping[str, Any], settings: Mapping[str, Any], rng: np.random
     grid = np.linspace(0.0, 1.0, settings["grid"] + 1)
     rows = []
     for method, mechanism in made.items():
-        values, shares = distance_probabilities(mechanism, counts)
+        values, shares = contenders.distance_probabilities(mechanism, counts)
         steps = step_probabilities(mechanism, counts)
         cost = np.nan
         if method in ("paper", "paper, no 2") and affordable(prior, n):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from experiments.hellinger import contenders
 
 from dpbayes import Unit
 from dpbayes.hellinger import calibration, distance
@@ -59,7 +60,7 @@ def test_steps_and_distances_are_distributed_over_all_candidates() -> None:
     assert steps.sum() == pytest.approx(1.0)
     assert steps.argmax() in (0, 1)
     assert steps.size == 99
-    values, shares = accuracy.distance_probabilities(made, (49, 49))
+    values, shares = contenders.distance_probabilities(made, (49, 49))
     assert shares.sum() == pytest.approx(1.0)
     # the table is symmetric: one step either way is one distance
     assert shares[1] == pytest.approx(steps[1])
@@ -69,9 +70,9 @@ def test_steps_and_distances_are_distributed_over_all_candidates() -> None:
 
 def test_a_strong_prior_favours_hellinger_and_a_weak_one_laplace() -> None:
     common = {"total": 15, "epsilon": 0.8, "delta": 1e-8, "unit": UNIT, "around": [5, 5, 5]}
-    strong = calibration.crossover(prior=(50.0,) * 3, rng=np.random.default_rng(0), **common)
+    strong = contenders.crossover(prior=(50.0,) * 3, rng=np.random.default_rng(0), **common)
     assert strong[0].name == "hellinger, certified"
-    weak = calibration.crossover(
+    weak = contenders.crossover(
         prior=(1.0, 1.0), total=60, epsilon=0.8, delta=1e-8, unit=UNIT, around=[30, 30], rng=np.random.default_rng(0)
     )
     assert weak[0].name.startswith("laplace")
@@ -79,7 +80,7 @@ def test_a_strong_prior_favours_hellinger_and_a_weak_one_laplace() -> None:
 
 
 def test_crossover_leaves_certified_out_where_it_cannot_be_enumerated() -> None:
-    found = calibration.crossover(
+    found = contenders.crossover(
         prior=(1.0,) * 4, total=3000, epsilon=0.8, delta=1e-8, unit=UNIT, draws=50, rng=np.random.default_rng(0)
     )
     assert {each.name for each in found} == {"hellinger, proved", "laplace", "laplace, truncated"}

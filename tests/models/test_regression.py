@@ -35,7 +35,7 @@ def test_log_odds_are_sums_of_single_effects(built) -> None:
     _, _, regression = built
     grid = np.indices((3, 2, 4)).reshape(3, -1)
     odds = regression.probabilities(dict(zip("abc", grid, strict=True)))
-    log_odds = np.log(odds[:, 0] / odds[:, 1]).reshape(3, 2, 4)
+    log_odds = np.log(odds[0] / odds[1]).reshape(3, 2, 4)
     apart = log_odds - log_odds[:1] - log_odds[:, :1] + log_odds[:1, :1]
     assert apart == pytest.approx(np.zeros((3, 2, 4)), abs=1e-9)
 
@@ -50,6 +50,6 @@ def test_a_law_that_is_logistic_is_found_again() -> None:
     laws = {"a": np.eye(3)[np.tile(cells[0], 2)], "b": np.eye(3)[np.tile(cells[1], 2)], "y": np.repeat(np.eye(2), 9, 0)}
     regression = Regression.of(weights, laws, "y", pairs_of(weights, laws, "y"), 1e6, rng)
     found = regression.probabilities({"a": cells[0], "b": cells[1]})
-    assert found[:, 0] == pytest.approx(mean, abs=0.01)
+    assert found[0] == pytest.approx(mean, abs=0.01)
     table = regression.given(("a", "b"), np.full((3, 3, 2), 0.5))
     assert table.reshape(9, 2)[:, 0] == pytest.approx(mean, abs=0.01)

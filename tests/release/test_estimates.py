@@ -53,21 +53,6 @@ def test_estimates_that_were_edited_do_not_verify() -> None:
     assert not edited.verify().checks[-1].passed
 
 
-def test_the_same_draw_is_inferred_from_once_and_another_one_anew() -> None:
-    made = release("sex", "income,sex")
-    found = Posterior(made).joint
-    assert Posterior(replace(made, about={"title": "The same draw"})).joint is found
-    for other in (
-        replace(made, records=4001),
-        replace(made, paid=tuple(replace(each, mechanism=Gaussian(sigma=9, unit=REPLACE)) for each in made.paid)),
-        replace(made, job=made.job | {"priors": [{"of": ["sex"], "shares": [0.2, 0.3, 0.5]}]}),
-        replace(made, tables=tuple(replace(each) for each in made.tables)),
-    ):
-        assert Posterior(other).joint is not Posterior(made).joint
-    Posterior(made).joint
-    assert Posterior([made, release("income,sex", shift=5.0)]).joint is not found
-
-
 def test_a_second_release_sharpens_the_first() -> None:
     first, second = release("income,sex"), release("income,sex", shift=5.0)
     widths = [

@@ -307,7 +307,10 @@ def _candidate(
     tables = _named(list(shares), marginals, schema)
     sizes = [shares[frozenset(each.names)] ** (-0.5 if kind.split == "gaussian" else -1.0) for each in tables]
     mechanisms = calibrate_noise(
-        kind, need, tuple((each.size(schema), not each.given) for each in tables), tuple(sizes)
+        kind,  # type: ignore[arg-type]  # a class is hashable
+        need,
+        tuple((each.size(schema), not each.given) for each in tables),
+        tuple(sizes),
     )
     used, leaves = _used(need.target, Cost.total(mechanisms))
     return Candidate(

@@ -101,7 +101,12 @@ def mechanisms_for(need: Need, parts: Sequence[float] | None = None) -> tuple[tu
     tables = tuple(zip(need.cells, joint, strict=True))
     kinds = noise_kinds(need.wish, need.target, need.unit)
     made = {
-        kind.name: calibrate_noise(kind, need, tables, tuple(((shares / shares.max()) ** -POWER[kind.split]).tolist()))
+        kind.name: calibrate_noise(
+            kind,  # type: ignore[arg-type]  # a class is hashable
+            need,
+            tables,
+            tuple(((shares / shares.max()) ** -POWER[kind.split]).tolist()),
+        )
         for kind in (kinds if need.target.pure else kinds[:1])
     }
     name = min(made, key=lambda each: sum(spread(mechanism) for mechanism in made[each]))

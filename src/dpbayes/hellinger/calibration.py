@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpbayes.base import checks
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.hellinger import candidates
-from dpbayes.hellinger.baselines import PosteriorLaplace
-from dpbayes.hellinger.candidates import PosteriorMechanism
 from dpbayes.hellinger.certificate import QUICK_WORK, Certificate, affordable, certify, with_curves, work, worst_case
 from dpbayes.hellinger.distance import Laws, Rows, Sensitivities, Table
-from dpbayes.hellinger.mechanism import Hellinger, expected, published_smoothing
+from dpbayes.hellinger.mechanism import Hellinger, published_smoothing
 from dpbayes.hellinger.promise import SmoothTail
 from dpbayes.hellinger.sensitivity import largest_useful_smoothing, range_excess, smooth_sensitivity
-from dpbayes.mechanisms import noise
 from dpbayes.privacy.calibrate import Family
 from dpbayes.privacy.convert import GOLDEN
 from dpbayes.schema.unit import Unit
@@ -201,52 +197,6 @@ def family(*, prior: Prior, total: int, unit: Unit, smoothing: float = 0.0) -> F
         ),
         larger_is_safer=False,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
-    """One mechanism in a comparison, with its expected distance averaged over the reference tables."""
-
-    name: str
-    mechanism: PosteriorMechanism
-    hellinger: float
-
-
-def crossover(
-    *,
-    prior: tuple[float, ...],
-    total: int,
-    epsilon: float,
-    delta: float,
-    unit: Unit,
-    around: ArrayLike | None = None,
-    draws: int = 500,
-    rng: np.random.Generator | None = None,
-) -> list[Contender]:
-    """Which mechanism releases the more accurate posterior: all of them at (ε, δ), the best first.
-
-    Expected H is averaged over public tables: ``around`` (one table or several), or draws from the prior.
-    `certified` is left out where its certificate cannot be enumerated. Every contender here is proven to be
-    (ε, δ)-DP, so `published` is not among them.
-
-    Source: the first open question of [H-abstract] section 6.
-    """
-    guesses = None if around is None else np.atleast_2d(np.asarray(around)).tolist()
-    tables = references(prior, total, guesses)
-    common = {"prior": prior, "total": total, "epsilon": epsilon, "unit": unit}
-    made: dict[str, PosteriorMechanism] = {
-        "hellinger, proved": proved(**common, delta=delta, around=guesses),  # type: ignore[arg-type]
-        "laplace": PosteriorLaplace.at(**common, truncated=False),  # type: ignore[arg-type]
-        "laplace, truncated": PosteriorLaplace.at(**common, truncated=True),  # type: ignore[arg-type]
-    }
-    if affordable(prior, total):
-        made["hellinger, certified"] = certified(**common, delta=delta, around=guesses)  # type: ignore[arg-type]
-    source = noise.generator(rng)
-    contenders = []
-    for name, mechanism in made.items():
-        values = [expected(mechanism, table, draws=draws, rng=source).hellinger for table in tables]
-        contenders.append(Contender(name=name, mechanism=mechanism, hellinger=math.fsum(values) / len(values)))
-    return sorted(contenders, key=lambda contender: contender.hellinger)
 
 
 def references(prior: Prior, total: int, around: Sequence[Sequence[int]] | None) -> list[Table]:

@@ -287,20 +287,6 @@ def step_probabilities(mechanism: PosteriorMechanism, counts: ArrayLike) -> Floa
     return np.asarray(np.bincount(steps, shares, mechanism.total + 1), dtype=np.float64)
 
 
-def distance_probabilities(mechanism: PosteriorMechanism, counts: ArrayLike) -> tuple[Floats, Floats]:
-    """The values that H takes, and the probability of each: candidates at the same distance are added up.
-
-    Symbols: H Hellinger distance.
-    Source: [H-notes] section 4.4, where distances are taken for steps.
-    Adjacency: none, this is about one table.
-    """
-    table = mechanism.table(counts)
-    tables, shares = mechanism.law(table)
-    distance, _, _ = _distances(mechanism.prior, table, tables)
-    values, group = np.unique(np.round(distance, 12), return_inverse=True)
-    return values, np.asarray(np.bincount(group, shares), dtype=np.float64)
-
-
 def _distances(prior: tuple[float, ...], table: Ints, tables: Ints) -> tuple[Floats, Floats, Floats]:
     """H and bounds of TV for every row; 1 where a row is no posterior."""
     alpha = np.asarray(prior)

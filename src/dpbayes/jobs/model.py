@@ -225,9 +225,7 @@ def named(kind: str, tables: Sequence[str]) -> NaiveBayes | BayesNet:
         if len(found) != 1:
             raise InvalidArgument("naive-bayes: expected one table: the class, as in income, or 'income|sex,age'.")
         return NaiveBayes(target=found[0].of[0], features=found[0].given)
-    edges = tuple((parent, each.of[0]) for each in found for parent in each.given)
-    joined = {name for edge in edges for name in edge}
-    return BayesNet(edges=edges, nodes=tuple(each.of[0] for each in found if each.of[0] not in joined))
+    return BayesNet(*tables)
 
 
 JOB = Fit

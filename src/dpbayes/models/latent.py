@@ -16,7 +16,7 @@ from dpbayes.inference.measurement import fit_margins
 from dpbayes.models.fission import Fits, best_fits
 from dpbayes.models.mixture import SMALL, Statistics, can_tie
 from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published, noise_distance
-from dpbayes.models.network import Network, pick
+from dpbayes.models.network import Network, pick, places
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -99,26 +99,27 @@ class Regression:
         return cls(pairs=dict(pairs), effects=tuple(effects), constant=base, records=records)
 
     def probabilities(self, records: Mapping[str, Ints]) -> Floats:
-        """P(y | x), records × levels of the target."""
-        found = np.tile(self.constant, (len(records[self.names[0]]), 1))
-        for start in range(0, len(found), 2**14):  # few enough for a processor to have all numbers at hand
-            scores = found[start : start + 2**14]
-            for name, effects in zip(self.names, self.effects, strict=True):
-                scores += effects.take(records[name][start : start + 2**14], axis=0)
-            scores -= scores.max(axis=1, keepdims=True)
+        """P(y | x), levels of the target × records."""
+        found = np.tile(self.constant[:, None], len(records[self.names[0]]))
+        columns = [np.ascontiguousarray(effects.T) for effects in self.effects]
+        for start in range(0, found.shape[1], 2**14):  # few enough for a processor to have all numbers at hand
+            scores = found[:, start : start + 2**14]
+            for name, effects in zip(self.names, columns, strict=True):
+                scores += effects.take(records[name][start : start + 2**14], axis=1)
+            scores -= scores.max(axis=0)
             np.exp(scores, out=scores)
-            scores /= scores.sum(axis=1, keepdims=True)
+            scores /= scores.sum(axis=0)
         return found
 
     def drawn(self, records: Mapping[str, Ints], rng: np.random.Generator, *, even: bool = False) -> Ints:
         """A level of the target for each record; ``even`` spreads them over records of like probabilities."""
-        shares = np.cumsum(self.probabilities(records), axis=1)
-        uniform = rng.random(len(shares))
+        shares = np.cumsum(self.probabilities(records), axis=0)
+        uniform = np.asarray(rng.random(shares.shape[1]))
         if even:
-            ranks = np.empty(len(shares))
-            ranks[np.argsort(shares[:, 0], kind="stable")] = np.arange(len(shares))
+            ranks = np.empty(shares.shape[1])
+            ranks[places(shares[0].view(np.uint64))] = np.arange(shares.shape[1])  # as whole numbers in the same order
             uniform = (uniform[0] + ranks * (np.sqrt(5.0) - 1.0) / 2.0) % 1.0  # the golden ratio spreads any run evenly
-        return np.asarray(np.minimum((uniform[:, None] > shares).sum(axis=1), shares.shape[1] - 1))
+        return np.asarray(np.minimum((uniform > shares).sum(axis=0), shares.shape[0] - 1))
 
     def given(self, names: Sequence[str], otherwise: Floats) -> Floats:
         """P(y | these attributes), averaged over records; ``otherwise`` counts as one record more in each cell."""
@@ -126,7 +127,7 @@ class Regression:
         cells = np.ravel_multi_index(tuple(self.records[name] for name in names), shape)
         shares = self.probabilities(self.records)
         size = int(np.prod(shape))
-        sums = np.stack([np.bincount(cells, weights=column, minlength=size) for column in shares.T], axis=1)
+        sums = np.stack([np.bincount(cells, weights=row, minlength=size) for row in shares], axis=1)
         found = (sums + otherwise.reshape(size, -1)) / (np.bincount(cells, minlength=size)[:, None] + 1.0)
         return np.asarray(found.reshape(otherwise.shape))
 

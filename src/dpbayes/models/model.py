@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 LEAST_SHARE = 1e-9
 """No value is impossible to a model, only rare: a logarithm stays finite."""
 
+SMALL = 20_000
+"""Cells of a draw that is kept in memory, with what was inferred from it, until another one is read."""
+
 OPTIONS = ("mechanism", "tempered")
 """Fields of a specification that are for its release, and no part of the model."""
 
@@ -81,6 +84,7 @@ class Published:
     """All that a model may see: releases of one data set under one schema."""
 
     releases: tuple[Release, ...]
+    _latest: ClassVar[tuple[list[Any], Posterior | None]] = [], None
 
     def __getstate__(self) -> dict[str, object]:
         """Only the releases: what follows from them is computed again."""
@@ -88,8 +92,14 @@ class Published:
 
     @cached_property
     def posterior(self) -> Posterior:
-        """What they say together about the table behind them."""
-        return Posterior(self.releases)
+        """What they say together about the table behind them; a draw that is read twice in a row is inferred from once."""
+        made, (latest, read) = Posterior(self.releases), Published._latest
+        told = [(each.tables, each.schema, each.records, each.paid, each.job.get("priors")) for each in made.releases]
+        if read is not None and told == latest:
+            made.joint = read.joint
+        elif sum(len(table.values) for each in made.releases for table in each.tables) <= SMALL:
+            Published._latest = told, made
+        return made
 
     @classmethod
     def of(cls, releases: Release | Published | Iterable[Release]) -> Published:

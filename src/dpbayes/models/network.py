@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.errors import InvalidArgument, MissingExtra, SchemaError
@@ -139,25 +140,6 @@ def to_pgmpy(network: Network) -> Any:
     return model
 
 
-def query(network: Network, variables: list[str], evidence: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """P(variables | evidence), exact, by pgmpy's variable elimination: the names, their levels and an array."""
-    known = dict(evidence or {})
-    for name in (*variables, *known):
-        if name not in network.levels:
-            raise InvalidArgument(f"networks: there is no node {name!r}. It has {', '.join(network.nodes)}.")
-    for name, level in known.items():
-        if level not in network.levels[name]:
-            raise InvalidArgument(f"networks: node {name!r} has no level {level!r}.")
-    model = to_pgmpy(network)
-    factor = _pgmpy("inference").VariableElimination(model).query(variables, evidence=known, show_progress=False)
-    order = [factor.variables.index(name) for name in variables]
-    return {
-        "variables": list(variables),
-        "levels": {name: list(network.levels[name]) for name in variables},
-        "shares": np.transpose(factor.values, order),
-    }
-
-
 def to_bif(network: Network, name: str = "dpbayes") -> str:
     """The text of a BIF file; names that are not plain words are quoted."""
     lines = [f"network {_quoted(name)} {{", "}"]
@@ -212,13 +194,14 @@ def pick(shares: Floats, rows: Ints, rng: np.random.Generator, *, even: bool = F
     >>> pick(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 1, 1]), np.random.default_rng(0)).tolist()
     [0, 1, 1]
     """
-    uniform = _even(rows, len(shares), rng.spawn(1)[0]) if even else rng.random(len(rows))
     width = shares.shape[1]
     ends = np.full((len(shares), 1 << (width - 1).bit_length()), np.inf)
     np.cumsum(shares, axis=1, out=ends[:, :width])
     ends[:, :width] /= ends[:, [width - 1]]
     ends[:, width - 1] = np.inf  # whatever rounding does, no value lies beyond
-    found = np.empty(len(rows), dtype=np.int64)
+    if even:
+        return _spread(ends[:, :width], rows, rng.spawn(1)[0])
+    uniform, found = rng.random(len(rows)), np.empty(len(rows), dtype=np.int64)
     for start in range(0, len(rows), 2**14):  # few enough for a processor to have all numbers at hand
         part = slice(start, start + 2**14)
         found[part] = _searched(ends, rows[part], uniform[part])
@@ -235,17 +218,35 @@ def _searched(ends: Floats, rows: Ints, uniform: Floats) -> Ints:
     return np.asarray(found - first)
 
 
-def _even(rows: Ints, number: int, rng: np.random.Generator) -> Floats:
-    """Uniform numbers, those of one row in equal steps from a random start and in random order."""
-    order = rng.permutation(len(rows))
-    if number > 1:
-        short = rows.astype(np.uint16) if number <= 2**16 else rows
-        order = order[np.argsort(short[order], kind="stable")]
-    sizes = np.bincount(rows, minlength=number)
-    steps = np.arange(len(rows), dtype=np.float64)
-    steps -= np.repeat(np.cumsum(sizes) - sizes, sizes)
-    steps += np.repeat(rng.random(number), sizes)
-    steps /= np.repeat(sizes, sizes)
-    uniform = np.empty(len(rows))
-    uniform[order] = steps
-    return uniform
+def places(keys: NDArray[np.uint64]) -> Ints:
+    """Where each key stands, from the least to the largest: one sort of numbers whose last bits are the places.
+
+    Few keys agree in all the bits before, and these keep their order: every machine gives the same one.
+
+    >>> places(np.array([3, 1, 2], dtype=np.uint64) << np.uint64(60)).tolist()
+    [1, 2, 0]
+    """
+    bits = np.uint64(len(keys).bit_length())
+    sorted_keys = np.sort(keys >> bits << bits | np.arange(len(keys), dtype=np.uint64))
+    return (sorted_keys & np.uint64(2 ** int(bits) - 1)).astype(np.int64)
+
+
+def _spread(ends: Floats, rows: Ints, rng: np.random.Generator) -> Ints:
+    """Values by inversion of uniform numbers, those of one row in equal steps from a random start and in random order.
+
+    Numbers in equal steps need not be looked up: how many of them lie below each end says how often each value comes.
+    An order is sorted by row, and within a row by random bits.
+    """
+    keys, bits = rng.integers(2**64, size=len(rows), dtype=np.uint64), len(ends).bit_length()
+    order = places(keys >> np.uint64(bits) | rows.astype(np.uint64) << np.uint64(64 - bits))
+    size = np.bincount(rows, minlength=len(ends))[:, None]
+    start, whole = rng.random(len(ends))[:, None], np.maximum(size, 1)
+    below = np.clip(np.ceil(ends * whole - start), 0, size)  # but for rounding
+    while (less := (below < size) & ((below + start) / whole < ends)).any():
+        below += less
+    while (more := (below > 0) & ((below - 1 + start) / whole >= ends)).any():
+        below -= more
+    times = np.diff(below, axis=1, prepend=0).astype(np.int64)
+    found = np.empty(len(rows), dtype=np.int64)
+    found[order] = np.repeat(np.tile(np.arange(ends.shape[1]), len(ends)), times.ravel())
+    return found

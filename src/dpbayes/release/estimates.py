@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -49,8 +49,6 @@ class Posterior:
     and touches no private row.
     """
 
-    _latest: ClassVar[tuple[tuple[Release, ...], JointPosterior | None]] = (), None
-
     def __init__(self, *releases: Release | str | Path | Iterable[Release]) -> None:
         """Releases, the files or folders that hold them, or a folder of releases: then of everything in it.
 
@@ -73,15 +71,7 @@ class Posterior:
 
     @cached_property
     def joint(self) -> JointPosterior:
-        """The inference itself, on arrays; what was read last, if it was small, is at hand for the same draw."""
-        releases, found = Posterior._latest
-        if found is None or not _alike(releases, self.releases):
-            found = self._joint()
-            if sum(len(table.values) for release in self.releases for table in release.tables) <= SMALL:
-                Posterior._latest = self.releases, found
-        return found
-
-    def _joint(self) -> JointPosterior:
+        """The inference itself, on arrays."""
         tables = measuring(self.releases)
         if not tables:
             raise ReleaseError(
@@ -197,20 +187,6 @@ class Posterior:
     def __repr__(self) -> str:
         tables = sum(table.kind in NOISY for release in self.releases for table in release.tables)
         return f"Posterior({self.schema.id!r}: {tables} tables of {len(self.releases)} releases)"
-
-
-SMALL = 20_000
-"""Cells of a draw whose inference is kept at hand: a fit builds its model before its release is whole, and after."""
-
-
-def _alike(some: tuple[Release, ...], others: tuple[Release, ...]) -> bool:
-    """Whether releases have the very same tables, under one schema, so that the inference from them is one."""
-    return len(some) == len(others) and all(
-        one.tables is other.tables
-        and (one.schema, one.records, one.paid) == (other.schema, other.records, other.paid)
-        and one.job.get("priors") == other.job.get("priors")
-        for one, other in zip(some, others, strict=True)
-    )
 
 
 def _listed(releases: Release | str | Path | Iterable[Release]) -> Iterable[Release]:
