@@ -237,7 +237,7 @@ class Settled:
 def settle(
     law: LinearLaw, guesses: Mapping[Axes, Floats], most: int | None = None, *, single: Settled | None = None
 ) -> Settled:
-    """Estimates of all tables that the law determines, or of those of few axes, after ``single`` ones if they are known."""
+    """Estimates of all tables that the law determines, or of few axes, after ``single`` ones if they are known."""
     found = Settled() if single is None else single.copy()
     tables = [axes for axes in law.tables if not law.missing(axes)]
     total = np.array(max(float(law.mean(())), 0.0)) if () in law.residuals else None

@@ -92,7 +92,7 @@ class Published:
 
     @cached_property
     def posterior(self) -> Posterior:
-        """What they say together about the table behind them; a draw that is read twice in a row is inferred from once."""
+        """What they say together about the table; a draw that is read twice in a row is inferred from once."""
         made, (latest, read) = Posterior(self.releases), Published._latest
         told = [(each.tables, each.schema, each.records, each.paid, each.job.get("priors")) for each in made.releases]
         if read is not None and told == latest:
