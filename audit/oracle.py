@@ -6,11 +6,13 @@ something about the table, and the ledger must keep a charge for it.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import parquet
 
 from audit.command import dpbayes
 from audit.result import Effort, Row
@@ -25,7 +27,8 @@ SECRET, ALL = 37, 100
 """How many of the records are in the first cell."""
 
 SIDE = Attribute(name="side", categories=("left", "right"), unknown="drop", missing="drop")
-TABLE = pa.table({"side": ["left"] * SECRET + ["right"] * (ALL - SECRET)})
+PLACE = Attribute(name="place", categories=("here", "there"), missing="other")
+TABLE = pa.table({"side": ["left"] * SECRET + ["right"] * (ALL - SECRET), "place": ["here"] * ALL, "age": [40.0] * ALL})
 NO_BUDGET = 1e-9
 USAGE = 2
 """The exit code of a command that was not understood: such an attack would prove nothing."""
@@ -41,11 +44,11 @@ def _guesses(wrong: int) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "sides.ledger")
         ledger.open("sides", PureDP(epsilon=1.0), UNIT)
-        asked = Tables("side", mechanism="laplace")
+        asked = Tables("side,place", mechanism="laplace")  # a table of what is declared alone is refused as public
         free, found = 0, False
         for guess in range(SECRET - wrong, SECRET + 1):
             margin = Margin(of=("side",), totals=(guess, ALL - guess, 0))
-            schema = Schema(id="sides", unit=UNIT, attributes=(SIDE,), margins=(margin,))
+            schema = Schema(id="sides", unit=UNIT, attributes=(SIDE, PLACE), margins=(margin,))
             before = _state(ledger)
             try:
                 Curator(TABLE, schema, ledger=ledger).release(asked, PureDP(epsilon=EPSILON))
@@ -58,17 +61,17 @@ def _guesses(wrong: int) -> Row:
 def _guesses_by_command() -> Row:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "sides.csv").write_text("side\n" + "left\n" * SECRET + "right\n" * (ALL - SECRET), encoding="utf-8")
+        parquet.write_table(TABLE, place / "sides.parquet")
         Ledger(place / "sides.ledger").open("sides", PureDP(epsilon=1.0), UNIT)
         ledger = Ledger(place / "sides.ledger")
         free, found = 0, False
         for guess in (SECRET - 1, SECRET):
             margin = Margin(of=("side",), totals=(guess, ALL - guess, 0))
-            schema = Schema(id="sides", unit=UNIT, attributes=(SIDE,), margins=(margin,))
+            schema = Schema(id="sides", unit=UNIT, attributes=(SIDE, PLACE), margins=(margin,))
             (place / "sides.toml").write_text(schema.to_toml(), encoding="utf-8")
             before = _state(ledger)
             asked = ["--epsilon", EPSILON, "--set", "mechanism=laplace", "--out", place / f"published{guess}", "--json"]
-            done = dpbayes("release", place / "sides.csv", "side", *asked)
+            done = dpbayes("release", place / "sides.parquet", "side,place", *asked)
             assert done.code != USAGE, done.err
             found = found or done.code == 0
             free += done.code != 0 and _state(ledger) != before and _paid(ledger) == before[1]
@@ -80,8 +83,8 @@ def _judged(attack: str, free: int, found: bool) -> Row:
         area=AREA,
         attack=attack,
         claim="no answer from the table without a charge",
-        measured=f"{free} wrong guesses answered for nothing" + (", the count found" if free and found else ""),
-        holds=free == 0,
+        measured=f"{free} wrong guesses answered for nothing" + ("" if found else ", and none was released"),
+        holds=found and free == 0,
     )
 
 
@@ -98,23 +101,24 @@ def _order() -> Row:
     """A table that cannot be read, and a ledger that has nothing left: the ledger must speak first."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "sides.csv").write_text('side,place\nleft,here\n"left,here\nright,here,x,y\n', encoding="utf-8")
-        here = Attribute(name="place", categories=("here", "there"), missing="other")
-        schema = Schema(id="sides", unit=UNIT, attributes=(SIDE, here))
+        parquet.write_table(TABLE, place / "sides.parquet")
+        _spoil(place / "sides.parquet")
+        schema = Schema(id="sides", unit=UNIT, attributes=(SIDE, PLACE))
         (place / "sides.toml").write_text(schema.to_toml(), encoding="utf-8")
         Ledger(place / "sides.ledger").open("sides", PureDP(epsilon=NO_BUDGET), UNIT)
-        common = ["release", place / "sides.csv", "side", "--epsilon", 1, "--out", place / "published"]
+        asking = ["release", place / "sides.parquet", "--epsilon", 1, "--out", place / "published"]
+        common = [*asking, "side"]
         bounds = ["--set", "bounds=0:1", "--set", "bins=2"]
         commands = {
             "tables": [*common, "--set", "mechanism=laplace"],
             "naive-bayes": [*common, "--as", "naive-bayes"],
             "naive-bayes, tempered": [*common, "--as", "naive-bayes", "--set", "tempered=true"],
             "categories": [*common, "--as", "categories", "--delta", 1e-6],
-            "edges": [*common, "--as", "edges", *bounds],
+            "edges": [*asking, "age", "--as", "edges", *bounds],
             "wide": [*common, "--as", "wide", "--delta", 1e-6],
         }
         early = [name for name, asked in commands.items() if not _ledger_spoke(dpbayes(*asked).err)]
-        early += [] if _estimator_pays_first(place / "sides.ledger") else ["the estimator"]
+        early += [] if _estimator_pays_first(place / "people.ledger") else ["the estimator"]
     return Row(
         area=AREA,
         attack="ask with no budget left for a table that cannot be read",
@@ -124,8 +128,16 @@ def _order() -> Row:
     )
 
 
+def _spoil(path: Path) -> None:
+    """The footer still says which columns there are, and of which types; no row can be read."""
+    content = path.read_bytes()
+    rows = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    path.write_bytes(content[:4] + b"\xff" * (rows - 4) + content[rows:])
+
+
 def _ledger_spoke(sentence: str) -> bool:
-    return "Ledger:" in sentence
+    """That there is nothing left, and nothing else: any other refusal would prove nothing."""
+    return re.search(r"Ledger: '\w+' allows ", sentence) is not None
 
 
 class _Bomb:
@@ -167,8 +179,6 @@ def _estimator_pays_first(ledger: Path) -> bool:
     )
     try:
         made.fit(X, np.array([0, 1]))
-    except DpbayesError:
-        return not _Bomb.touched
-    except Exception:
-        return False
+    except Exception as problem:
+        return _ledger_spoke(str(problem)) and not _Bomb.touched
     return False

@@ -120,13 +120,13 @@ def refunding() -> AbstractContextManager[object]:
 
 def reading_first() -> AbstractContextManager[object]:
     """Rows are counted before the ledger is asked."""
-    honest = Curator.release
+    honest = Curator.plan
 
-    def release(self: Curator, job: Any, target: Any = None, **how: Any) -> Any:
+    def plan(self: Curator, *asked: Any, **how: Any) -> Plan:
         self._engine.count(self.schema, [Marginal((self.schema.names[0],))])
-        return honest(self, job, target, **how)
+        return honest(self, *asked, **how)
 
-    return patch.object(Curator, "release", release)
+    return patch.object(Curator, "plan", plan)
 
 
 @contextmanager
@@ -154,13 +154,13 @@ def open_scratch() -> AbstractContextManager[object]:
     """The folder of spilled rows can be read by everybody, and is never swept."""
     loose = canaries.SPILLING.replace(
         "from dpbayes.cli.main import run",
-        "from dpbayes.tables import scratch\n"
-        "honest = scratch._made\n"
+        "from dpbayes.tables import sources\n"
+        "honest = sources._made\n"
         "def made():\n"
         "    folder = honest()\n"
         "    folder.chmod(0o755)\n"
         "    return folder\n"
-        "scratch._made, scratch.sweep = made, lambda: None\n"
+        "sources._made, sources.sweep = made, lambda: None\n"
         "from dpbayes.cli.main import run",
     )
     return patch.object(canaries, "SPILLING", loose)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from audit.__main__ import PARTS, run
+from audit.__main__ import PARTS, run, with_power
 from audit.bounds import ERROR
 from audit.result import LONG, QUICK, Effort
 
@@ -20,6 +20,11 @@ def refuted(part: str, effort: Effort) -> list[str]:
 @pytest.mark.parametrize("part", PARTS)
 def test_no_quick_attack_succeeds(part: str) -> None:
     assert refuted(part, QUICK) == []
+
+
+@pytest.mark.parametrize("part", ["adaptive", "oracle", pytest.param("canaries", marks=pytest.mark.slow)])
+def test_every_attack_without_chance_notices_a_planted_fault(part: str) -> None:
+    assert [row.attack for row in with_power(part, QUICK) if not row.rejects] == []
 
 
 @pytest.mark.slow
