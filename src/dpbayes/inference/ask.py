@@ -57,7 +57,8 @@ class Reply:
     """What the interval allows for beside noise and independent sampling."""
 
     def __repr__(self) -> str:
-        half = max(self.upper - self.lower, 1e-12) / 2
+        width = self.upper - self.lower
+        half = max(width, 1e-12) / 2 if math.isfinite(width) else 0.5
         digits = max(0, 1 - math.floor(math.log10(half)))
         estimate, lower, upper = (f"{each:.{digits}f}" for each in (self.estimate, self.lower, self.upper))
         whose = "of the records" if self.target == "records" else "of all people they stand for"
@@ -90,7 +91,8 @@ def answer(posterior: JointPosterior, question: str, levels: Levels, *, level: f
     else:
         estimate = float(value.compute(mean[None])[0])
         slope = asked.slope(value)
-        sampling, apart = asked._sampling(slope) if target == "population" else (np.zeros_like(noise), [])
+        sampled = target == "population" and bool(asked.sums)
+        sampling, apart = asked._sampling(slope) if sampled else (np.zeros_like(noise), [])
         notes += [_overlap_note(names) for names in apart]
         if isinstance(tree, Atom) and value.linear is None:
             method, (lower, upper) = "fieller", asked.fieller(mean, noise, level, target)
@@ -218,7 +220,8 @@ class Asked:
             return np.array([value.linear.get(place, 0.0) for place in range(max(len(self.sums), 1))])
         at = self._sizes()
         step = np.diag(part * np.maximum(at, 1.0))
-        return np.asarray((value.compute(at + step) - value.compute(at - step)) / (2 * step.diagonal()))
+        with np.errstate(invalid="ignore"):  # a ratio may be infinite on both sides
+            return np.asarray((value.compute(at + step) - value.compute(at - step)) / (2 * step.diagonal()))
 
     def _count(self, atom: Atom) -> _Value:
         self._within(())

@@ -198,7 +198,7 @@ class Numbers:
             square=rows / max(self.total, 1.0),
         )
         lower, upper = symmetric(mean, spread, self.level)
-        if self.prior_assisted:
+        if self.prior_assisted and self.axes:
             open_cells = ~self.impossible.ravel()
             own = Spread(constant=spread.constant[open_cells], linear=spread.linear, square=spread.square)
             cells, law = self.settled.cells[self.axes], self.settled.laws[self.axes]
