@@ -58,10 +58,10 @@ def told(value: Any) -> Any:
     return value
 
 
-def refusal(call: Callable[[], object]) -> str:
+def refusal(call: Callable[..., object], *given: object, **named: object) -> str:
     """What a refusal says, with its type; what came where nothing was refused."""
     try:
-        return f"nothing refused: {told(call())}"
+        return f"nothing refused: {told(call(*given, **named))}"
     except (DpbayesError, TypeError, NotImplementedError) as error:
         return f"{type(error).__name__}: {error}"
 

@@ -179,26 +179,12 @@ CASES: digits.Cases = {
             calibration.family(prior=(1.0, 2.0), total=12, unit=UNIT, smoothing=0.3).make(0.4),
         )
     ],
-    "contenders": lambda: [
-        [each.name, each.hellinger]
-        for each in calibration.crossover(
-            prior=(1.0, 1.0),
-            total=12,
-            epsilon=0.8,
-            delta=1e-4,
-            unit=UNIT,
-            around=[4, 8],
-            draws=50,
-            rng=np.random.default_rng(1),
-        )
-    ],
     "accuracy": lambda: [
         [each.hellinger, each.l1, each.total_variation, each.standard_error, each.draws]
         for each in (expected(made, table_of(made), draws=60, rng=np.random.default_rng(2)) for made in EVERY.values())
     ],
     "probabilities of steps": lambda: [
         mechanism.step_probabilities(HELLINGERS["global"], [4, 4, 4]),
-        *mechanism.distance_probabilities(HELLINGERS["proved"], [20, 20]),
     ],
     "smoothing of the papers": lambda: [
         mechanism.published_smoothing(e, d, n) for e, d, n in ((0.8, 0.8, 4.6), (3.0, 1e-9, 40))

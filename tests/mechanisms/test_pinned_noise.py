@@ -21,6 +21,8 @@ from dpbayes.mechanisms.noise import words
 TOP = 2**64 - 1
 XS = [
     Fraction(0),
+    Fraction(1, 2**40),
+    Fraction(3, 2**34),
     Fraction(1, 2**80),
     Fraction(1, 3),
     Fraction(1, 1000),
@@ -52,8 +54,11 @@ def stream(seed: int) -> Callable[[int], np.ndarray]:
 
 def decided(x: Fraction, first: int) -> list[object]:
     """What is decided of a first word, and how many further words it takes."""
-    feed = Feed(2**63, 5, 9, 11)
-    return [below_exp(first, x.numerator, x.denominator, feed), feed.taken]
+    found: list[object] = []
+    for more in (2**63, 0):
+        feed = Feed(more, 5, 9, 11)
+        found += [below_exp(first, x.numerator, x.denominator, feed), feed.taken]
+    return found
 
 
 def close_to(x: Fraction) -> list[int]:
@@ -121,10 +126,28 @@ def surely(law: Law, shift: int) -> np.ndarray:
     return table.surely_kept(blocks, places, lots)
 
 
+SMALL = [Law.laplace(s / 64) for s in range(1, 40)] + [Law.gaussian(s / 32) for s in range(2, 40)]
+
+
+def to_the_last_digit(x: Fraction) -> list[list[str]]:
+    """Bounds whose spare digits are too few to hide any unit of their error."""
+    return [[str(each) for each in exp_bounds(x.numerator, x.denominator, 40, spare)] for spare in (-8, -4, 0, 1)]
+
+
+def most_bits(law: Law) -> list[int]:
+    """The most bits that the own estimate of the error leaves of so many digits."""
+    return [
+        max((bits for bits in range(8, digits) if law._cumulative(bits, digits) is not None), default=0)
+        for digits in (36, 40, 47)
+    ]
+
+
 CASES: digits.Cases = {
     "exp bounds": lambda: [
         [str(each) for each in exp_bounds(x.numerator, x.denominator, bits)] for x in XS for bits in (63, 64, 128, 320)
     ],
+    "exp bounds, to the last digit": lambda: [to_the_last_digit(x) for x in XS],
+    "most bits": lambda: [most_bits(law) for law in SMALL],
     "exp bounds, unreduced": lambda: [str(each) for each in exp_bounds(3 * 10**40, 7 * 10**40, 128)],
     **{f"below exp({x})": lambda x=x: [decided(x, first) for first in close_to(x)] for x in XS[1:9]},
     "laws": lambda: [
@@ -341,3 +364,25 @@ def test_a_table_is_chosen_alike_for_every_kind_of_draw() -> None:
     unit = Unit(adjacency="add-remove")
     drawn = Laplace(scale=33.0, unit=unit).draw(np.zeros((2, 300), dtype=np.int64), np.random.default_rng(4))
     assert drawn.ravel().tolist() == noise.draw(Law.laplace(33.0), 600, np.random.default_rng(4)).tolist()
+
+
+@pytest.mark.parametrize("spare", [-6, -1, 0, 1, 5])
+def test_the_bounds_hold_the_truth_without_digits_to_spare(spare: int) -> None:
+    with mp.workdps(60):
+        for n in range(1, 400):
+            x = Fraction(n * n * 7 % 1009, 97 + n % 13)
+            low, high = exp_bounds(x.numerator, x.denominator, 60, spare)
+            assert low <= mp.exp(-mp.mpf(x.numerator) / x.denominator) * 2**60 <= high
+
+
+def test_cumulative_bounds_hold_the_truth_wherever_they_are_given() -> None:
+    for law in SMALL[::5]:
+        for bits in range(20, 40):
+            if (found := law._cumulative(bits, 40)) is None:
+                continue
+            with mp.workdps(40):
+                weights = [mp.exp(-mp.mpf(law.exponent(0, k)[0]) / law.over) for k in range(80)]
+                whole, total = weights[0] / 2 + mp.fsum(weights[1:]), -weights[0] / 2
+                for bound, weight in zip(found, weights, strict=False):
+                    total += weight
+                    assert bound <= total / whole * 2**bits < bound + 2

@@ -35,7 +35,7 @@ GUARD = 64
 """Binary digits that bounds carry beyond the bits they are compared with."""
 
 
-def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+def exp_bounds(numerator: int, denominator: int, bits: int, spare: int = 32) -> tuple[int, int]:
     """Whole numbers low ≤ 2^bits·exp(−x) ≤ high, at most 2 apart; x = numerator/denominator ≥ 0
 
     The series of exp(−x/2ʲ) alternates, so its partial sums enclose it; squaring j times gives exp(−x).
@@ -49,7 +49,7 @@ def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
     if numerator >= bits * denominator:  # exp(−x) < 2^−bits
         return 0, 1
     halvings = max((numerator // denominator).bit_length() + 8, 0)
-    digits = bits + halvings + 32
+    digits = bits + halvings + spare
     low_x = (numerator << digits) // (denominator << halvings)
     high_x = low_x + 1
     low = high = low_term = high_term = 1 << digits
