@@ -14,8 +14,10 @@ from dpbayes.schema.schema import Schema
 def test_the_folder_is_made_and_the_next_step_named(tmp_path: Path) -> None:
     done = dpbayes("example", tmp_path / "demo")
     assert done.code == 0
-    assert {path.name for path in (tmp_path / "demo").iterdir()} == {"survey.csv", "survey.toml"}
     assert "dpbayes release" in done.out
+    written = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert {"survey.csv", "survey.toml"} < written
+    assert all(name in done.out for name in written)
 
 
 def test_programs_get_the_paths(tmp_path: Path) -> None:
@@ -34,7 +36,7 @@ def test_the_commands_it_names_run_as_printed(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     done = dpbayes("example", tmp_path)
     commands = [shlex.split(line) for line in done.out.splitlines() if line.startswith("  dpbayes ")]
-    assert [command[1] for command in commands] == ["ledger", "release", "verify", "ask"]
+    assert [command[1] for command in commands] == ["ledger", "release", "ask", "verify"]
     for _, *arguments in commands:
         assert dpbayes(*arguments).code == 0
     assert (tmp_path / "published" / "1" / "report.html").exists()

@@ -173,6 +173,6 @@ def test_what_cannot_be_is_refused_with_a_reason_and_without_a_charge(
 def test_a_table_needs_a_ledger_or_the_word_that_there_is_none(here: Path) -> None:
     Path("coins.ledger").unlink()
     said = posterior(paid=()).sentence
-    assert "`dpbayes ledger init coins.csv --epsilon 6 --delta 1e-6`" in said
+    assert "`dpbayes ledger init coins.csv --epsilon 4 --delta 1e-6`" in said
     assert "'none'" in said
     assert not Path("published").exists()

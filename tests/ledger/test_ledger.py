@@ -180,6 +180,20 @@ def test_a_data_set_is_opened_once(ledger: Ledger) -> None:
     assert ledger.account("census").limit == 1.0
 
 
+@pytest.mark.parametrize("limit", BUDGETS, ids=lambda one: one.name)
+def test_opening_a_data_set_again_as_it_is_changes_nothing(limit: Guarantee, ledger: Ledger) -> None:
+    ledger.open("census", limit, UNIT, schema="a" * 64)
+    ledger.charge("census", Cost.of(Laplace(scale=20.0, unit=UNIT)))
+    before = ledger.account("census")
+    ledger.open("census", limit, UNIT, schema="a" * 64)
+    assert ledger.account("census") == before
+    wider = Unit(adjacency=Adjacency.ADD_REMOVE, max_rows=3)
+    for unit, schema in ((UNIT, "b" * 64), (wider, "a" * 64)):
+        with pytest.raises(LedgerError, match="already in it, with the limit"):
+            ledger.open("census", limit, unit, schema=schema)
+    assert ledger.account("census") == before
+
+
 def test_an_unknown_data_set_is_refused(ledger: Ledger) -> None:
     ledger.open("census", PureDP(epsilon=1.0), UNIT)
     with pytest.raises(LedgerError, match="no data set 'sensus'"):

@@ -151,5 +151,5 @@ def test_the_line_says_what_was_found():
     assert beside("survey.csv").line == "survey.csv, schema survey.toml, no ledger survey.ledger"
     put("survey.ledger")
     assert beside("survey.csv").line == "survey.csv, schema survey.toml, ledger survey.ledger"
-    with pytest.raises(LedgerError, match=r"`dpbayes ledger init other.csv --epsilon 6 --delta 1e-6`"):
+    with pytest.raises(LedgerError, match=r"`dpbayes ledger init other.csv --epsilon 4 --delta 1e-6`"):
         beside("other.csv").need_ledger()

@@ -44,7 +44,7 @@ def init(
 
     Id, unit and digest of the data set are those of its schema. A limit says its δ: --delta 0 for a pure one.
 
-    Example: dpbayes ledger init survey.csv --epsilon 6 --delta 1e-6
+    Example: dpbayes ledger init survey.csv --epsilon 4 --delta 1e-6
     """
     limit, found = limit_of(asked), near(data, schema, ledger)
     declared = Schema.load(found.need_schema())
@@ -65,7 +65,7 @@ def limit_of(asked: GuaranteeOptions) -> Limit:
 
     said = asked_for(**asked, wanted=False)
     if not said:
-        raise InvalidArgument("Guarantee: expected --epsilon with --delta, as in --epsilon 6 --delta 1e-6.")
+        raise InvalidArgument("Guarantee: expected --epsilon with --delta, as in --epsilon 4 --delta 1e-6.")
     if said["open_delta"]:
         raise InvalidArgument("Guarantee: expected --delta too: 1e-6, or 0 for a pure limit.")
     return said["target"]  # type: ignore[no-any-return]

@@ -75,7 +75,9 @@ def init(
     if where is None:
         raise SchemaError("Schema: the table has no name that a schema could share. Name a new file with --out.")
     if str(where) != "-":
-        _write_new(where, text)
+        if where.exists():
+            raise SchemaError(f"Schema: {str(where)!r} exists already. Name a new file.")
+        _write(where, text)
 
     def people() -> None:
         if str(where) == "-":
@@ -112,12 +114,9 @@ def _refuse_private(public: str, table: str) -> None:
         )
 
 
-def _write_new(out: Path, text: str) -> None:
+def _write(out: Path, text: str) -> None:
     try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise SchemaError(f"Schema: {str(out)!r} exists already. Name a new file.") from None
+        write(out, text)
     except OSError:
         raise SchemaError(f"Schema: {str(out)!r} cannot be written. Check the folder.") from None
 
@@ -136,10 +135,7 @@ def adopt(release: Path, schema: Path) -> Output:
     except (OSError, ValueError):
         raise SchemaError(f"Schema: {str(schema)!r} cannot be read as UTF-8 text. Check the name.") from None
     changed, attribute = adopted(Release.load(release), text)
-    try:
-        write(schema, changed)
-    except OSError:
-        raise SchemaError(f"Schema: {str(schema)!r} cannot be written. Check the folder.") from None
+    _write(schema, changed)
     said = (
         f"Wrote {attribute.name} with {len(attribute.declared)} levels to {schema}. Let the data owner accept it: "
         f'dpbayes ledger accept {schema} --about "{attribute.name} was released"'

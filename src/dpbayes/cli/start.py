@@ -15,34 +15,34 @@ from dpbayes.cli.output import print_table, tell
 
 
 def example(folder: Path = Path()) -> Output:
-    """Write a made-up survey of 20,000 people, and its schema.
+    """Write a made-up survey of 20,000 people, its schema, and the other files that the manual uses.
 
     Example: dpbayes example .
     """
-    from dpbayes.example import write_example
+    from dpbayes.example import PUBLIC, write_example
 
     table, schema = write_example(folder)
-    steps = [shlex.join(words) for words in next_steps(table)]
+    others = ["wave-2.csv", "visits.csv", *PUBLIC[1:]]
+    steps = STEPS.format(shlex.quote(str(table.with_suffix("")))).splitlines()
 
     def people() -> None:
         tell(f"Wrote {table} and {schema}: 20,000 people who do not exist.")
-        tell("Give it a limit, publish two tables, check what was published, and ask it:")
+        tell(f"And for other pages of the manual: {', '.join(others)}.")
+        tell("Give it a limit, publish two tables, ask them, and check what was published:")
         for command in steps:
             tell(f"  {command}")
 
-    return Output({"table": str(table), "schema": str(schema), "next": steps}, people)
+    return Output({"table": str(table), "schema": str(schema), "others": others, "next": steps}, people)
 
 
-def next_steps(table: Path) -> list[list[str]]:
-    """The commands of a first release."""
-    ledger = str(table.with_suffix(".ledger"))
-    return [
-        ["dpbayes", "ledger", "init", str(table), "--epsilon", "6", "--delta", "1e-6"],
-        ["dpbayes", "release", str(table), "region", "income|sex", "--epsilon", "1"],
-        ["dpbayes", "verify", "published", "--ledger", ledger],
-        ["dpbayes", "ask", "published", "income|sex"],
-    ]
+STEPS = """\
+dpbayes ledger init {0}.csv --epsilon 4 --delta 1e-6
+dpbayes release {0}.csv region 'income|sex' --epsilon 1
+dpbayes ask published 'income|sex'
+dpbayes verify published --ledger {0}.ledger"""
+"""The commands of a first release."""
 
+Check = tuple[str, bool | None, str]
 
 REQUIRED = ("numpy", "scipy", "dp-accounting", "randomgen", "duckdb", "pyarrow")
 OPTIONAL = {
@@ -59,8 +59,10 @@ def doctor() -> Output:
 
     Example: dpbayes doctor
     """
-    checks = [_python(), *(_library(name) for name in REQUIRED), _entropy(), _noise(), _exact_number()]
-    checks += [*(_optional(name, use) for name, use in OPTIONAL.items()), _java()]
+    machine = f"{platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
+    checks: list[Check] = [("python", sys.version_info >= (3, 11), machine), *map(_library, REQUIRED), *_noise()]
+    checks.append(_exact_number())
+    checks += [*(_library(*each) for each in OPTIONAL.items()), _java()]
     ready = all(passed for _, passed, _ in checks if passed is not None)
     signs = {True: "ok", False: "FAILED", None: "–"}
 
@@ -76,29 +78,11 @@ def doctor() -> Output:
     return Output({"ready": ready, "checks": listed}, people, code=0 if ready else 1)
 
 
-Check = tuple[str, bool | None, str]
-
-
-def _python() -> Check:
-    return (
-        "python",
-        sys.version_info >= (3, 11),
-        f"{platform.python_version()} on {platform.system()}, {os.cpu_count()} cores",
-    )
-
-
-def _library(name: str) -> Check:
+def _library(name: str, use: str = "") -> Check:
     try:
         return name, True, version(name)
     except PackageNotFoundError:
-        return name, False, f"install it: pip install {name}"
-
-
-def _optional(name: str, use: str) -> Check:
-    try:
-        return name, True, version(name)
-    except PackageNotFoundError:
-        return name, None, f"not installed; needed for {use}"
+        return (name, None, f"not installed; needed for {use}") if use else (name, False, f"run: pip install {name}")
 
 
 def _java() -> Check:
@@ -107,21 +91,18 @@ def _java() -> Check:
     return "java", True if found else None, found or "not found; Spark needs Java 17 or newer"
 
 
-def _entropy() -> Check:
-    from dpbayes.mechanisms.noise import secure
-
-    return "entropy", bool(secure().random() != secure().random()), "two fresh generators differ"
-
-
-def _noise() -> Check:
+def _noise() -> list[Check]:
     from dpbayes.base.errors import NoiseError
     from dpbayes.mechanisms import noise
 
+    fresh = bool(noise.secure().random() != noise.secure().random())
+    said = f"known answers, and {noise.MANY} draws of each of {noise.LAWS} laws fit"
     try:
         noise.check(noise.MANY, noise.draw)
+        fits = True
     except NoiseError as failure:
-        return "integer noise", False, str(failure)
-    return "integer noise", True, f"known answers, and {noise.MANY} draws of each of {noise.LAWS} laws fit"
+        fits, said = False, str(failure)
+    return [("entropy", fresh, "two fresh generators differ"), ("integer noise", fits, said)]
 
 
 def _exact_number() -> Check:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from dpbayes.base.errors import InvalidArgument
 
@@ -51,6 +52,7 @@ class Operation:
 
 
 Node = Atom | Operation | float
+T = TypeVar("T")
 
 
 def read(question: str) -> Node:
@@ -88,15 +90,12 @@ class _Reader:
         return node
 
     def _sum(self) -> Node:
-        node = self._product()
-        while self._sign() in ("+", "-"):
-            node = Operation(self._next(), node, self._product())
-        return node
+        return self._joined("+-", lambda: self._joined("*/", self._factor))
 
-    def _product(self) -> Node:
-        node = self._factor()
-        while self._sign() in ("*", "/"):
-            node = Operation(self._next(), node, self._factor())
+    def _joined(self, signs: str, part: Callable[[], Node]) -> Node:
+        node = part()
+        while self._sign() and self._sign() in signs:
+            node = Operation(self._next(), node, part())
         return node
 
     def _factor(self) -> Node:
@@ -147,10 +146,14 @@ class _Reader:
         return Atom(kind, of, given)
 
     def _conditions(self) -> tuple[Condition, ...]:
-        found = [self._condition()]
+        return self._listed(self._condition)
+
+    def _listed(self, part: Callable[[], T]) -> tuple[T, ...]:
+        """One part, or several with commas between."""
+        found = [part()]
         while self._sign() == ",":
             self.at += 1
-            found.append(self._condition())
+            found.append(part())
         return tuple(found)
 
     def _condition(self) -> Condition:
@@ -162,12 +165,9 @@ class _Reader:
         if kind == "word" and text == "in":
             self.at += 1
             self._expect("(")
-            levels = [self._value("a level")]
-            while self._sign() == ",":
-                self.at += 1
-                levels.append(self._value("a level"))
+            levels = self._listed(lambda: self._value("a level"))
             self._expect(")")
-            return Condition(name, tuple(levels))
+            return Condition(name, levels)
         raise self._wrong(place, "expected =, != or in")
 
     def _value(self, what: str) -> str:

@@ -23,9 +23,10 @@ from dpbayes.base import checks, codec, display
 from dpbayes.base.codec import READERS, Record
 from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
 from dpbayes.base.files import check_memory
-from dpbayes.design.noise import draw_table
+from dpbayes.design.noise import draw_table, payments
 from dpbayes.design.plan import Drawn, Job, Plan
 from dpbayes.privacy.calibrate import both, check_guarantee
+from dpbayes.privacy.cost import Priced
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Release, Table
 from dpbayes.schema.marginal import Marginal
@@ -88,6 +89,11 @@ class BaseJob(codec.WithKind):
     def check(self, table: Engine, plan: Plan) -> None:
         """Refuse a table that lacks a column of the plan, or what the schema declares of it."""
         check_schema(plan.schema, table.columns(), plan.columns)
+
+    def _paying(self, schema: Schema, target: Guarantee, mechanisms: Sequence[Priced], **said: Any) -> Plan:
+        """The plan that pays for these mechanisms, equal ones together."""
+        paid, places = payments(mechanisms)
+        return Plan(job=cast(Job, self), schema=schema, target=target, paid=paid, places=places, **said)
 
 
 def kinds() -> tuple[str, ...]:

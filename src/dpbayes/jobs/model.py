@@ -13,7 +13,7 @@ import numpy as np
 from dpbayes.base import checks
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
-from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, noise, payments, spread
+from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, noise, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, check_tables, count_and_draw, of_type, typed
 from dpbayes.jobs.edges import Quantiles, check_edges, relevel, selection_for
@@ -102,13 +102,10 @@ class Fit(BaseJob):
             parts = self.model.shares(planned, alone(need), need.known)
         mechanisms, choice = mechanisms_for(need, parts)
         self._warn(need, mechanisms)
-        paid, places = payments((*mechanisms, *alongside))
-        return Plan(
-            job=self,
-            schema=schema,
-            target=target,
-            paid=paid,
-            places=places,
+        return self._paying(
+            schema,
+            target,
+            (*mechanisms, *alongside),
             tables=marginals,
             choice=choice,
             about=f"{self.model.kind}: " + "; ".join(str(marginal) for marginal in marginals),

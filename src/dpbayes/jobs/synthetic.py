@@ -21,7 +21,7 @@ from dpbayes.base import checks, codec
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget
-from dpbayes.design.noise import Need, draw_table, mechanisms_for, noise, payments, spread
+from dpbayes.design.noise import Need, draw_table, mechanisms_for, noise, spread
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Measurement
@@ -128,13 +128,10 @@ class Synthetic(BaseJob):
         stepped = 2.0 ** (np.round(2.0 * np.log2(parts)) / 2.0)  # few different mechanisms compose faster
         mechanisms, choice = mechanisms_for(need, stepped.tolist())
         self._warn(need, singles, schema, spread(mechanisms[0]))
-        paid, places = payments(mechanisms)
-        return Plan(
-            job=self,
-            schema=schema,
-            target=target,
-            paid=paid,
-            places=places,
+        return self._paying(
+            schema,
+            target,
+            mechanisms,
             tables=tables,
             choice=choice
             + (f"; the last {last} draws go where the first ones say that they help most" if last else "")

@@ -21,7 +21,6 @@ from dpbayes.design.noise import (
     loosest,
     mechanisms_for,
     out_of_reach,
-    payments,
     wants,
 )
 from dpbayes.design.plan import Drawn, Plan
@@ -148,13 +147,10 @@ class Tables(BaseJob):
                 if prior.serves(marginal):
                     prior.shape(marginal, schema)
         tables, mechanisms, choice = self._mechanisms(schema, target)
-        paid, places = payments(mechanisms)
-        return Plan(
-            job=self,
-            schema=schema,
-            target=target,
-            paid=paid,
-            places=places,
+        return self._paying(
+            schema,
+            target,
+            mechanisms,
             tables=tables,
             asked=() if tables == self.marginals else self.marginals,
             choice=choice,

@@ -112,11 +112,11 @@ class Ledger:
     ) -> None:
         """Add a data set with its limit; the ledger itself is created where there is none.
 
-        An (ε, δ) limit is kept by a ``rule`` that holds whatever later releases were adapted to, see AdaptiveDP.
-        A ``Schema``, or its file, gives id, unit and digest of the data set. With a name and a unit in its place,
-        ``schema`` is the digest of the schema that releases must use, or else the first that is charged is taken. A
-        ``witness``, a second file or address, receives the last entry of every chain, and a ledger that is behind it is
-        refused.
+        Said again, it changes nothing. An (ε, δ) limit is kept by a ``rule`` that holds whatever later releases were
+        adapted to, see AdaptiveDP. A ``Schema``, or its file, gives id, unit and digest of the data set. With a name
+        and a unit in its place, ``schema`` is the digest of the schema that releases must use, or else the first that
+        is charged is taken. A ``witness``, a second file or address, receives the last entry of every chain, and a
+        ledger that is behind it is refused.
         """
         if unit is None or not isinstance(dataset, str):
             declared = dataset if isinstance(dataset, Schema) else Schema.load(dataset)
@@ -129,8 +129,12 @@ class Ledger:
             if watcher is not None:
                 watcher.keep(connection)
             if store.exists(connection, dataset):
+                known = self._account(connection, dataset)
+                if (known.budget, known.unit) == (limit, unit) and schema in ("", *known.schemas) and watcher is None:
+                    return
                 raise LedgerError(
-                    f"Ledger: the data set {dataset!r} is already in it. Change its limit with `dpbayes ledger limit`."
+                    f"Ledger: the data set {dataset!r} is already in it, with the limit {known.budget}. To change "
+                    "that, run `dpbayes ledger limit`; after a change of the schema, `dpbayes ledger accept`."
                 )
             store.append(connection, first)
 

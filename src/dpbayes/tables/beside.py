@@ -92,7 +92,7 @@ class Beside:
         data = quote(_shown(self.table) or str(self.new_schema))
         raise LedgerError(
             f"Ledger: there is no {str(self.new_ledger)!r}. The data owner makes it with "
-            f"`dpbayes ledger init {data} --epsilon 6 --delta 1e-6`. A ledger that lies elsewhere has to be named; "
+            f"`dpbayes ledger init {data} --epsilon 4 --delta 1e-6`. A ledger that lies elsewhere has to be named; "
             f"with {UNCOUNTED!r} in its place nothing remembers the cost."
         )
 
