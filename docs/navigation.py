@@ -35,7 +35,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         f"{WHY}/models",
     ),
     "Research": (
-        "tutorials/first-plan",
+        "tutorials/from-the-papers",
         f"{HOW}/calibrate",
         f"{HOW}/release-a-posterior",
         f"{HOW}/posterior-sampling",

@@ -9,7 +9,6 @@ import importlib.util
 import json
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -127,22 +126,6 @@ def test_the_readme_shows_a_real_output() -> None:
 
 
 ON_SURVEY = re.compile(r"^<!-- run on the example survey -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if ON_SURVEY.search(page.read_text("utf-8"))], ids=_name)
-def test_python_for_the_example_survey_runs_as_written(page: Path, tmp_path: Path) -> None:
-    from dpbayes.example import write_example
-
-    table, schema_file = write_example(tmp_path)
-    schema = dpbayes.Schema.load(schema_file)
-    ledger = dpbayes.Ledger(tmp_path / "survey.ledger")
-    ledger.open(schema.id, dpbayes.ApproxDP(epsilon=2, delta=1e-6), schema.unit, schema=schema.digest)
-    script = "\n".join(ON_SURVEY.findall(page.read_text(encoding="utf-8")))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert table.exists()
 
 
 def test_the_ten_lines_of_the_readme_are_ten_and_need_one_import() -> None:

@@ -11,7 +11,6 @@ from dpbayes.base.display import nearest, plural
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.cli.command import Output, Wrong, now
 from dpbayes.cli.output import print_table, say, tell_people, working
-from dpbayes.cli.schema import unit_of
 from dpbayes.design.ranking import MEASURES, Prediction, Ranking, ranking
 from dpbayes.jobs.request import asked_for
 from dpbayes.mechanisms.kinds import cost_of
@@ -43,7 +42,7 @@ def price(mechanisms: Words, *, at: Words, unit: str, plot: File) -> Output:
 
     Example: dpbayes price 'Dirichlet(1, 10)' --at delta=1e-5
     """
-    cost, stated = cost_of(mechanisms, unit_of(unit)), _at(at)
+    cost, stated = cost_of(mechanisms, Unit.of(unit)), _at(at)
     if plot is not None:
         from dpbayes.plot.canvas import stacked
         from dpbayes.plot.pictures import profile_picture, tradeoff_picture
@@ -122,7 +121,7 @@ def calibrate(
     """
     target = _target(asked, ledger)
     wanted = [_family(text) for text in mechanisms] or list(FAMILIES.values())
-    known, protected = REFERENCE_RECORDS if records is None else records, unit_of(unit)
+    known, protected = REFERENCE_RECORDS if records is None else records, Unit.of(unit)
     with working(now()):
         say("simulating releases of made-up tables")
         by_measure = {
@@ -237,7 +236,7 @@ def risk(
         raise InvalidArgument("risk: expected a release, or a guarantee such as --epsilon 1 --delta 1e-6; one of them.")
     priced: Guarantee | Cost | GDP
     promise: Guarantee | None = None
-    protected, records = unit_of(unit), None
+    protected, records = Unit.of(unit), None
     if release is not None:
         made = Release.load(release)
         priced, promise, protected, records = made.cost, made.promise, made.unit, made.records

@@ -27,6 +27,7 @@ from dpbayes.tables.engine import Column, Kind, check_schema
 from dpbayes.tables.sources import dataset_name, open_table, public_address
 
 _SHOWN_LEVELS = 8
+DROPPED = "Rows in the level (dropped) are counted with noise, and left out by models."
 
 
 def init(
@@ -66,7 +67,7 @@ def init(
         answers, skipped = ask_about([column for column in columns if column.name not in known])
         known |= answers
         columns = tuple(column for column in columns if column.name not in skipped)
-    whose = unit_of(unit, person)
+    whose = Unit.of(unit, person)
     text = skeleton(columns, id=dataset_name(table) or "data", declared=known, unit=whose, records=records)
     left = [column.name for column in columns if column.name not in known]
     if not left:
@@ -92,14 +93,6 @@ def init(
             tell_people(f"Wrote {where}. Every column of {public_address(table)} is declared. Check it with: {command}")
 
     return Output({"schema": str(where), "text": text, "undeclared": left}, people)
-
-
-def unit_of(text: str, person: str | None = None) -> Unit:
-    """``replace-one``, ``add-remove`` or ``add-remove:5``."""
-    adjacency, colon, rows = text.partition(":")
-    if adjacency not in ("replace-one", "add-remove") or (colon and not (rows.isascii() and rows.isdecimal())):
-        raise SchemaError(f"unit: expected replace-one, add-remove or add-remove:5, got {text!r}.")
-    return Unit(adjacency=adjacency, max_rows=int(rows or 1), person=person)  # type: ignore[arg-type]  # as text
 
 
 def _refuse_private(public: str, table: str) -> None:
@@ -190,7 +183,7 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
             ],
             notes=(
                 _unit_note(declared),
-                *_drop_note(declared),
+                *([DROPPED] if any(each.drops for each in declared.attributes) else []),
                 f"A valid schema of {plural(len(declared.attributes), 'attribute')}.{fits}",
                 *said,
             ),
@@ -202,11 +195,6 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
 def _listed(levels: tuple[str, ...]) -> str:
     shown = levels if len(levels) <= _SHOWN_LEVELS else (*levels[: _SHOWN_LEVELS - 2], "…", levels[-1])
     return " · ".join(shown)
-
-
-def _drop_note(schema: Schema) -> tuple[str, ...]:
-    drops = any(attribute.drops for attribute in schema.attributes)
-    return ("Rows in the level (dropped) are counted with noise, and left out by models.",) if drops else ()
 
 
 def _unit_note(schema: Schema) -> str:

@@ -5,6 +5,7 @@ The files beside this module are what is public about them. They are written to 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ REGIONS = ("North", "East", "South", "West", "Islands")
 EDUCATIONS = ("primary", "secondary", "vocational", "bachelor", "postgraduate")
 INCOMES = ("under 15k", "15k to 30k", "30k to 50k", "50k to 80k", "80k and over")
 COLUMNS = "sex,age,region,education,income"
+MISSING = (0.004, 0.006, 0.0, 0.012, 0.07)
+UNKNOWN = ((0.008, "self-described"), (0.002, "-1"), (0.003, "abroad"), (0.004, "n/a?"), (0.0, ""))
+"""Of each column: the share of answers that are lost; the share that no schema foresaw, and what they say."""
 
 PUBLIC = ("survey.toml", "request.toml", "prior.csv", "margins.toml", "codebook.csv", "geography.toml")
 SCHEMA = Path(__file__).with_name("survey.toml").read_text(encoding="utf-8")
@@ -57,15 +61,7 @@ def write_example(folder: str | Path) -> tuple[Path, Path]:
 def survey_csv() -> str:
     """The survey as CSV text. Only uniform random numbers are used, whose stream no numpy version changes."""
     rng = np.random.default_rng(SEED)
-    sex, age, region, education, income = _people(rng)
-    columns = [
-        _spoiled(rng, np.array(SEXES)[sex], missing=0.004, unknown=(0.008, "self-described")),
-        _spoiled(rng, age.astype(np.str_), missing=0.006, unknown=(0.002, "-1")),
-        _spoiled(rng, np.array(REGIONS)[region], missing=0.0, unknown=(0.003, "abroad")),
-        _spoiled(rng, np.array(EDUCATIONS)[education], missing=0.012, unknown=(0.004, "n/a?")),
-        _spoiled(rng, np.array(INCOMES)[income], missing=0.07, unknown=(0.0, "")),
-    ]
-    return _csv(COLUMNS, columns)
+    return _csv(COLUMNS, [_spoiled(rng, *each) for each in zip(_texts(*_people(rng)), MISSING, UNKNOWN, strict=True)])
 
 
 def second_wave_csv() -> str:
@@ -74,11 +70,8 @@ def second_wave_csv() -> str:
     rng = np.random.default_rng(SEED + 1)
     income = np.where(rng.random(RECORDS) < 1 / 3, _choose(rng, _income(sex, age + 1, region, education)), income)
     silent = rng.random(RECORDS) < np.where(age < 30, 0.2, 0.1)
-    answers = [np.array(SEXES)[sex], (age + 1).astype(np.str_), np.array(REGIONS)[region]]
-    answers += [np.array(EDUCATIONS)[education], np.array(INCOMES)[income]]
-    return _csv(
-        COLUMNS, [np.where(silent, "", column) if place != 2 else column for place, column in enumerate(answers)]
-    )
+    answers = _texts(sex, age + 1, region, education, income)
+    return _csv(COLUMNS, [column if column is answers[2] else np.where(silent, "", column) for column in answers])
 
 
 def visits_csv() -> str:
@@ -98,13 +91,17 @@ def visits_csv() -> str:
     tract = 100 * (home // 9 + 1) + 10 * (home // 3 % 3 + 1) + home % 3 + 1
     columns = [1 + np.arange(person.size), 10_000 + person, tract // 100, tract // 10, tract, day]
     columns += [np.array((1, 2, 9))[sex], age, 1 + _choose(rng, weights), np.array((1, 2, 3, 4, 9))[smokes]]
-    return _csv(
-        "visit,person,state,county,tract,admitted,sex,age,reason,smokes", [each.astype(np.str_) for each in columns]
-    )
+    return _csv("visit,person,state,county,tract,admitted,sex,age,reason,smokes", columns)
 
 
-def _csv(header: str, columns: list[Texts]) -> str:
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+def _texts(sex: Ints, age: Ints, *others: Ints) -> list[Texts]:
+    """The answers as they are written: sex, age, region, education and income."""
+    named = zip((REGIONS, EDUCATIONS, INCOMES), others, strict=True)
+    return [np.array(SEXES)[sex], age.astype(np.str_), *(np.array(levels)[chosen] for levels, chosen in named)]
+
+
+def _csv(header: str, columns: Sequence[NDArray[np.generic]]) -> str:
+    rows = zip(*(column.astype(np.str_).tolist() for column in columns), strict=True)
     return f"{header}\n" + "\n".join(map(",".join, rows)) + "\n"
 
 
@@ -143,7 +140,7 @@ def _income(sex: Ints, age: Ints, region: Ints, education: Ints) -> Floats:
     return np.asarray(np.exp(-0.5 * ((score[:, None] - middle) / 0.95) ** 2), dtype=np.float64)
 
 
-def _spoiled(rng: np.random.Generator, column: Texts, *, missing: float, unknown: tuple[float, str]) -> Texts:
+def _spoiled(rng: np.random.Generator, column: Texts, missing: float, unknown: tuple[float, str]) -> Texts:
     """The column with a few answers lost, and a few that no schema foresaw."""
     share, answer = unknown
     spoiled = column.astype(f"<U{max(column.dtype.itemsize // 4, len(answer))}")
