@@ -12,6 +12,7 @@ import importlib
 import inspect
 import json
 import re
+import shlex
 import textwrap
 import tomllib
 import types
@@ -579,7 +580,116 @@ def _figure(experiment: str, place: str) -> str:
     return f"[{experiment}](../reproduction/index.md#{slug}): {', '.join(counted) or 'no claim'}"
 
 
+def questions_page() -> str:
+    """The grammar as the reader has it, and an example of each form."""
+    from dpbayes.inference import question
+
+    grammar = textwrap.dedent((question.__doc__ or "").partition("\n\n")[2].partition("\n\n")[0])
+    lines = [
+        "# Questions",
+        "",
+        "A question is a table or a formula, answered from what is published and never charged.",
+        "`dpbayes ask SOURCE QUESTION…`, `Posterior.ask` and the studio read the same language.",
+        "Every line below can be typed, in an empty folder, after these:",
+        "",
+        "```sh",
+        "dpbayes example .",
+        "dpbayes ledger init survey.csv --epsilon 4 --delta 1e-6",
+        "dpbayes release survey.csv 'region' 'income|sex' 'age,income' --epsilon 1",
+        "```",
+        "",
+    ]
+    for title, about, forms in QUESTIONS:
+        lines += [f"## {title}", "", *about, "", "| Question | What it asks |", "| --- | --- |"]
+        lines += [f"| `{asked.replace('|', chr(92) + '|')}` | {said} |" for asked, said in forms.items()]
+        lines += ["", "```sh", *(f"dpbayes ask published {_typed(asked)}" for asked in forms), "```", ""]
+    lines += ["## The grammar", "", "```text", grammar, "```", "", *_RULES, "", "## What is refused", ""]
+    lines += ["A question that cannot be read is refused with the place:", "", "```text"]
+    for asked in REFUSED:
+        try:
+            question.read(asked)
+        except ValueError as problem:
+            lines.append(str(problem))
+    return "\n".join([*lines, "```", "", *_ANSWERS])
+
+
+def _typed(question: str) -> str:
+    """As one writes it in a shell: in double quotes if it has single ones."""
+    quoted = f'"{question}"' if "'" in question else shlex.quote(question)
+    return f"-- {quoted}" if question.startswith("-") else quoted
+
+
+QUESTIONS = (
+    (
+        "Tables",
+        ("A table needs no formula.", "Tables follow from each other: *income* from *age,income*."),
+        {
+            "region": "how many records, and which share, each region has",
+            "age,income": "the same for each combination of levels",
+            "income|sex": "the shares of incomes within each sex",
+            "income|sex='male'": "one row of that table",
+        },
+    ),
+    (
+        "Counts and shares",
+        ("Conditions joined by commas hold together.", "The part behind the bar is the group that shares are of."),
+        {
+            "count(sex='male')": "how many records",
+            "count()": "how many records there are at all",
+            "share(sex='male')": "which share of all records",
+            "share(age='[30, 45)', income='80k and over')": "both together: a share of all records",
+            "share(income='80k and over' | sex='male')": "a share of the men",
+        },
+    ),
+    (
+        "Conditions",
+        ("A level is written as in the schema: bins as `[30, 45)`.", "Quotes may be left out around a single word."),
+        {
+            "count(region=North)": "one level",
+            "count(region!=North)": "every other level, those of undeclared and missing values included",
+            "count(region in (North, South))": "one of several levels",
+        },
+    ),
+    (
+        "Formulas",
+        ("Ask for the difference itself: errors of two answers are not independent.",),
+        {
+            "share(income='80k and over' | sex=male) - share(income='80k and over' | sex=female)": "a difference",
+            "share(income='80k and over' | sex=male) / share(income='80k and over' | sex=female)": "a ratio",
+            "share(region=North) + share(region=South)": "a sum",
+            "15000 * count(income='under 15k') / count()": "numbers, and several signs: `*` and `/` bind first",
+            "-(count(region=North) - count(region=South)) / 2": "parentheses, and a sign in front",
+        },
+    ),
+)
+"""Titles, what is said of them, and questions with their meaning. A test runs every one on the example."""
+
+REFUSED = ("share(income)", "count(sex='male'", "count(sex='male' | age='[30, 45)')", "share(sex=male, sex=female)")
+
+_RULES = (
+    "`{…}` is repeated any number of times, `[…]` may be left out, and `|` without quotes separates choices.",
+    "A *number* is written with a decimal point.",
+    "A *name* and a *level* are a word, or any text between `'` or `\"`; a quote inside is doubled: `'it''s'`.",
+    "A bar belongs into a share only, and no attribute may be named twice in one count or share.",
+    "At most 50 parts may lie inside each other.",
+    "A test draws questions from this grammar at random, and reads them.",
+)
+
+_ANSWERS = (
+    "An attribute or a level that is not published is refused too, with the nearest name.",
+    "",
+    "## The answer",
+    "",
+    "It has an estimate and an interval, of 95 % unless `--level` says otherwise.",
+    "Without more, it is about *these records*; `--population` asks about all people they stand for.",
+    "[Read a release](../how-to/read-a-release.md#ask-a-question) says when to ask which,",
+    "and [the estimate](../explanation/estimate.md) how often the interval is right.",
+    "Of a [wide release](../explanation/wide.md) only a table or a row can be asked.",
+    "Written by `docs/build_reference.py`.",
+)
+
 BUILDERS = {
+    "questions.md": questions_page,
     "theorems.md": theorems_page,
     "cli.md": cli_page,
     "python.md": python_page,

@@ -136,6 +136,15 @@ def test_the_ten_lines_of_the_readme_are_ten_and_need_one_import() -> None:
     assert not [line for line in lines if "import" in line.split("#")[0]]
 
 
+def test_the_comparison_in_the_readme_is_that_of_the_page_with_its_sources() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "comparison.md").read_text(encoding="utf-8")
+    rows = [line for line in readme.splitlines() if line.startswith("|") and line.count("|") == 9]
+    assert len(rows) > 10
+    assert all(row in page.splitlines() for row in rows)
+    assert len(readme.splitlines()) <= 120
+
+
 def test_the_job_of_the_how_to_page_is_one_file_and_its_tests_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,12 @@
 """A small language for questions: sums, differences, products and ratios of counts and shares.
 
-    share(income='80k and over', sex='male') - share(income='80k and over', sex='female')
-    share(income='80k and over' | sex='female') / share(income='80k and over' | sex='male')
-    count(region in ('north', 'south'), age != '65 and over')
+    question   = product {("+" | "-") product}
+    product    = factor {("*" | "/") factor}
+    factor     = "-" factor | "(" question ")" | number | count | share
+    count      = "count" "(" [conditions] ")"
+    share      = "share" "(" conditions ["|" conditions] ")"
+    conditions = condition {"," condition}
+    condition  = name ("=" | "!=") level | name "in" "(" level {"," level} ")"
 
 A question is read into a tree; nothing in it is ever executed.
 """
