@@ -577,7 +577,7 @@ def _figure(experiment: str, place: str) -> str:
     here = [claim for claim in claims if any(re.search(word, claim["where"].lower()) for word in words)]
     found = [claim["verdict"] for claim in here or claims]
     counted = (f"{found.count(name)} {mark}" for name, mark in VERDICTS.items() if name in found)
-    return f"[{experiment}](../reproduction/index.md#{slug}): {', '.join(counted) or 'no claim'}"
+    return f"[{experiment}](../reproduction/{slug.split('-')[0]}.md#{slug}): {', '.join(counted) or 'no claim'}"
 
 
 def questions_page() -> str:

@@ -5,89 +5,84 @@ A page needs no entry here. One that is in no section follows in the section of 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+LONG = 60
+"""Characters of a cell from which on a table is not shown side by side on a phone."""
 
 HOW, WHY, PROOF = "how-to", "explanation", "explanation/proofs"
 
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "Publish": (
-        "tutorials/first-release",
-        "tutorials/first-release-in-the-browser",
-        "tutorials/from-csv-to-report",
-        f"{HOW}/write-a-schema",
-        f"{HOW}/plan-a-release",
-        f"{HOW}/publish-a-table",
-        f"{HOW}/make-synthetic-records",
-        f"{HOW}/hand-over-a-release",
-        f"{HOW}/come-back-later",
-        f"{HOW}/finish-a-release",
-        f"{HOW}/scale-out",
-        f"{WHY}/privacy-promise",
-        f"{WHY}/sharp-edges",
-        f"{WHY}/ledger",
-    ),
-    "Analyse": (
-        f"{HOW}/read-a-release",
-        f"{HOW}/train-a-classifier",
-        f"{HOW}/publish-a-network",
-        f"{HOW}/use-other-libraries",
-        f"{WHY}/estimate",
-        f"{WHY}/models",
-    ),
-    "Research": (
-        "tutorials/from-the-papers",
-        f"{HOW}/calibrate",
-        f"{HOW}/release-a-posterior",
-        f"{HOW}/posterior-sampling",
-        f"{WHY}/choosing-parameters",
-        f"{WHY}/synthetic",
-        f"{WHY}/wide",
-        f"{WHY}/numerics",
-        f"{WHY}/audit",
-        f"{WHY}/errata",
-    ),
-    "Proofs": (
-        f"{PROOF}/dominating-pair",
-        f"{PROOF}/exact-renyi",
-        f"{PROOF}/exact-profile",
-        f"{PROOF}/conditional-tables",
-        f"{PROOF}/pseudo-records",
-        f"{PROOF}/composition",
-        f"{PROOF}/adaptive",
-        f"{PROOF}/numerics",
-        f"{PROOF}/integer-noise",
-        f"{PROOF}/floating-point",
-    ),
-    "Contribute": (
-        f"{WHY}/architecture",
-        f"{HOW}/add-a-job",
-        f"{HOW}/add-a-mechanism",
-        f"{HOW}/add-a-model",
-        f"{HOW}/add-an-engine",
-        "decisions",
-    ),
-    "Reference": (
-        "reference/cli",
-        "reference/python",
-        "reference/papers",
-        "reference/schema",
-        "reference/request",
-        "reference/ledger",
-        "reference/release-format",
-        "reference/symbols",
-        "reference/theorems",
-        "reference/references",
-    ),
-    "Reproduction": ("reproduction/index", "reproduction/audit", "reproduction/benchmarks"),
+SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+    "Publish": {
+        "Tutorials": (
+            "tutorials/first-release",
+            "tutorials/first-release-in-the-browser",
+            "tutorials/from-csv-to-report",
+        ),
+        "Before": (f"{HOW}/write-a-schema", f"{HOW}/plan-a-release"),
+        "Release": (f"{HOW}/publish-a-table", f"{HOW}/make-synthetic-records", f"{HOW}/scale-out"),
+        "After": (f"{HOW}/hand-over-a-release", f"{HOW}/come-back-later", f"{HOW}/finish-a-release"),
+        "Understand": (f"{WHY}/privacy-promise", f"{WHY}/sharp-edges", f"{WHY}/ledger"),
+    },
+    "Analyse": {
+        "Tutorials": ("tutorials/a-classifier", "tutorials/synthetic-records"),
+        "Read": (f"{HOW}/read-a-release", "reference/questions"),
+        "Models": (f"{HOW}/train-a-classifier", f"{HOW}/publish-a-network", f"{HOW}/use-other-libraries"),
+        "Understand": (f"{WHY}/estimate", f"{WHY}/models"),
+    },
+    "Research": {
+        "Tutorials": ("tutorials/from-the-papers",),
+        "Do": (f"{HOW}/calibrate", f"{HOW}/release-a-posterior", f"{HOW}/posterior-sampling"),
+        "Understand": (
+            f"{WHY}/choosing-parameters",
+            f"{WHY}/synthetic",
+            f"{WHY}/wide",
+            f"{WHY}/numerics",
+            f"{WHY}/audit",
+            f"{WHY}/errata",
+        ),
+        "Proofs": (
+            f"{PROOF}/dominating-pair",
+            f"{PROOF}/exact-renyi",
+            f"{PROOF}/exact-profile",
+            f"{PROOF}/conditional-tables",
+            f"{PROOF}/pseudo-records",
+            f"{PROOF}/composition",
+            f"{PROOF}/adaptive",
+            f"{PROOF}/numerics",
+            f"{PROOF}/integer-noise",
+            f"{PROOF}/floating-point",
+        ),
+    },
+    "Contribute": {
+        "Start": (f"{WHY}/architecture", "decisions"),
+        "Add": (f"{HOW}/add-a-job", f"{HOW}/add-a-mechanism", f"{HOW}/add-a-model", f"{HOW}/add-an-engine"),
+    },
+    "Reference": {
+        "Use": ("reference/cli", "reference/python", "reference/request", "reference/schema", "reference/ledger"),
+        "Look up": (
+            "reference/release-format",
+            "reference/symbols",
+            "reference/papers",
+            "reference/theorems",
+            "reference/references",
+            "reference/comparison",
+        ),
+    },
+    "Reproduction": {
+        "Papers": ("reproduction/index", "reproduction/rdp", "reproduction/tcdp", "reproduction/hellinger"),
+        "Measured": ("reproduction/audit", "reproduction/benchmarks"),
+    },
 }
 
 OTHERS = {
-    "tutorials": "Publish",
-    "how-to": "Publish",
-    "explanation": "Research",
-    "explanation/proofs": "Proofs",
-    "reference": "Reference",
-    "reproduction": "Reproduction",
+    "tutorials": ("Publish", "Tutorials"),
+    "how-to": ("Publish", "Release"),
+    "explanation": ("Research", "Understand"),
+    "explanation/proofs": ("Research", "Proofs"),
+    "reference": ("Reference", "Look up"),
+    "reproduction": ("Reproduction", "Measured"),
 }
 
 
@@ -95,11 +90,29 @@ def on_config(config: dict[str, object]) -> dict[str, object]:
     """Set the navigation before mkdocs reads it."""
     root = Path(str(config["docs_dir"]))
     pages = {path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.md")}
-    named = {page for section in SECTIONS.values() for page in section}
+    named = {page for groups in SECTIONS.values() for section in groups.values() for page in section}
     nav: list[object] = ["index.md"]
-    for title, first in SECTIONS.items():
-        folders = [folder for folder, section in OTHERS.items() if section == title]
-        others = sorted(page for page in pages - named if page.rpartition("/")[0] in folders)
-        nav.append({title: [f"{page}.md" for page in [*first, *others] if page in pages]})
+    for title, groups in SECTIONS.items():
+        made: list[object] = []
+        for group, first in groups.items():
+            folders = [folder for folder, place in OTHERS.items() if place == (title, group)]
+            others = sorted(page for page in pages - named if page.rpartition("/")[0] in folders)
+            made.append({group: [f"{page}.md" for page in [*first, *others] if page in pages]})
+        nav.append({title: made})
     config["nav"] = nav
     return config
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Tables with long cells are marked, and their cells carry their headings: on a phone each row becomes a card."""
+    return re.sub(r"<table>.*?</table>", lambda found: _labelled(found[0]), html, flags=re.DOTALL)
+
+
+def _labelled(table: str) -> str:
+    heads = [re.sub(r"<[^>]+>", "", head) for head in re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)]
+    texts = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)]
+    if len(heads) < 3 or max(map(len, texts), default=0) < LONG:
+        return table
+    named = iter(heads * (len(texts) // len(heads)))
+    table = re.sub(r"<td", lambda _: f'<td data-label="{next(named, "")}"', table)
+    return table.replace("<table>", "<table data-stack>", 1)

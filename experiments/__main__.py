@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> None:
             page.write(*folders)
             if not asked.quick:
                 models_page.write()
-        place = (folders[1] / "claims.html").relative_to(lab.ROOT)
+        place = (folders[1] / "index.md").relative_to(lab.ROOT)
         print(f"{len(written)} of {len(experiments)} experiments written; open {place}.", file=sys.stderr)
     if absent:
         sys.exit(1)

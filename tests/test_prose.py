@@ -25,7 +25,7 @@ GENERATED = {
     "docs/reference/theorems.md",
     "docs/reproduction/audit.md",
     "docs/reproduction/benchmarks.md",
-    "docs/reproduction/index.md",
+    *(f"docs/reproduction/{page}.md" for page in ("index", "rdp", "tcdp", "hellinger")),
 }
 """Written by programs: docs/build_reference.py from docstrings, the audit, benchmarks and experiments from results."""
 

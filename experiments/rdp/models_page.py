@@ -45,7 +45,7 @@ Bins are quantiles of the training part and categories those that occur, *declar
 experiment*. The yardstick is the
 paper's classifier at the same guarantee: algorithm 1, ε/(K+1) for every table, one draw. Regenerate with
 `python -m experiments {BAYES.name} {NETWORKS.name}`; all curves are on
-[the page of claims](index.md#{BAYES.slug}).
+[the page of claims](rdp.md#{BAYES.slug}).
 
 Test cross-entropy of naive Bayes relative to the paper's, geometric mean over the eight data sets (smaller is better):
 

@@ -69,7 +69,9 @@ def test_check_accepts_a_table_that_fits_and_refuses_one_that_does_not() -> None
 
 def test_check_of_a_missing_schema_says_how_to_write_one() -> None:
     assert "dpbayes schema init" in dpbayes("schema", "check", "nowhere.toml").sentence
-    assert dpbayes("schema", "check", "other.csv").sentence == "Table: there is no file 'other.csv'. Check the path."
+    assert dpbayes("schema", "check", "other.csv").sentence.startswith(
+        "Table: there is no file 'other.csv'. Check the path"
+    )
     Path("other.csv").write_text("sex;age\nF;17\n")
     assert "`dpbayes schema init other.csv`" in dpbayes("schema", "check", "other.csv").sentence
     assert (

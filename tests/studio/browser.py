@@ -50,6 +50,7 @@ def chromium(size: tuple[int, int] = DESKTOP, *, dark: bool = False):
     for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(each)
     options.add_argument(f"--window-size={size[0]},{size[1]}")
+    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1")  # no network
     if dark:
         options.add_argument("--force-dark-mode")
     made = webdriver.Chrome(options=options, service=Service(DRIVER))

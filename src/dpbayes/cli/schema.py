@@ -126,7 +126,9 @@ def adopt(release: Path, schema: Path) -> Output:
     try:
         text = schema.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        raise SchemaError(f"Schema: {str(schema)!r} cannot be read as UTF-8 text. Check the name.") from None
+        raise SchemaError(
+            f"Schema: {str(schema)!r} cannot be read as text. `dpbayes schema init` writes one."
+        ) from None
     changed, attribute = adopted(Release.load(release), text)
     _write(schema, changed)
     said = (
@@ -173,6 +175,7 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
         said.append("Keep this answer to yourself: it is not private.")
 
     def people() -> None:
+        records = f" Records: {declared.records:,} (public)." if declared.records is not None else ""
         fits = "" if found.table is None else f" It fits {public_address(str(found.table))}."
         print_table(
             f"{declared.id}: {declared.size:,} cells",
@@ -182,7 +185,7 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
                 for attribute in declared.attributes
             ],
             notes=(
-                _unit_note(declared),
+                f"Unit: {declared.unit}.{records}",
                 *([DROPPED] if any(each.drops for each in declared.attributes) else []),
                 f"A valid schema of {plural(len(declared.attributes), 'attribute')}.{fits}",
                 *said,
@@ -195,14 +198,6 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
 def _listed(levels: tuple[str, ...]) -> str:
     shown = levels if len(levels) <= _SHOWN_LEVELS else (*levels[: _SHOWN_LEVELS - 2], "…", levels[-1])
     return " · ".join(shown)
-
-
-def _unit_note(schema: Schema) -> str:
-    enforced = "by the owner's word" if schema.person is None else f"enforced by column {schema.person}"
-    records = f" Records: {schema.records:,} (public)." if schema.records is not None else ""
-    return (
-        f"Unit: {schema.unit.adjacency}, at most {plural(schema.unit.max_rows, 'row')} per person, {enforced}.{records}"
-    )
 
 
 CHOICES = {"c": "categories", "e": "edges", "d": "dates", "p": "preset"}

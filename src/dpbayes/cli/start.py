@@ -61,8 +61,7 @@ def doctor() -> Output:
     """
     machine = f"{platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
     checks: list[Check] = [("python", sys.version_info >= (3, 11), machine), *map(_library, REQUIRED), *_noise()]
-    checks.append(_exact_number())
-    checks += [*(_library(*each) for each in OPTIONAL.items()), _java()]
+    checks += [_exact_number(), *(_library(*each) for each in OPTIONAL.items()), _java()]
     ready = all(passed for _, passed, _ in checks if passed is not None)
     signs = {True: "ok", False: "FAILED", None: "–"}
 

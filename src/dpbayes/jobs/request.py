@@ -185,7 +185,9 @@ class Request:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise InvalidArgument(f"{OWNER}: there is no file {str(path)!r}. Check the name.") from None
+            raise InvalidArgument(
+                f"{OWNER}: there is no file {str(path)!r}. `dpbayes example .` writes a request.toml to start from."
+            ) from None
         except (OSError, ValueError):
             raise InvalidArgument(f"{OWNER}: {str(path)!r} cannot be read as UTF-8 text. Check the file.") from None
         return cls.from_toml(text, folder=Path(path).parent)

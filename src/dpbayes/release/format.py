@@ -389,7 +389,9 @@ class Release:
             file = where / "release.json" if where.is_dir() else where
             text = file.read_bytes()
         except OSError as problem:
-            raise ReleaseError(f"Release: cannot read {str(path)!r}: {problem.strerror}.") from None
+            raise ReleaseError(
+                f"Release: cannot read {str(path)!r}: {problem.strerror}. `dpbayes release` makes one."
+            ) from None
         made = cls.from_json(text, folder=file.parent)
         object.__setattr__(made, "place", str(path))
         return made

@@ -167,7 +167,9 @@ def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as problem:
-        raise ReleaseError(f"Signature: cannot read {str(file)!r}: {problem.strerror}.") from None
+        raise ReleaseError(
+            f"Signature: cannot read {str(file)!r}: {problem.strerror}. `dpbayes keys` makes keys."
+        ) from None
 
 
 def _bytes(text: str, size: int, what: str = "a key or signature of minisign") -> bytes:
