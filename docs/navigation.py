@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-LONG = 60
+LONG = 30
 """Characters of a cell from which on a table is not shown side by side on a phone."""
 
 HOW, WHY, PROOF = "how-to", "explanation", "explanation/proofs"
@@ -104,11 +104,15 @@ def on_config(config: dict[str, object]) -> dict[str, object]:
 
 
 def on_page_content(html: str, **_: object) -> str:
-    """Tables with long cells are marked, and their cells carry their headings: on a phone each row becomes a card."""
+    """Tables with long cells are marked, and their cells carry their headings: on a phone each row becomes a card.
+
+    A bar in the code of a cell is written with a backslash, which Markdown leaves there.
+    """
     return re.sub(r"<table>.*?</table>", lambda found: _labelled(found[0]), html, flags=re.DOTALL)
 
 
 def _labelled(table: str) -> str:
+    table = table.replace("\\|", "|")
     heads = [re.sub(r"<[^>]+>", "", head) for head in re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)]
     texts = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)]
     if len(heads) < 3 or max(map(len, texts), default=0) < LONG:
