@@ -41,7 +41,7 @@ DEMO := out/demo
 demo: setup-run ## release two tables and a posterior of a made-up survey, with reports and verification
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/dpbayes example $(DEMO)/private
-	@$(BIN)/dpbayes ledger init $(DEMO)/private/survey.csv --epsilon 2 --delta 1e-6
+	@$(BIN)/dpbayes ledger init $(DEMO)/private/survey.csv --epsilon 4 --delta 1e-6
 	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv region 'income|sex' --epsilon 1 --out $(DEMO)/published
 	@$(BIN)/dpbayes release $(DEMO)/private/survey.csv education --as posterior --epsilon 0.3 --delta 0 \
 	  --out $(DEMO)/posterior

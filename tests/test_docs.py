@@ -145,6 +145,13 @@ def test_the_comparison_in_the_readme_is_that_of_the_page_with_its_sources() -> 
     assert len(readme.splitlines()) <= 120
 
 
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=_name)
+def test_a_tutorial_is_short_and_ends_with_something_to_look_at(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(text.split()) <= 500
+    assert re.search(r"report\.html|\.svg|\.plot\(|pages of a release", text)
+
+
 def test_the_job_of_the_how_to_page_is_one_file_and_its_tests_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

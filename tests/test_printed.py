@@ -118,6 +118,36 @@ def test_every_block_runs_or_says_what_it_needs():
     assert all(len(line) > len(NEEDS) + 10 for _, line in needs)
 
 
+EARLY = """
+plan survey.csv region
+release survey.csv region --epsilon 1
+release survey.csv -r request.toml
+ledger init survey.csv --epsilon 4 --delta 1e-6
+ledger show survey.csv
+ledger charge survey.csv '12 * Gaussian(400)' --about later
+schema check survey.csv
+schema adopt regions survey.toml
+ask published income
+verify published/1
+model published/1
+predict published/1 survey.csv
+synth published/1
+export published/1 public
+risk published/1
+sign published/1 --key office.key
+""".strip().splitlines()
+"""Commands of pages, typed in a folder in which nothing was made."""
+
+
+@pytest.mark.parametrize("command", EARLY)
+def test_a_command_that_comes_too_early_says_what_makes_what_it_misses(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = dpbayes(*shlex.split(command))
+    assert done.code == 1
+    assert re.search(r"`dpbayes (example|release|schema init|ledger init|keys)\b", done.sentence), done.sentence
+    assert list(tmp_path.iterdir()) == []
+
+
 FIRST = ("example", "ledger init", "ledger limit", "release", "keys", "sign")
 LAST = ("schema adopt", "ledger accept")
 """Commands whose products others use, and commands that change the schema."""
