@@ -1,15 +1,17 @@
-"""Draw the picture of README and the running cost of forty draws: ``python docs/pictures.py`` after a cost changes."""
+"""Make the picture of README and the running cost of forty draws: ``python docs/pictures.py`` after one changes."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpbayes import ApproxDP, Cost, Curator, Dirichlet, PureDP, Tables, Unit
+from PIL import Image
+
+from dpbayes import ApproxDP, Cost, Curator, Ledger, Tables, Unit
 from dpbayes.example import write_example
 from dpbayes.mechanisms.tuning import ConcentrationCurve
-from dpbayes.papers.tcdp import theorem_2
-from dpbayes.plot.canvas import Picture, Shape, box, label, line, text
+from dpbayes.plot.canvas import Picture, line, text
 from dpbayes.plot.pictures import Frame
 
 DOCS = Path(__file__).resolve().parent
@@ -34,40 +36,20 @@ def running_cost(draws: int, epsilon: float) -> Picture:
     return Picture(title="Running cost", words=words, width=520, height=316, shapes=tuple(shapes))
 
 
-def _bars(x: float, y: float, name: str, share: float, said: str, kind: str = "bar") -> list[Shape]:
-    """A bar of at most 200 pixels with its name before and its number behind it."""
-    return [
-        text(name, x - 8, y + 12, anchor="end"),
-        box(kind, x, y, 200 * share, 14),
-        text(said, x + 200 * share + 6, y + 12),
-    ]
-
-
-def front() -> Picture:
-    """What a Dirichlet draw costs, by the theorem and exactly, beside a table as it is released."""
-    shapes = [label("ε of one Dirichlet draw at δ = 10⁻⁵, by the theorem and exact", 4, 18, "start")]
-    shapes.append(label("A released table: % of 20,000 records, with 95 % intervals", 440, 18, "start"))
-    said = []
-    for row, alpha in enumerate((2, 10, 50)):
-        printed = theorem_2(alpha=alpha, delta=1e-5).printed
-        exact = Dirichlet(1, alpha, "replace-one").epsilon(1e-5)
-        shapes += _bars(70, 36 + 48 * row, f"α = {alpha}", printed / 16, f"{printed:.2f}", "grid")
-        shapes += _bars(70, 53 + 48 * row, "", exact / 16, f"{exact:.2f}")
-        said.append(f"{printed:.2f} and {exact:.2f} for α = {alpha}")
+def report(saved: Path) -> None:
+    """The report of a real release of the example, as a browser shows it; needs chromium."""
     with TemporaryDirectory() as folder:
-        table, _ = write_example(folder)
-        release = Curator(table, ledger="none", seed=1).release(Tables("region"), PureDP(0.02))
-    frame = release["region"].to_arrow().to_pydict()
-    for row, region in enumerate(frame["region"]):
-        share, low, high = (frame[f"empirical{end}"][row] for end in ("", "_lower", "_upper"))
-        y = 36 + 24 * row
-        shapes += _bars(520, y, region, share / 0.4, "")
-        shapes.append(line("whisker", (520 + 500 * low, y + 7), (520 + 500 * high, y + 7)))
-        shapes.append(text(f"{100 * share:.1f} ± {50 * (high - low):.1f}", 740, y + 12))
-    words = f"ε of one Dirichlet draw by the theorem and exact: {', '.join(said)}. Beside it a released table."
-    return Picture(title="Exact cost, and a released table", words=words, width=840, height=190, shapes=tuple(shapes))
+        table, schema = write_example(folder)
+        Ledger(f"{folder}/survey.ledger").open(schema, ApproxDP(4, DELTA))
+        about = {"title": "Income and region, 2026", "author": "Office of Statistics"}
+        out, picture = Path(folder, "published"), Path(folder, "report.png")
+        Curator(table).release(Tables("region", "income|sex"), ApproxDP(1, DELTA), about=about, out=out)
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=820,760"]
+        command = ["chromium", *options, f"--screenshot={picture}", (out / "report.html").as_uri()]
+        subprocess.run(command, check=True, capture_output=True)
+        Image.open(picture).convert("RGB").quantize(64).save(saved, optimize=True)
 
 
 if __name__ == "__main__":
-    front().save(DOCS / "readme.svg")
+    report(DOCS / "report.png")
     running_cost(40, 2.0).save(DOCS / "how-to" / "posterior-sampling.svg")
