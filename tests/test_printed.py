@@ -14,12 +14,15 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
 import pytest
 from tests.commands import Done, dpbayes
-from tests.test_docs import PAGES, _name, reference
+from tests.test_docs import PAGES, ROOT, _name, reference
+
+from dpbayes.schema.schema import Schema
 
 BLOCK = re.compile(
     r"^(<!-- run on the example survey -->\n)? *```(sh|bash|console|toml|python)\n(.*?)^ *```$",
@@ -116,6 +119,21 @@ def test_every_block_runs_or_says_what_it_needs():
     needs = [(name, block.strip().splitlines()[0]) for name, block in needy if block.lstrip().startswith(NEEDS)]
     assert [name for name, _ in needs] == ["docs/how-to/scale-out.md"]
     assert all(len(line) > len(NEEDS) + 10 for _, line in needs)
+
+
+@pytest.mark.parametrize(
+    "block", re.findall(r"```toml\n(.*?)^```", (ROOT / "docs/reference/schema.md").read_text("utf-8"), re.M | re.S)
+)
+def test_every_schema_that_is_printed_is_read(block):
+    head = "" if block.startswith("id =") else 'id = "example"\nunit = "replace-one"\n'
+    assert Schema.from_toml(head + block).attributes
+
+
+def test_the_request_that_is_printed_is_that_of_the_example():
+    page = (ROOT / "docs/reference/request.md").read_text("utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    shipped = (ROOT / "src/dpbayes/example/request.toml").read_text("utf-8")
+    assert tomllib.loads(block) == tomllib.loads(shipped)
 
 
 EARLY = """
