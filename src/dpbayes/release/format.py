@@ -388,10 +388,8 @@ class Release:
         try:
             file = where / "release.json" if where.is_dir() else where
             text = file.read_bytes()
-        except OSError as problem:
-            raise ReleaseError(
-                f"Release: cannot read {str(path)!r}: {problem.strerror}. `dpbayes release` makes one."
-            ) from None
+        except OSError as why:
+            raise ReleaseError(f"Release: cannot read {str(path)!r}: {why.strerror}. Try `dpbayes release`.") from None
         made = cls.from_json(text, folder=file.parent)
         object.__setattr__(made, "place", str(path))
         return made

@@ -304,9 +304,7 @@ def _countable(array: Any) -> pyarrow.Array:
 
 def _check_files(source: FileSource) -> None:
     if not source.files:
-        raise TableError(
-            f"Table: there is no file {source.path!r}. Check the path; `dpbayes example .` writes some to try."
-        )
+        raise TableError(f"Table: there is no file {source.path!r}. Check the path, or try `dpbayes example .` first.")
     for file in source.files:
         if re.search(r"[*?[]", file):
             raise TableError(f"Table: {file!r} has one of * ? [ in its name, which would match others. Rename it.")
