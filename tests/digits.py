@@ -86,7 +86,7 @@ def apart(found: Any, kept: Any, where: str = "") -> str:
         pairs = enumerate(zip(found, kept, strict=True))
         return next(filter(None, (apart(a, b, f"{where}[{at}]") for at, (a, b) in pairs)), "")
     if isinstance(kept, float) and isinstance(found, float):
-        near = math.isclose(found, kept, rel_tol=DIGITS, abs_tol=1e-290)
+        near = math.isclose(found, kept, rel_tol=DIGITS, abs_tol=3e-16)  # what a sum of probabilities leaves of one
         return "" if near else f"{where}: {found!r} for {kept!r}"
     return "" if type(found) is type(kept) and found == kept else f"{where}: {found!r} for {kept!r}"
 
