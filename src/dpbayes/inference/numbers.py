@@ -157,6 +157,7 @@ class Numbers:
         """Shares of the population."""
         whole = max(self.total, 1e-300)
         lower, upper = self._ends(sampled=True)
+        upper = upper if self.total > 0 else np.full_like(upper, whole)  # nothing is known without records
         return _holding(self.shares((), sampled=True), lower / whole, upper / whole, self.impossible, self.repeats.said)
 
     def conditional(self, rows: Axes, sampled: bool) -> Estimate:
