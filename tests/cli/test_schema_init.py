@@ -97,8 +97,8 @@ def test_questions_at_the_terminal(here: Path, monkeypatch: pytest.MonkeyPatch) 
         (["--edges", "age=0,1", "--preset", "age=ages-5"], "declared twice"),
         (["--codebook", "none.csv"], "cannot be read"),
         (["--from-public", "none.csv"], "Table: "),
-        (["--unit", "add-remove:0"], "max_rows"),
-        (["--unit", "people"], "expected replace-one, add-remove or add-remove:5"),
+        (["--unit", "add-remove:0"], "expected the unit to be"),
+        (["--unit", "people"], "expected the unit to be replace-one or add-remove"),
     ],
 )
 def test_wrong_input_is_one_sentence(here: Path, arguments: list[str], said: str) -> None:
