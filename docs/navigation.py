@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 LONG = 30
 """Characters of a cell from which on a table is not shown side by side on a phone."""
@@ -101,6 +102,13 @@ def on_config(config: dict[str, object]) -> dict[str, object]:
         nav.append({title: made})
     config["nav"] = nav
     return config
+
+
+def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
+    """Lists of figures and lemmas stay out of the index of the search, which every page loads."""
+    if page.file.src_uri.startswith(("reproduction/", "reference/theorems")):
+        page.meta["search"] = {"exclude": True}
+    return markdown
 
 
 def on_page_content(html: str, **_: object) -> str:
