@@ -27,6 +27,7 @@ from dpbayes.ledger.account import Account
 from dpbayes.mechanisms import lazy, noise
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.selection import Selection
+from dpbayes.mechanisms.sum_zero import SumZeroLaplace
 from dpbayes.mechanisms.threshold import Threshold
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.schema.marginal import Marginal
@@ -52,7 +53,7 @@ def louder(times: int) -> Iterator[None]:
         return lambda self, counts, *rest: honest(self, times * np.asarray(counts), *rest)
 
     honest_choice, honest_split, honest_sampler = Selection.choose, lazy.LazyDirichlet._split, hellinger.score_sampler
-    honest_exponential = PosteriorExponential.sampler
+    honest_exponential, honest_sum_zero = PosteriorExponential.sampler, SumZeroLaplace.draw
 
     def choose(self: Selection, scores: Sequence[int], **how: Any) -> int:
         return honest_choice(self, [times * int(score) for score in scores], **how)
@@ -74,6 +75,11 @@ def louder(times: int) -> Iterator[None]:
                 PosteriorExponential,
                 "sampler",
                 lambda self, counts: honest_exponential(replace(self, sharpness=times * self.sharpness), counts),
+            ),
+            (
+                SumZeroLaplace,
+                "draw",
+                lambda self, *given: honest_sum_zero(replace(self, scale=self.scale / times), *given),
             ),
         ):
             planted.enter_context(patch.object(place, name, wrong))
