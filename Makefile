@@ -73,7 +73,7 @@ test-oldest: ## run the tests with the oldest libraries that pyproject.toml admi
 	$(UV) pip install --quiet --python $(OLDEST)/bin/python --no-deps -e .
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --override-ini filterwarnings=default
 
-audit: setup ## attack everything that is published and print what holds (minutes; QUICK=1 for seconds)
+audit: setup ## attack everything that is published and print what holds (8 processor minutes; QUICK=1 for 16 seconds)
 	$(BIN)/python -m audit $(if $(QUICK),--quick)
 
 mutants: setup ## change the code in one place at a time and see whether a test notices (hours; SAMPLE=50 for minutes)
