@@ -110,16 +110,11 @@ class Threshold(Mechanism):
     def found(self, rows: int) -> float:
         """P[rows + Z > T]: how likely a category that this many rows have is kept.
 
-        P[Z ≥ k] = q^k/(1 + q) for k ≥ 1, q = e^(−1/b).
-
-        Symbols: T threshold, b scale, Z discrete Laplace noise.
+        Symbols: T threshold, Z discrete Laplace noise.
         Source: docs/explanation/proofs/discovery.md, the noise of a threshold.
         Adjacency: none.
         """
-        if rows < 1:
-            return 0.0
-        q, beyond = math.exp(-1.0 / self.scale), self.threshold - rows + 1
-        return q**beyond / (1.0 + q) if beyond >= 1 else 1.0 - q ** (1 - beyond) / (1.0 + q)
+        return _kept(rows, self.scale, self.threshold) if rows >= 1 else 0.0
 
     def hidden(self, chance: float = 0.05) -> tuple[int, int]:
         """Up to how many rows a category stays hidden, and from how many it is found, each but for this chance."""
@@ -154,7 +149,7 @@ def betrayal(*, scale: float, threshold: int, rows: int) -> float:
     Adjacency: both, and the same for both.
     """
     alone, spread = _kept(rows, scale, threshold), _kept(1, scale, threshold)
-    spread = -math.expm1(rows * math.log1p(-spread)) if spread < 1.0 else 1.0
+    spread = -math.expm1(rows * math.log1p(-spread))  # below 1/(1 + q), as one row is not above T
     return min(max(alone, spread, sys.float_info.min) * ROUND_UP, 1.0)
 
 
