@@ -113,12 +113,36 @@ def test_the_steps_of_a_page_can_be_taken_in_order_in_an_empty_folder(page, tmp_
             assert not (wrong := wrong_steps(page)), "\n".join(wrong)
 
 
+ELSEWHERE = {
+    ("docs/how-to/add-a-mechanism.md", "python"): "mechanisms/test_added.py",
+    ("docs/how-to/use-other-libraries.md", "r"): "test_r.py",
+    ("docs/reference/ledger.md", "sql"): "ledger/test_witness.py",
+    ("docs/reference/request.md", "toml"): "test_printed.py",
+    ("docs/reference/schema.md", "toml"): "test_printed.py",
+}
+"""Blocks that another test runs, and where."""
+
+
 def test_every_block_runs_or_says_what_it_needs():
-    """A block of commands is never left out in silence."""
-    needy = [(_name(page), block) for page in PAGES for _, _, block in BLOCK.findall(page.read_text("utf-8"))]
-    needs = [(name, block.strip().splitlines()[0]) for name, block in needy if block.lstrip().startswith(NEEDS)]
-    assert [name for name, _ in needs] == ["docs/how-to/scale-out.md"]
-    assert all(len(line) > len(NEEDS) + 10 for _, line in needs)
+    """A block of code is never left out in silence."""
+    fence = re.compile(r"^(<!-- [^\n]* -->\n)? *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+    needy, silent = [], []
+    for page in PAGES:
+        for marked, kind, block in fence.findall(page.read_text("utf-8")):
+            runs = kind in (*SHELL, "text") or marked or (kind == "toml" and re.match(r"# [\w.-]+\n", block))
+            if found := re.match(r"(?:#|--) needs (.{10,})", block.lstrip()):
+                needy.append((_name(page), found[1]))
+            elif not runs and (_name(page), kind) not in ELSEWHERE:
+                silent.append((_name(page), kind))
+    assert not silent
+    assert [name for name, _ in needy] == [
+        "docs/how-to/add-a-model.md",
+        "docs/how-to/scale-out.md",
+        "docs/reference/ledger.md",
+    ]
+    for (page, kind), test in ELSEWHERE.items():
+        text = (ROOT / "tests" / test).read_text("utf-8")
+        assert f"```{kind}" in text, f"{test} runs no {kind} of {page}"
 
 
 @pytest.mark.parametrize(
