@@ -257,6 +257,16 @@ def test_conditioning_on_empty_cells_gives_the_normal_law_given_them() -> None:
     assert held.variance(("a", "b")).ravel() == pytest.approx(np.diag(left), abs=1e-9)
 
 
+def test_a_row_that_adds_up_to_zero_and_a_single_record_are_asked_about_like_others() -> None:
+    balanced = Measurement(
+        axes=("a", "b"), values=np.array([[9.0, 3.0, 2.0], [4.0, -4.0, 0.0]]), noise=NOISES["gaussian"]
+    )
+    for target in ("records", "population"):
+        reply = JointPosterior([balanced], SIZES).ask("share(b=u | a=y)", NAMES, target=target)
+        assert (reply.lower, reply.upper) == (0.0, 1.0)
+    assert JointPosterior([balanced], SIZES, records=1).ask("share(a=x, b in (u, v))", NAMES).upper == 1.0
+
+
 def test_without_records_every_share_of_the_population_is_possible() -> None:
     for name, axes in (("nothing", ("a", "b")), ("nothing", ("b",))):
         found = thin()[name].estimate(axes).population

@@ -386,3 +386,16 @@ def test_cumulative_bounds_hold_the_truth_wherever_they_are_given() -> None:
                 for bound, weight in zip(found, weights, strict=False):
                     total += weight
                     assert bound <= total / whole * 2**bits < bound + 2
+
+
+@pytest.mark.parametrize("law", [Law.gaussian(900.0), Law.laplace(99.3), Law.gaussian(61.7)])
+@pytest.mark.parametrize("shift", [2, 4])
+def test_a_lot_that_may_lie_beyond_one_less_the_exponent_is_never_sure(law: Law, shift: int) -> None:
+    table, size = InversionTable(law, shift), 1 << shift
+    pairs = [(block, place) for block in range(6) for place in range(1, size)]
+    x = [Fraction(p * (law.slope + law.bend * (b * size + size // 2)), law.over) for b, p in pairs]
+    borders = [int((1 - each) * 2**64) for each in x]
+    blocks, places = (np.array(each, dtype=np.int64) for each in zip(*pairs, strict=True))
+    for step, sure in ((0, False), (-3 * 6 * size, True)):
+        lots = np.array([border + step for border in borders], dtype=np.uint64)
+        assert (table.surely_kept(blocks, places, lots) == sure).all()
