@@ -447,9 +447,9 @@ def test_a_plan_without_a_target_asks_for_one(tmp_path):
 
 def test_the_owner_is_told_which_columns_hold_something_undeclared():
     rows = people()
-    assert Curator(rows, schema()).undeclared() == ()
+    assert Curator(rows, schema()).undeclared() == {}
     rows["sex"][0] = "X"
-    assert Curator(rows, schema()).undeclared() == ("sex",)
+    assert Curator(rows, schema()).undeclared() == {"sex": 1 / 400}
 
 
 @pytest.mark.parametrize("out", [None, "folder"])

@@ -245,14 +245,15 @@ class Curator:
         comparable = canonical([found.partition(":")[0], columns])  # the same engine, version and columns
         return self._ledger.remember_fingerprint(self.schema.id, found, of=comparable)
 
-    def undeclared(self) -> tuple[str, ...]:
-        """The attributes in whose column a value occurs that is not declared. For the owner only: it is not private."""
+    def undeclared(self) -> dict[str, float]:
+        """Attributes whose column holds values that are not declared, with the share of rows. For the owner only."""
         self._may_read()
         split = tuple(replace(each, unknown="drop", missing="category", labels=()) for each in self.schema.attributes)
         unit = replace(self.schema.unit, person=None)
         apart = Schema(id=self.schema.id, unit=unit, attributes=split)
         counted = self._engine.count(apart, [Marginal((each.name,)) for each in split])
-        return tuple(each.name for each, counts in zip(split, counted, strict=True) if counts.array[-1] > 0)
+        pairs = zip(split, (counts.array for counts in counted), strict=True)
+        return {each.name: float(rows[-1] / rows.sum()) for each, rows in pairs if rows[-1] > 0}
 
     def under(
         self, receipt: Receipt, plan: Plan, slot: Slot, goes: Record | None, *, estimates: bool = True

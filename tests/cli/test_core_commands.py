@@ -95,25 +95,25 @@ def test_calibrate_says_which_mechanisms_cannot_meet_the_target() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["calibrate", "Dirichlet"], 1, "expected --epsilon"),
+        (["calibrate", "Dirichlet"], 2, "expected --epsilon"),
         (["calibrate", "dirichlet", "--epsilon", 1], 2, "Did you mean 'Dirichlet'"),
-        (["calibrate", "Gaussian", "--epsilon", -1, "--delta", 1e-6], 1, "epsilon > 0"),
-        (["calibrate", "Gaussian", "--epsilon", 1, "--delta", 2], 1, "delta strictly between"),
-        (["calibrate", "Gaussian", "--guarantee", "RDP(1, 1)"], 1, "order > 1"),
+        (["calibrate", "Gaussian", "--epsilon", -1, "--delta", 1e-6], 2, "epsilon > 0"),
+        (["calibrate", "Gaussian", "--epsilon", 1, "--delta", 2], 2, "delta strictly between"),
+        (["calibrate", "Gaussian", "--guarantee", "RDP(1, 1)"], 2, "order > 1"),
         (["calibrate", "Gaussian", "--epsilon", 1], 1, "gaussian, estimate: cannot meet"),
-        (["calibrate", "Laplace", "--epsilon", 1, "--times", 0], 1, "releases"),
-        (["calibrate", "--cells", 1, "--epsilon", 1], 1, "cells"),
-        (["calibrate", "--records", 0, "--epsilon", 1], 1, "records"),
+        (["calibrate", "Laplace", "--epsilon", 1, "--times", 0], 2, "releases"),
+        (["calibrate", "--cells", 1, "--epsilon", 1], 2, "cells"),
+        (["calibrate", "--records", 0, "--epsilon", 1], 2, "records"),
         (["price"], 2, "missing argument 'MECHANISM"),
-        (["price", "Gaussian"], 1, "expected sigma, got"),
-        (["price", "Dirichlet(1)"], 1, "expected weight, concentration"),
-        (["price", "Cauchy(1)"], 1, "there is no mechanism 'Cauchy'"),
-        (["price", "Gausian(1)"], 1, "Did you mean 'Gaussian'"),
-        (["price", "Gaussian(1, 2)"], 1, "expected sigma"),
-        (["price", "Gaussian('two')"], 1, "expected sigma > 0"),
-        (["price", "1.5 * Gaussian(2)"], 1, "cannot read"),
-        (["price", "Gaussian(1"], 1, "cannot read"),
-        (["price", "/nowhere/records.json"], 1, "cannot read"),
+        (["price", "Gaussian"], 2, "expected sigma, got"),
+        (["price", "Dirichlet(1)"], 2, "expected weight, concentration"),
+        (["price", "Cauchy(1)"], 2, "there is no mechanism 'Cauchy'"),
+        (["price", "Gausian(1)"], 2, "Did you mean 'Gaussian'"),
+        (["price", "Gaussian(1, 2)"], 2, "expected sigma"),
+        (["price", "Gaussian('two')"], 2, "expected sigma > 0"),
+        (["price", "1.5 * Gaussian(2)"], 2, "cannot read"),
+        (["price", "Gaussian(1"], 2, "cannot read"),
+        (["price", "/nowhere/records.json"], 2, "cannot read"),
         (["price", "Gaussian(1)", "--at", "delta"], 2, "expected --at delta=1e-6"),
     ],
 )
@@ -127,16 +127,16 @@ def test_bad_input_gets_one_sentence(arguments: list[object], code: int, words: 
 def test_files_that_hold_no_records_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(text)
-    assert dpbayes("price", path).code == 1
+    assert dpbayes("price", path).code == 2
 
 
-def test_errors_leave_the_process_with_code_1_and_no_traceback() -> None:
+def test_errors_leave_the_process_with_code_2_and_no_traceback() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from dpbayes.cli.main import run; run()", "price", "Gaussian"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("dpbayes: ")
     assert "Traceback" not in done.stderr

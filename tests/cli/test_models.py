@@ -112,12 +112,12 @@ def test_a_dry_run_reads_no_rows_and_charges_nothing(folder: Path) -> None:
     [
         (("snow",), 1, "no attribute 'snow'"),
         (("rain", "--schema", "none.toml"), 1, "no file 'none.toml'"),
-        (("rain", "street"), 1, "expected one table"),
-        (("rain,street",), 1, "one name before the bar"),
+        (("rain", "street"), 2, "expected one table"),
+        (("rain,street",), 2, "one name before the bar"),
         (("rain", "--out", "/dev/null/model"), 1, "cannot write"),
         (("rain", "--epsilon", -1), 2, "epsilon > 0"),
         (("rain", "--set", "level=0.9"), 2, "level goes with --as tables"),
-        (("rain", "--set", "single_draw=perhaps"), 1, "true or false"),
+        (("rain", "--set", "single_draw=perhaps"), 2, "true or false"),
     ],
 )
 def test_refused_fits_write_nothing_and_charge_nothing(

@@ -169,3 +169,26 @@ def test_repeated_people_widen_intervals_for_the_population_and_the_reader_is_to
 def test_a_column_for_swallowed_cells_is_there_only_where_one_is(folder: Path) -> None:
     shown = dpbayes("ask", folder, "region").out
     assert not any(line.replace("┃", "").endswith("  ") for line in shown.splitlines() if line.startswith("┃"))
+
+
+def test_questions_may_use_the_labels_that_reports_print(tmp_path: Path) -> None:
+    """A label that is also the code of another level means that other level."""
+    attributes = (
+        Attribute("sex", ("1", "2"), labels={"1": "male", "2": "female"}),
+        Attribute("age", edges=(16, 30, 75), labels={}),
+    )
+    schema = Schema(id="coded", unit="replace-one", attributes=attributes)
+    rows = {"sex": ["1", "2"] * 50, "age": [20, 40] * 50}
+    Curator(rows, schema, seed=1).release(Tables("sex,age"), ApproxDP(5, 1e-6)).save(tmp_path / "made")
+    for said, coded in (("sex='male'", "sex='1'"), ("sex in ('female', '1')", "sex in ('2', '1')"),
+                        ("age='16 to under 30'", "age='[16, 30)'"), ("age='not stated'", "age='missing'")):  # fmt: skip
+        first, second = (dpbayes("ask", tmp_path / "made", f"count({each})", "--json") for each in (said, coded))
+        assert first.code == 0, first.err
+        numbers = [each.result["answers"][0] | {"question": ""} for each in (first, second)]
+        assert numbers[0] == numbers[1]
+    row, same = (
+        dpbayes("ask", tmp_path / "made", f"age|sex='{each}'", "--json").result["tables"] for each in ("male", "1")
+    )
+    assert row[0]["cells"] == same[0]["cells"]
+    assert {cell["levels"]["sex"] for cell in row[0]["cells"]} == {"1"}
+    assert "no row sex='man'" in dpbayes("ask", tmp_path / "made", "age|sex='man'").sentence

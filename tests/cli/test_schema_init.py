@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -110,7 +111,10 @@ def test_the_owner_can_look_for_undeclared_values_apart_from_releases(here: Path
     dpbayes("schema", "init", "people.csv", *DECLARED)
     done = dpbayes("schema", "check", "people.csv", "--read-rows")
     assert done.code == 0
-    assert "occur in sex, admitted, job, smokes. Keep this answer to yourself" in " ".join(done.out.split())
+    said = " ".join(done.out.split())
+    assert re.search(
+        r"occur in sex \([\d.]+ % of the rows\), admitted \(.*\), job \(.*\), smokes \([^)]*\)\. Keep", said
+    )
     assert PRIVATE not in done.out
     strict = Path("people.toml").read_text().replace(", source =", ', unknown = "refuse", source =')
     Path("strict.toml").write_text(strict)
@@ -199,3 +203,14 @@ def test_a_file_without_a_last_line_end_can_be_added_to(clinic: Path) -> None:
     text = 'id = "clinic"\nadjacency = "replace-one"\n[[attribute]]\nname = "sex"\ncategories = ["F"]'
     changed, made = adopt(Release.load("f"), text)
     assert Schema.from_toml(changed)["job"] == made
+
+
+def test_the_owner_is_told_which_line_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("towns.toml").write_text('id = "towns"\nunit = "replace-one"\n[attributes]\ntown = ["Bern", "Z\u00fcrich"]\n')
+    Path("towns.csv").write_bytes("town\nBern\nZ\u00fcrich\nBern\nZ\u00fcrich\n".encode("latin-1"))
+    done = dpbayes("schema", "check", "towns.csv", "--read-rows")
+    assert "town (50 % of the rows). Line 3 of towns.csv is not UTF-8" in " ".join(done.out.split())
+    assert "not UTF-8" not in dpbayes("schema", "check", "towns.csv").out  # it would be about a value
+    Path("towns.csv").write_bytes("t\u00f6wn\nBern\n".encode("latin-1"))
+    assert "line 1 of 'towns.csv' is not UTF-8 (is it Latin-1?)" in dpbayes("schema", "check", "towns.csv").sentence

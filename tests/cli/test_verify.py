@@ -87,9 +87,13 @@ def test_the_ledger_is_checked_when_named(tmp_path: Path) -> None:
     code, said = run(file, "--ledger", ledger)
     assert code == 0
     assert "pass  ledger: charged in full" in said
+    Ledger(tmp_path / "other.ledger").open("other", ApproxDP(1, 1e-6), "replace-one")
     code, said = run(file, "--ledger", tmp_path / "other.ledger")
     assert code == 1
     assert "FAIL  ledger" in said
+    typo = dpbayes("verify", file, "--ledger", tmp_path / "typo.ledger")  # says nothing about the release
+    assert (typo.code, typo.out) == (1, "")
+    assert "typo.ledger is not there" in typo.sentence
 
 
 @pytest.mark.parametrize("text", ["not JSON", '{"format": "dpbayes-release", "version": 99}'])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,3 +176,15 @@ def test_signs_and_units_are_read_as_people_write_them() -> None:
         "d,e ± 1 record",
         "f ± 0.5 points",
     ]
+
+
+def test_what_is_refused_as_out_of_reach_is_not_reached_by_what_is_allowed() -> None:
+    for size in (4.0, 4.2, 4.5, 4.8):
+        cap = ApproxDP(epsilon=size, delta=1e-6)
+        try:
+            found = Tables("sex ± .95 records").least(schema(), cap)
+            assert found.size <= size
+        except TargetUnreachable as problem:
+            reached = re.search(r"With that, sex is ± ([\d.]+) records", str(problem))
+            assert reached is not None
+            assert float(reached[1]) > 0.95

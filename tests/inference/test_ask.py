@@ -7,14 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.inference import GaussianNoise, Measurement, NotEstimable
 from dpbayes.inference.ask import Asked, _quantiles
 from dpbayes.inference.intervals import half_step, ratio
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.question import read
 
-LEVELS = {"sex": ("male", "female", "other"), "home town": ("north", "it's", "x - y", "w"), "age": ("0", "1", "2")}
+NAMES = {"sex": ("male", "female", "other"), "home town": ("north", "it's", "x - y", "w"), "age": ("0", "1", "2")}
+LEVELS = {name: {level: place for place, level in enumerate(levels)} for name, levels in NAMES.items()}
 SIZES = {name: len(levels) for name, levels in LEVELS.items()}
 SHARES = np.random.default_rng(7).dirichlet(np.full(36, 0.7)).reshape(3, 4, 3)
 
@@ -118,7 +119,7 @@ def test_the_ends_of_a_multiple_of_a_count_are_multiples():
 )
 def test_what_cannot_be_read_is_refused_in_a_sentence(question, said):
     posterior = built(np.random.default_rng(2), np.full((3, 4, 3), 50), 3.0)
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises((InvalidArgument, SchemaError), match=said):
         posterior.ask(question, LEVELS)
 
 
@@ -165,7 +166,7 @@ def test_every_pair_of_names_is_a_question():
     posterior = built(np.random.default_rng(2), np.full((3, 4, 3), 50), 3.0)
     for first, second in itertools.permutations(SIZES, 2):
         found = posterior.ask(
-            f"share('{first}'='{LEVELS[first][0]}' | '{second}'='{LEVELS[second][1]}')".replace("it's", "it''s"), LEVELS
+            f"share('{first}'='{NAMES[first][0]}' | '{second}'='{NAMES[second][1]}')".replace("it's", "it''s"), LEVELS
         )
         assert found.lower < 1 / SIZES[first] < found.upper
 

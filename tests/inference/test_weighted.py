@@ -42,7 +42,7 @@ def test_axes_come_in_the_order_asked_for() -> None:
 
 
 def test_questions_and_shares_within_groups_are_read_off_the_same_draws() -> None:
-    law, levels = _law(scale=0.05), {"a": ("x", "y"), "b": ("x", "y")}
+    law, levels = _law(scale=0.05), {"a": {"x": 0, "y": 1}, "b": {"x": 0, "y": 1}}
     asked = law.ask("share(b='x' | a='x')", levels, level=0.95, target="records")
     assert (asked.estimate, asked.lower, asked.upper) == pytest.approx((2 / 3, 2 / 3, 2 / 3), abs=1e-3)
     assert law.ask("count(a='x') - count(a='y')", levels, level=0.95, target="records").estimate == pytest.approx(

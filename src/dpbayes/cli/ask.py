@@ -12,15 +12,15 @@ from typing import Any
 
 from dpbayes.base.codec import to_record
 from dpbayes.base.display import nearest, plural
-from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError
+from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError
 from dpbayes.base.files import write
-from dpbayes.cli.command import Output, Wrong, now
+from dpbayes.cli.command import Output, fresh, now, useless
 from dpbayes.cli.options import File, Words
 from dpbayes.cli.output import SHOWN_CELLS, plain, print_table, show_release, tell_people, warn
 from dpbayes.inference.question import read
 from dpbayes.release.estimates import NOISY, Posterior, standing
 from dpbayes.release.format import Release
-from dpbayes.schema.labels import labels
+from dpbayes.schema.labels import labels, places
 from dpbayes.schema.marginal import Marginal
 
 PARTS = ("counts", "records", "population")
@@ -37,6 +37,7 @@ def ask(source: Path, questions: Words = (), *, also: Words, population: bool, l
     Example: dpbayes ask published 'income|sex' "share(income='80k and over' | sex='male')"
     """
     if source.suffix == STATE:
+        useless("a wide state", "also", "population", "level")
         return _ask_state(source, questions, out)
     posterior = Posterior(of_one_data_set([*found(source), *(each for path in also for each in found(Path(path)))]))
     tables, formulas = [], []
@@ -65,7 +66,7 @@ def ask(source: Path, questions: Words = (), *, also: Words, population: bool, l
     return Output(result, people)
 
 
-def places(path: Path) -> list[Path]:
+def homes(path: Path) -> list[Path]:
     """Where a release is, or all that lie in a folder, the first ones first."""
     if not path.is_dir() or (path / "release.json").is_file():
         return [path]
@@ -79,7 +80,7 @@ def places(path: Path) -> list[Path]:
 
 def found(path: Path) -> list[Release]:
     """The releases that lie there."""
-    return [Release.load(each) for each in places(path)]
+    return [Release.load(each) for each in homes(path)]
 
 
 def of_one_data_set(releases: list[Release]) -> list[Release]:
@@ -114,7 +115,7 @@ def _row(question: str, posterior: Posterior) -> tuple[Marginal, dict[str, str]]
     if asked is None or "(" in question:
         return None
     unknown = next(name for name in asked.names if name not in names)
-    raise Wrong(f"ask: there is no attribute {unknown!r} in what is published. {nearest(unknown, names)}")
+    raise SchemaError(f"ask: there is no attribute {unknown!r} in what is published. {nearest(unknown, names)}")
 
 
 def one_row(question: str) -> tuple[Marginal, dict[str, str]] | None:
@@ -132,7 +133,7 @@ def one_row(question: str) -> tuple[Marginal, dict[str, str]] | None:
     except (DpbayesError, AttributeError):
         return None
     if any(each.excluded or len(each.levels) != 1 for each in conditions):
-        raise Wrong(f"ask: expected one level for each name behind the bar, as in income|sex='male', got {question!r}.")
+        raise InvalidArgument(f"ask: expected one level for each name, as in income|sex='male', got {question!r}.")
     where = {each.name: each.levels[0] for each in conditions}
     return Marginal(asked.of, tuple(where)), where
 
@@ -142,13 +143,13 @@ def _ask_state(state: Path, questions: tuple[str, ...], out: Path | None) -> Out
     from dpbayes.jobs.wide import WideDistribution
 
     if len(questions) != 1:
-        raise Wrong(
+        raise InvalidArgument(
             f"ask: expected one table of the wide release, such as age or \"age|sex='male'\", got {len(questions)}."
         )
     row = one_row(questions[0])
     marginal, where = row or (Marginal.parse(questions[0]), {})
     if marginal.given and not where:
-        raise Wrong("ask: expected a joint table such as sex,age, or one row such as \"age|sex='male'\".")
+        raise InvalidArgument("ask: expected a joint table such as sex,age, or one row such as \"age|sex='male'\".")
     answer = WideDistribution.load(state).answer(marginal.of, where)
     if out is not None:
         answer.save(out)
@@ -164,9 +165,8 @@ def _ask_state(state: Path, questions: tuple[str, ...], out: Path | None) -> Out
 def _write(out: Path, result: dict[str, Any], shown: str) -> None:
     """The answers as CSV or JSON, in a new file."""
     if out.suffix not in (".csv", ".json"):
-        raise Wrong(f"ask: expected a file that ends in .csv or .json, got {out.name!r}.")
-    if out.exists():
-        raise InvalidArgument(f"ask: {str(out)!r} exists already. Name a new file.")
+        raise InvalidArgument(f"ask: expected a file that ends in .csv or .json, got {out.name!r}.")
+    fresh(out)
     if out.suffix == ".json":
         write(out, json.dumps(plain(result), indent=2, ensure_ascii=False))
         return
@@ -192,16 +192,19 @@ def _table(posterior: Posterior, marginal: Marginal, where: dict[str, str], leve
     }
     cells = []
     axes = marginal.axes(posterior.schema)
+    known = {axis.name: places(axis) for axis in axes}
+    if lost := next((name for name, level in where.items() if level not in known[name]), None):
+        near = nearest(where[lost], known[lost])
+        raise SchemaError(f"ask: there is no row {lost}={where[lost]!r}. {near}")
+    chosen = {name: known[name][level] for name, level in where.items()}
     words = product(*map(labels, axes))
     for place, (levels, said) in enumerate(zip(product(*(axis.levels for axis in axes)), words, strict=True)):
         numbers = {part: dict(zip(("estimate", "lower", "upper"), (end[place] for end in ends), strict=True))
                    for part, ends in parts.items()}  # fmt: skip
         named = dict(zip(marginal.names, levels, strict=True))
-        if all(named[name] == level for name, level in where.items()):
+        if all(known[name][named[name]] == at for name, at in chosen.items()):
             unreadable = bool(found.swallowed.ravel()[place])
-            cells.append({"levels": named, "label": " · ".join(said), **numbers, "swallowed": unreadable})
-    if not cells:
-        raise Wrong(f"ask: there is no row {', '.join(f'{name}={level!r}' for name, level in where.items())}.")
+            cells.append({"levels": named, "label": " · ".join(said), **numbers, "unreadable": unreadable})
     row = ",".join(f"{name}={level!r}" for name, level in where.items())
     return {
         "table": f"{Marginal(marginal.of)}|{row}" if where else str(marginal),
@@ -212,14 +215,14 @@ def _table(posterior: Posterior, marginal: Marginal, where: dict[str, str], leve
 
 
 def _print(table: dict[str, Any], shown: str, level: float) -> None:
-    rows, marked = [], any(cell["swallowed"] for cell in table["cells"][:SHOWN_CELLS])
+    rows, marked = [], any(cell["unreadable"] for cell in table["cells"][:SHOWN_CELLS])
     for cell in table["cells"][:SHOWN_CELLS]:
         counts, shares = cell["counts"], cell[shown]
         rows.append((
             cell["label"],
             f"{counts['estimate']:.1f}", f"{counts['lower']:.0f} to {counts['upper']:.0f}",
             f"{shares['estimate']:.4f}", f"{shares['lower']:.4f} to {shares['upper']:.4f}",
-            *(["unreadable" if cell["swallowed"] else ""] if marked else []),
+            *(["unreadable" if cell["unreadable"] else ""] if marked else []),
         ))  # fmt: skip
     interval = f"{100 * level:g} % interval"
     hidden = len(table["cells"]) - len(rows)

@@ -17,17 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument, ReleaseError
 from dpbayes.cli import ABOUT, COMMANDS, GROUPS, PANELS, options
 from dpbayes.cli.output import JSON, print_json, tell, tell_people
 
 if TYPE_CHECKING:
     from dpbayes.tables.beside import Beside
-
-
-class Wrong(InvalidArgument):
-    """Wrong usage of the command line."""
 
 
 @dataclass
@@ -75,6 +72,22 @@ def near(data: str, schema: Path | None = None, ledger: str | None = None) -> Be
     return found
 
 
+def fresh(out: Path) -> Path:
+    """A new file, refused if it is there."""
+    if out.exists():
+        raise ReleaseError(f"{click.get_current_context().command.name}: {str(out)!r} exists already. Name a new file.")
+    return out
+
+
+def useless(about: str, *names: str) -> None:
+    """Refuse options that were typed and say nothing here."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = name.rstrip("_").replace("_", "-")
+            raise InvalidArgument(f"{context.command.name}: --{option} says nothing about {about}. Leave it out.")
+
+
 def key_value(text: str) -> tuple[str, Any]:
     """One key with its value, which is TOML or else text.
 
@@ -85,7 +98,7 @@ def key_value(text: str) -> tuple[str, Any]:
 
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise Wrong(f"set: expected KEY=VALUE, as in --set title='Income by sex', got {text!r}.")
+        raise InvalidArgument(f"set: expected KEY=VALUE, as in --set title='Income by sex', got {text!r}.")
     try:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
@@ -113,7 +126,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # generic since click 
         try:
             return checks.number(ctx.info_name or "" if ctx else "", param.opts[0] if param else "", value)
         except InvalidArgument as problem:
-            raise Wrong(str(problem)) from None
+            raise InvalidArgument(str(problem)) from None
 
 
 TYPES: dict[Any, Any] = {str: str, int: int, float: Number(), Path: click.Path(path_type=Path), bool: bool}
@@ -248,7 +261,7 @@ class Commands(click.Group):
             from dpbayes.cli.old import renamed
 
             name = "" if self.name == "dpbayes" else f"{self.name} "
-            raise Wrong(
+            raise InvalidArgument(
                 renamed([*name.split(), *args])
                 or f"there is no command {name}{args[0]}. {_nearest(args[0], self.words, name)}"
             )
@@ -282,7 +295,7 @@ def application(run: Run) -> int:
         tell(problem.ctx.get_help() if problem.ctx else "")
         return 2
     except click.UsageError as problem:
-        raise Wrong(_sentence(problem)) from None
+        raise InvalidArgument(_sentence(problem)) from None
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.exceptions.Exit as stop:

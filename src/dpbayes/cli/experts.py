@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from dpbayes.base import checks
 from dpbayes.base.display import nearest, plural
-from dpbayes.base.errors import InvalidArgument
-from dpbayes.cli.command import Output, Wrong, now
+from dpbayes.base.errors import InvalidArgument, TargetUnreachable
+from dpbayes.cli.command import Output, now, useless
 from dpbayes.cli.output import print_table, say, tell_people, working
 from dpbayes.design.ranking import MEASURES, Prediction, Ranking, ranking
 from dpbayes.jobs.request import asked_for
@@ -97,7 +97,7 @@ def _at(texts: Iterable[str]) -> dict[str, list[float]]:
     for text in texts:
         name, equals, value = text.partition("=")
         if name not in found or not equals:
-            raise Wrong(f"price: expected --at delta=1e-6, epsilon=1 or order=5, got {text!r}.")
+            raise InvalidArgument(f"price: expected --at delta=1e-6, epsilon=1 or order=5, got {text!r}.")
         found[name].append(checks.number("price", name, value))
     return found | {"delta": found["delta"] or [1e-6]}
 
@@ -134,7 +134,7 @@ def calibrate(
         reasons = "; ".join(
             f"{label}: {reason}" for label, reason in ranked.impossible if label.split(",")[0] in wanted
         )
-        raise InvalidArgument(f"calibrate: no such mechanism meets {target}. {reasons}.")
+        raise TargetUnreachable(f"calibrate: no such mechanism meets {target}. {reasons}.")
     if plot is not None:
         from dpbayes.plot.pictures import errors_picture
 
@@ -173,7 +173,7 @@ def calibrate(
 
 def _family(text: str) -> str:
     if text not in FAMILIES:
-        raise Wrong(f"calibrate: there is no mechanism {text!r}. {nearest(text, FAMILIES)}")
+        raise InvalidArgument(f"calibrate: there is no mechanism {text!r}. {nearest(text, FAMILIES)}")
     return FAMILIES[text]
 
 
@@ -238,6 +238,7 @@ def risk(
     promise: Guarantee | None = None
     protected, records = Unit.of(unit), None
     if release is not None:
+        useless("a release, which has its own", "unit")
         made = Release.load(release)
         priced, promise, protected, records = made.cost, made.promise, made.unit, made.records
     elif gaussian:
@@ -257,7 +258,7 @@ def risk(
         "except_with_probability": beyond,
         "membership": found.membership,
         "guesses": [{"blind": guess, "at_most": right} for guess, right in found.guesses],
-        "cautions": list(spoken),
+        "warnings": list(spoken),
     }
     exception = "" if promise and promise.pure else f", except with probability {chance(beyond)}"
     return Output(result, lambda: _print(found, factor, exception, protected, promise or priced, spoken))

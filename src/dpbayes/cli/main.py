@@ -25,15 +25,15 @@ def run() -> None:
         return
     gc.set_threshold(200_000, 50, 50)  # a command lives shortly: collecting garbage during import only costs time
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
-    from dpbayes.base.errors import BudgetExceeded, DpbayesError, Unfinished
-    from dpbayes.cli.command import Run, Wrong, application, prepare
+    from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, Unfinished, UnitMismatch
+    from dpbayes.cli.command import Run, application, prepare
 
     now = Run(json="--json" in sys.argv)
     prepare()
     try:
         sys.exit(application(now))
     except DpbayesError as problem:
-        codes = {BudgetExceeded: BUDGET, Unfinished: UNFINISHED, Wrong: USAGE}
+        codes = {BudgetExceeded: BUDGET, Unfinished: UNFINISHED, UnitMismatch: REFUSED, InvalidArgument: USAGE}
         _stop(now, str(problem), next((code for kind, code in codes.items() if isinstance(problem, kind)), REFUSED))
     except KeyboardInterrupt:
         _stop(now, f"interrupted.{now.aftermath()}", INTERRUPTED)

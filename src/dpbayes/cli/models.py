@@ -10,9 +10,9 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.codec import to_record
-from dpbayes.base.errors import InvalidArgument, TableError
+from dpbayes.base.errors import InvalidArgument, ReleaseError, TableError
 from dpbayes.cli.ask import found, of_one_data_set
-from dpbayes.cli.command import Output, Wrong, now
+from dpbayes.cli.command import Output, fresh, now
 from dpbayes.cli.output import print_table, say, tell, tell_people, tell_programs, warn, working
 from dpbayes.jobs.model import named
 from dpbayes.models.fidelity import Scores, fidelity, scores, shortfall
@@ -79,11 +79,11 @@ def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: Fil
 def specification(kind: str, tables: Sequence[str]) -> ModelSpec[Model]:
     """The model that the tables name."""
     if kind not in KINDS:
-        raise Wrong(f"model: expected --as {', '.join(KINDS)}, got {kind!r}.")
+        raise InvalidArgument(f"model: expected --as {', '.join(KINDS)}, got {kind!r}.")
     if kind != "histogram":
         return named(kind, tables)
     if len(tables) != 1:
-        raise Wrong("model: a histogram is of one joint table, such as sex,income. Name it.")
+        raise InvalidArgument("model: a histogram is of one joint table, such as sex,income. Name it.")
     return Histogram(attributes=Marginal.parse(tables[0]).of)
 
 
@@ -91,8 +91,7 @@ def _write_network(made: Model, out: Path) -> None:
     from dpbayes.base.files import write
     from dpbayes.models.network import to_bif
 
-    if out.exists():
-        raise InvalidArgument(f"model: {str(out)!r} exists already. Name a new file.")
+    fresh(out)
     if out.suffix == ".bif":
         write(out, to_bif(made.network, made.published.schema.id))
     elif out.suffix == ".json":
@@ -100,12 +99,12 @@ def _write_network(made: Model, out: Path) -> None:
 
         write(out, json.dumps(to_record(made.network), indent=1, ensure_ascii=False))
     else:
-        raise Wrong(f"model: expected a file that ends in .bif or .json, got {out.name!r}.")
+        raise InvalidArgument(f"model: expected a file that ends in .bif or .json, got {out.name!r}.")
 
 
 def _scores(made: Model, path: str) -> Scores:
     if not isinstance(made, NaiveBayesModel):
-        raise InvalidArgument(f"model: --test goes with naive-bayes models, not with {made.kind}.")
+        raise ReleaseError(f"model: --test goes with naive-bayes models, not with {made.kind}.")
     target = made.spec.target
     columns = read_columns(path, (*made.features, target))
     return scores(made.predict_log_proba(columns), codes(made.published.schema[target], columns[target]))
@@ -137,7 +136,7 @@ def _summary(made: Model, scored: Scores | None) -> dict[str, Any]:
 def _node(made: Model, name: str) -> str:
     if name not in made.network.parents:
         listed = ", ".join(made.network.nodes)
-        raise InvalidArgument(f"model: there is no attribute {name!r} in the model. It has {listed}.")
+        raise ReleaseError(f"model: there is no attribute {name!r} in the model. It has {listed}.")
     return name
 
 
@@ -160,9 +159,9 @@ def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Outpu
 
     read = Release.load(model).model()
     if not isinstance(read, NaiveBayesModel):
-        raise InvalidArgument(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes model`.")
+        raise ReleaseError(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes model`.")
     if out is not None:
-        _new(out)
+        fresh(writable(out))
     log_proba = read.predict_log_proba(read_columns(table, read.features))
     best = np.array(read.classes, dtype=object)[log_proba.argmax(axis=1)]
     columns = {read.spec.target: pa.array(best, pa.string())}
@@ -181,12 +180,6 @@ def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Outpu
         tell_programs(buffer.getvalue().to_pybytes().decode("utf-8"))
 
     return Output(predicted.to_pydict() if now().json else None, rows)
-
-
-def _new(out: Path) -> None:
-    """Refuse a file that is there, or that nothing can be written to."""
-    if writable(out).exists():
-        raise InvalidArgument(f"{str(out)!r} exists already. Name a new file.")
 
 
 def synth(
@@ -211,7 +204,7 @@ def synth(
     published = Published.of(releases)
     rows, out = published.schema.records if rows is None else rows, out or Path("records.csv")
     if rows is None:
-        raise Wrong("synth: the number of records is not public. Say how many with --rows.")
+        raise InvalidArgument("synth: the number of records is not public. Say how many with --rows.")
     pages = _checked(rows, out, sets, with_)
     with working(now()):
         say("fitting the model to what was released")
@@ -267,13 +260,13 @@ def _checked(rows: int, out: Path, sets: int, with_: tuple[str, ...]) -> dict[st
     """Refuse how many records there cannot be, and where they and their pages cannot go; where the pages go."""
     checks.positive_integer("synth", rows=rows, sets=sets)
     if unknown := set(with_) - {"croissant", "fidelity"}:
-        raise Wrong(f"synth: expected --with croissant or fidelity, got {min(unknown)!r}.")
+        raise InvalidArgument(f"synth: expected --with croissant or fidelity, got {min(unknown)!r}.")
     if sets > 1 and with_:
         raise InvalidArgument("synth: croissant and fidelity go with one set, not with --sets.")
     if 1 < sets < FEWEST:
         raise InvalidArgument(f"synth: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
     for each in [out] if sets == 1 else [_numbered(out, number, sets) for number in range(1, sets + 1)]:
-        _new(each)
+        fresh(writable(each))
     ends = {"croissant": ".croissant.json", "fidelity": ".fidelity.html"}
     return {name: check_place(out.with_suffix(ends[name])) for name in with_}
 

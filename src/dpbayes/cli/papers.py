@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.cli.command import Output, Wrong
+from dpbayes.cli.command import Output
 from dpbayes.cli.options import File, Text, Words
 from dpbayes.cli.output import print_table, tell, tell_people
 
@@ -42,7 +42,7 @@ def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out:
 def _argument(text: str) -> str:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise Wrong(f"papers: expected KEY=VALUE, such as alpha=10, got {text!r}.")
+        raise InvalidArgument(f"papers: expected KEY=VALUE, such as alpha=10, got {text!r}.")
     return f"{name}={value}"
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.base.files import write
-from dpbayes.cli.ask import places
-from dpbayes.cli.command import Output, Wrong, key_value
+from dpbayes.cli.ask import homes
+from dpbayes.cli.command import Output, fresh, key_value, useless
 from dpbayes.cli.output import tell, tell_people
 from dpbayes.release.format import Release
 from dpbayes.release.signature import SUFFIX, new_key
@@ -29,6 +29,10 @@ def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Output:
 
     Example: dpbayes verify published --ledger survey.ledger
     """
+    if ledger is not None:
+        from dpbayes.ledger.ledger import Ledger
+
+        Ledger(ledger).datasets()  # a name that is none says nothing about a release
     results: list[dict[str, Any]] = []
     releases: list[Release] = []
     said: list[str] = []
@@ -50,7 +54,7 @@ def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Output:
 def _releases_in(thing: str) -> list[tuple[str, Release]]:
     if thing == "-":
         return [(thing, Release.from_json(sys.stdin.buffer.read()))]
-    return [(str(path), Release.load(path)) for path in places(Path(thing))]
+    return [(str(path), Release.load(path)) for path in homes(Path(thing))]
 
 
 def _checked(
@@ -168,17 +172,21 @@ def export(thing: str, out_: Path, *, with_: Words, set_: Words) -> Output:
 
     accounts = _ledger_in(thing)
     if accounts is not None:
+        useless("a ledger", "with_", "set_")
         return _export_ledger(accounts, out_)
     said = {name: str(value) for name, value in map(key_value, set_)}
     if unknown := set(said) - {"curator", "curator_type", "region", "sector"}:
-        raise Wrong(f"export: there is no key {min(unknown)!r}. There is curator, curator_type, region, sector.")
+        known = "curator, curator_type, region, sector"
+        raise InvalidArgument(f"export: there is no key {min(unknown)!r}. There is {known}.")
     deployment = None
-    if "registry" in with_:
+    if "registry" not in with_:
+        useless("a release without --with registry", "set_")
+    else:
         if not {"curator", "curator_type", "region"} <= set(said):
             raise InvalidArgument("export: expected --set curator=…, curator_type=… and region=… with --with registry.")
         deployment = Deployment(**said)  # type: ignore[arg-type]  # checked there
     if unknown := set(with_) - {"xlsx", "sheet", "registry", "parquet"}:
-        raise Wrong(f"export: expected --with xlsx, sheet, registry or parquet, got {min(unknown)!r}.")
+        raise InvalidArgument(f"export: expected --with xlsx, sheet, registry or parquet, got {min(unknown)!r}.")
     also: Any = [each for each in with_ if each != "parquet"]
     numbers: Any = "parquet" if "parquet" in with_ else "csv"
     paths = save(Release.load(thing), out_, numbers=numbers, also=also, deployment=deployment)
@@ -190,8 +198,7 @@ def _export_ledger(accounts: list[Account], out: Path) -> Output:
     """All entries: mechanisms, times, remarks and hashes, nothing private."""
     from dpbayes.ledger.history import lines
 
-    if out.exists():
-        raise InvalidArgument(f"export: {str(out)!r} exists already. Name a new file.")
+    fresh(out)
     text = "".join(f"{line}\n" for account in accounts for line in lines(account))
     try:
         write(out, text)

@@ -14,11 +14,12 @@ from dpbayes.base.errors import (
     BudgetExceeded,
     DpbayesError,
     InvalidArgument,
+    ReleaseError,
     SchemaError,
     TargetUnreachable,
     Unfinished,
 )
-from dpbayes.cli.command import Output, Run, Wrong, key_value, near, now
+from dpbayes.cli.command import Output, Run, key_value, near, now
 from dpbayes.cli.output import say, show_release, tell, tell_people, warn, working
 from dpbayes.curator import STEPS, Curator, DryRun
 from dpbayes.design.forecast import of_the_limit, preview, remarks, sentences
@@ -108,7 +109,7 @@ def _request(tables: tuple[str, ...], asked: ReleaseOptions, found: Beside) -> R
     try:
         return _with_options(request, tables, asked)
     except (InvalidArgument, SchemaError) as problem:
-        raise Wrong(str(problem)) from None
+        raise InvalidArgument(str(problem)) from None
 
 
 def _with_options(request: Request, tables: tuple[str, ...], asked: ReleaseOptions) -> Request:
@@ -128,7 +129,7 @@ def _with_options(request: Request, tables: tuple[str, ...], asked: ReleaseOptio
             said_text = str(value)
             request = request.with_changes(**{name: _release_id(said_text) if name == "supersedes" else said_text})
         elif name in ("tables", "as", "epsilon", "delta", "guarantee"):
-            raise Wrong(f"set: {name} is an option or an argument of its own.")
+            raise InvalidArgument(f"set: {name} is an option or an argument of its own.")
         else:
             keys[name] = _absolute(value) if name in FILES else value
     return request.with_changes(keys=keys)
@@ -241,7 +242,7 @@ def _reserved() -> Path:
             (PUBLISHED / str(number)).mkdir(parents=True)
         except FileExistsError:
             if PUBLISHED.exists() and not PUBLISHED.is_dir():
-                raise InvalidArgument("release: published is a file here. Name a new folder with --out.") from None
+                raise ReleaseError("release: published is a file here. Name a new folder with --out.") from None
             continue
         return PUBLISHED / str(number)
 
@@ -265,7 +266,7 @@ def _dry(trial: DryRun, account: Account | None, origin: str, line: str | None) 
     result: dict[str, Any] = preview(plan) | {
         "sentences": list(sentences(plan)),
         "remarks": said,
-        "cautions": list(cautions(plan)),
+        "warnings": list(cautions(plan)),
         "refused": [str(each) for each in found],
         "ledger_affords": None if account is None else not any(str(each).startswith("Ledger") for each in found),
         "limit": used,

@@ -14,6 +14,7 @@ from dpbayes.base.files import write
 from dpbayes.cli.command import Output, near
 from dpbayes.cli.options import File, Text, Words
 from dpbayes.cli.output import print_table, printable, tell, tell_people
+from dpbayes.privacy.risk import percent
 from dpbayes.release.format import Release
 from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.codebook import PRESETS
@@ -24,6 +25,7 @@ from dpbayes.tables.beside import beside
 from dpbayes.tables.declaring import KINDS, declare, from_codebooks, skeleton
 from dpbayes.tables.declaring import from_public as public_lists
 from dpbayes.tables.engine import Column, Kind, check_schema
+from dpbayes.tables.mending import not_utf8
 from dpbayes.tables.sources import dataset_name, open_table, public_address
 
 _SHOWN_LEVELS = 8
@@ -162,12 +164,10 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
         curator = Curator(found.table, declared, found.ledger or "none")
         undeclared = curator.undeclared()
         code = int(any(declared[name].unknown == "refuse" for name in undeclared))
-        said = [
-            f"Values that are not declared occur in {', '.join(undeclared)}."
-            if undeclared
-            else "Every value is declared."
-        ]
-        result["undeclared"] = list(undeclared)
+        shares = ", ".join(f"{name} ({percent(share)} of the rows)" for name, share in undeclared.items())
+        said = [f"Values that are not declared occur in {shares}." if undeclared else "Every value is declared."]
+        said += not_utf8(str(found.table))
+        result["undeclared"] = undeclared
         if found.ledger is not None:
             result["changed"] = curator.changed()
             noticed = "The table has changed" if result["changed"] else "No change was noticed in the table"

@@ -6,7 +6,7 @@ import socket
 import threading
 from pathlib import Path
 
-from dpbayes.base.errors import InvalidArgument, MissingExtra
+from dpbayes.base.errors import DpbayesError, InvalidArgument, MissingExtra
 from dpbayes.cli.command import Output
 from dpbayes.cli.options import Text
 from dpbayes.cli.output import tell
@@ -60,7 +60,7 @@ def _listen(host: str, port: int) -> socket.socket:
         made.bind(where)
         made.listen()  # whoever opens the address at once waits a moment
     except OSError:
-        raise InvalidArgument(
+        raise DpbayesError(
             f"studio: cannot listen on {host}, port {port}. Another studio may be open: choose another --port."
         ) from None
     return made

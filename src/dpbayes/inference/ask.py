@@ -7,7 +7,7 @@ group is solved by Fieller's theorem, and anything else is read off many joint d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import combinations_with_replacement
@@ -17,7 +17,7 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
-from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.base.normal import quantile
 from dpbayes.inference.intervals import half_step, ratio, whole
 from dpbayes.inference.measurement import Axes, widen
@@ -34,7 +34,7 @@ NEARLY = 1e-9
 """A coefficient that differs from a multiple of another by less is that multiple."""
 
 Target = Literal["records", "population"]
-Levels = Mapping[str, Sequence[str]]
+Levels = Mapping[str, Mapping[str, int]]
 Method = Literal["table", "normal", "fieller", "draws"]
 
 
@@ -267,15 +267,16 @@ class Asked:
         return len(self.sums) - 1
 
     def _chosen(self, condition: Condition) -> Floats:
-        known = list(self.levels.get(condition.name, range(self.posterior.sizes[condition.name])))
-        names = [str(each) for each in known]
+        size = self.posterior.sizes[condition.name]
+        names = self.levels.get(condition.name) or {str(place): place for place in range(size)}
         for level in condition.levels:
             if level not in names:
-                listed = ", ".join(repr(each) for each in names[:12]) + (", …" if len(names) > 12 else "")
+                listed = ", ".join(repr(each) for each in list(names)[:12]) + (", …" if len(names) > 12 else "")
                 near = get_close_matches(level, names, n=2)
                 hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has {listed}."
-                raise InvalidArgument(f"{OWNER}: {condition.name} has no level {level!r}. {hint}")
-        chosen = np.array([each in condition.levels for each in names], dtype=np.float64)
+                raise SchemaError(f"{OWNER}: {condition.name} has no level {level!r}. {hint}")
+        chosen = np.zeros(size)
+        chosen[[names[level] for level in condition.levels]] = 1.0
         return 1 - chosen if condition.excluded else chosen
 
     def _sizes(self) -> Floats:

@@ -187,14 +187,14 @@ class JointPosterior:
     def ask(
         self,
         question: str,
-        levels: Mapping[str, Sequence[str]] | None = None,
+        levels: Mapping[str, Mapping[str, int]] | None = None,
         *,
         level: float = 0.95,
         target: Literal["records", "population"] = "records",
     ) -> Reply:
         """Estimate and interval of any sum, difference, product or ratio of counts and shares.
 
-        ``levels`` names the levels of each attribute; without names they are numbered from 0.
+        ``levels`` has the places of each attribute's levels by their names; without names they are numbered from 0.
 
         >>> from dpbayes.mechanisms.gaussian import GaussianNoise
         >>> values = np.array([[410.0, 30.0], [300.0, 260.0]])

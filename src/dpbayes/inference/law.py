@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpbayes.base.checks import Floats
-from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.inference.measurement import (
     Axes,
     Measurement,
@@ -98,7 +98,7 @@ class LinearLaw:
             if name not in self._place:
                 near = get_close_matches(name, self.sizes, n=1)
                 hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(self.sizes)}."
-                raise InvalidArgument(f"{OWNER}: there is no attribute {name!r}. {hint}")
+                raise SchemaError(f"{OWNER}: there is no attribute {name!r}. {hint}")
         if len(set(names)) < len(names):
             raise InvalidArgument(f"{OWNER}: an axis is named twice. Name each axis once.")
         return tuple(sorted(names, key=self._place.__getitem__))

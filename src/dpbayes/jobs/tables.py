@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -18,6 +18,7 @@ from dpbayes.design.noise import (
     TableMechanism,
     Wish,
     is_want,
+    least,
     loosest,
     mechanisms_for,
     out_of_reach,
@@ -196,16 +197,23 @@ class Tables(BaseJob):
             return found
         needed = least_target(schema, self.marginals, self.mechanism, wanted, loosest(cap), lambda each: each)
         try:
-            plan = self.plan(schema, rule(cap))
+            ratios = self._reached(schema, rule(cap), wanted)
         except TargetUnreachable:
             raise out_of_reach(needed, cap, ["nothing can be released"]) from None
-        made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
-        design = describe(schema, self.marginals, made, schema.expected)
+        if max(ratios) <= 1:  # small noise has less variance than the bound that it is sized by
+            return least(cap, lambda each: max(self._reached(schema, rule(each), wanted)) <= 1, tolerance=1e-4) or cap
         reached = [
-            f"{want.marginal} is ± {_short(want.half * each.of(design) / each.error)} {want.unit}"
-            for want, each in zip(wants(self.want), wanted, strict=True)
+            f"{want.marginal} is ± {_short(want.half * ratio)} {want.unit}"
+            for want, ratio in zip(wants(self.want), ratios, strict=True)
         ]
         raise out_of_reach(needed, cap, reached)
+
+    def _reached(self, schema: Schema, target: Guarantee, wanted: Sequence[Wanted]) -> list[float]:
+        """The error of each table under a guarantee, in units of the one that is wanted."""
+        plan = self.plan(schema, target)
+        made = [(table, plan.paid[by].mechanism) for table, by in zip(plan.tables, plan.places, strict=True)]
+        design = describe(schema, self.marginals, made, schema.expected)
+        return [each.of(design) / each.error for each in wanted]
 
     def draw(self, table: Engine, plan: Plan, rng: np.random.Generator | None) -> Drawn:
         """Count in one scan, then draw."""

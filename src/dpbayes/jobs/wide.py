@@ -18,7 +18,7 @@ import numpy as np
 from dpbayes.base import checks, codec, files
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import Record
-from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, TableError, TargetUnreachable
+from dpbayes.base.errors import DpbayesError, InvalidArgument, ReleaseError, SchemaError, TableError, TargetUnreachable
 from dpbayes.design.plan import Drawn, Plan
 from dpbayes.jobs.base import BaseJob, Keys, Make, Names, Setting, one_joint, plan_from_record, plan_record, typed
 from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -28,6 +28,7 @@ from dpbayes.mechanisms.tuning import REFERENCE_RECORDS, ConcentrationCurve
 from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import COMMITMENT, Answer, Paid, Release, Table, now
 from dpbayes.schema.counts import SparseCounts
+from dpbayes.schema.labels import places
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.tables.engine import Engine, ListingEngine
@@ -208,9 +209,9 @@ class WideDistribution:
         axes, fixed = self.job.marginal.axes(self.plan.schema), {}
         for name, level in (where or {}).items():
             axis = axes[_position(position, name)]
-            if level not in axis.levels:
-                raise InvalidArgument(f"Wide: {name!r} has no level {level!r}. See `dpbayes schema check`.")
-            fixed[position[name]] = axis.levels.index(level)
+            if (place := places(axis).get(level)) is None:
+                raise SchemaError(f"Wide: {name!r} has no level {level!r}. See `dpbayes schema check`.")
+            fixed[position[name]] = place
         return self.lazy().marginal([_position(position, name) for name in names], fixed)
 
     def lazy(self) -> LazyDirichlet:
@@ -277,5 +278,5 @@ def _taken(state: str) -> ReleaseError:
 
 def _position(position: Mapping[str, int], name: str) -> int:
     if name not in position:
-        raise InvalidArgument(f"Wide: there is no attribute {name!r} in it. It has {', '.join(position)}.")
+        raise SchemaError(f"Wide: there is no attribute {name!r} in it. It has {', '.join(position)}.")
     return position[name]

@@ -29,6 +29,7 @@ from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release import numbers
 from dpbayes.release.format import WHOLE, Product, Release, Table
 from dpbayes.release.reading import releases_in
+from dpbayes.schema.labels import places
 from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 
@@ -135,7 +136,7 @@ class Posterior:
         ``posterior.ask("share(income='80k and over' | sex='male') - share(income='80k and over' | sex='female')")``
         """
         target = "population" if population else target
-        levels = {each.name: each.levels for each in self.schema.attributes}
+        levels = {each.name: places(each) for each in self.schema.attributes}
         if (drawn := self._weighted(names_in(question))) is not None:
             return drawn.ask(question, levels, level=level, target=target)
         if self._alone and (found := self._alone.printed(question, levels, level=level, target=target)):

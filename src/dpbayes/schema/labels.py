@@ -50,6 +50,16 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
     return tuple(found)
 
 
+def places(attribute: Attribute) -> dict[str, int]:
+    """Which level a text means: its name in the schema, or else its label.
+
+    >>> places(Attribute(name="sex", categories=("1", "2"), labels={"1": "male", "2": "1"}, unknown="drop"))
+    {'male': 0, '1': 0, 'not stated': 2, 'dropped': 3, '2': 1, 'missing': 2, '(dropped)': 3}
+    """
+    words = {word: place for place, word in enumerate(labels(attribute))}
+    return words | {level: place for place, level in enumerate(attribute.levels)}
+
+
 def _declared(attribute: Attribute) -> tuple[str, ...]:
     if attribute.dates and attribute.period is None:
         last = [day - timedelta(days=1) for day in attribute.dates[1:]]

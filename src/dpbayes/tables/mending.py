@@ -12,8 +12,12 @@ import csv
 import gzip
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
+
+from dpbayes.base.errors import TableError
+from dpbayes.tables.sources import file_source
 
 
 def copies(files: Sequence[str], delimiter: str, columns: int, folder: Path) -> list[str]:
@@ -32,6 +36,23 @@ def mend(file: str, delimiter: str, columns: int, copy: Path) -> str:
             if fields != [""] or columns == 1:  # an empty line is a record of one column, and of no more
                 writer.writerow([field[:longest] for field in (fields + [""] * columns)[:columns]])
     return str(copy)
+
+
+def not_utf8(address: str) -> list[str]:
+    """The first line of each CSV file that is not UTF-8: for the owner only, since it is about values."""
+    said: list[str] = []
+    files: tuple[str, ...] = ()
+    with suppress(TableError):  # a database, which has no lines
+        source = file_source(address)
+        files = source.files if source.format == "csv" else ()
+    for file in files:
+        opener = gzip.open if file.endswith(".gz") else open
+        with opener(file, "rb") as lines:
+            for number, line in enumerate(cast(Iterator[bytes], lines), start=1):
+                if line.decode("utf-8", "ignore").encode("utf-8") != line:
+                    said.append(f"Line {number:,} of {file} is not UTF-8 (is it Latin-1?): save the file as UTF-8.")
+                    break
+    return said
 
 
 def _opened(file: str, line_end: str) -> TextIO:
