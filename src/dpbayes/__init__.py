@@ -130,6 +130,7 @@ DOORS.update(
     built="models.model",
     densities="plot.pictures",
     fragment="report.page",
+    law_picture="plot.pictures",
     network_picture="plot.pictures",
     profile_picture="plot.pictures",
     release_of="release.reading",

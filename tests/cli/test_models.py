@@ -166,10 +166,8 @@ def test_a_model_is_built_from_published_tables_without_a_charge(folder: Path) -
     before, built = left(), ("model", "one", "--also", "two", "--as")
     assert run(*built, "naive-bayes", "rain|street", "--json").result["kind"] == "naive-bayes"
     assert run(*built, "network", "rain", "street|rain", "--json").result["kind"] == "bayes-net"
-    assert run("model", "one", "--as", "histogram", "rain", "--json").result["kind"] == "histogram"
     assert left() == before
     assert dpbayes(*built, "naive-bayes", "rain|umbrella").sentence.startswith("Model: ")
-    assert "joint table" in dpbayes("model", "one", "--as", "histogram").sentence
     assert "expected --as naive-bayes" in dpbayes("model", "one", "--as", "tables").sentence
     assert "was not made for a model" in dpbayes("model", "one").sentence
 

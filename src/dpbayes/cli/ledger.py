@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
-from dpbayes.cli.command import Output, near, now
+from dpbayes.cli.command import Output, near, now, useless
 from dpbayes.cli.output import print_table, show_release, tell, tell_people, warn, working
 from dpbayes.ledger.history import timeline
 from dpbayes.ledger.ledger import Ledger
@@ -76,6 +76,8 @@ def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> O
 
     Example: dpbayes ledger show survey.csv
     """
+    if all_:
+        useless("every entry", "since")
     accounts = _accounts(near(data, schema, ledger))
     listed = [(account, _first(account, all_, since)) for account in accounts]
     result = [_balance(account) | {"charges": _charges(account, first)} for account, first in listed]

@@ -24,20 +24,19 @@ from dpbayes.models.several import FEWEST, Several
 from dpbayes.models.synthetic import check_place, columns_of, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import codes
-from dpbayes.schema.marginal import Marginal
 from dpbayes.tables.sources import address_parts, csv_header, file_source, parquet_names
 
 if TYPE_CHECKING:
     from dpbayes.cli.options import File, Text, Words
 
-KINDS = ("naive-bayes", "network", "histogram")
+KINDS = ("naive-bayes", "network")
 
 
 def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: File, test: Text, out: File) -> Output:
     """Show a fitted model, or build one from published tables; nothing is charged.
 
-    Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes,
-    network or histogram it is built: of a class, of nodes with their parents, or of a joint table.
+    Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes or
+    network it is built: of a class, or of nodes with their parents.
 
     Example: dpbayes model published/2 --plot income.svg
     """
@@ -79,12 +78,8 @@ def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: Fil
 def specification(kind: str, tables: Sequence[str]) -> ModelSpec[Model]:
     """The model that the tables name."""
     if kind not in KINDS:
-        raise InvalidArgument(f"model: expected --as {', '.join(KINDS)}, got {kind!r}.")
-    if kind != "histogram":
-        return named(kind, tables)
-    if len(tables) != 1:
-        raise InvalidArgument("model: a histogram is of one joint table, such as sex,income. Name it.")
-    return Histogram(attributes=Marginal.parse(tables[0]).of)
+        raise InvalidArgument(f"model: expected --as {' or '.join(KINDS)}, got {kind!r}.")
+    return named(kind, tables)
 
 
 def _write_network(made: Model, out: Path) -> None:

@@ -83,7 +83,7 @@ ARGUMENTS = {
     "arguments": "Arguments of a function, by their symbols: alpha=10 delta=1e-5.",
     "mechanisms": "'Dirichlet(1, 10)', '3 * Gaussian(4)', 'Stated(0.5, 0)' made elsewhere, or a .json list.",
     "model": "A release of a fitted model: its file or folder.",
-    "name": "Of keys: where to write NAME.key and NAME.pub. Of a paper: a function, or errata.",
+    "name": "Of keys: where to write NAME.key and NAME.pub. Of a paper: a function, errata, figure or table.",
     "out_": "The new file or folder.",
     "paper": "rdp, tcdp, hellinger, or a document such as h-notes.",
     "questions": "A table ('income|sex'), one row (\"income|sex='male'\") or a formula; none: all tables.",

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.cli.command import Output
+from dpbayes.cli.command import Output, useless
 from dpbayes.cli.options import File, Text, Words
 from dpbayes.cli.output import print_table, tell, tell_people
 
@@ -17,12 +17,15 @@ DOCUMENTS = ("rdp", "tcdp", "h-full", "h-abstract", "h-notes")
 def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out: File) -> Output:
     """List and run what the papers behind dpbayes state.
 
-    NAME is a function with its arguments by their symbols, or errata. Without arguments PAPER may be a whole call.
+    NAME is a function with its arguments by their symbols, errata, or figure or table with its number. Without
+    arguments PAPER may be a whole call. With --out what can be drawn is.
 
     Example: dpbayes papers tcdp theorem_2 alpha=10 delta=1e-5
     """
     from dpbayes import papers as stated
 
+    if (name or "errata") == "errata" and "(" not in (paper or ""):
+        useless("a list", "out")
     if paper is None:
         rows = [(each, len(stated.statements(each)), len(stated.errata(each))) for each in DOCUMENTS]
         result = [{"paper": each, "statements": many, "errata": wrong} for each, many, wrong in rows]
@@ -31,10 +34,15 @@ def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out:
         return _listed(stated.statements(paper), wrong=False)
     if name == "errata":
         return _listed(stated.errata(paper), wrong=True)
-    found = stated.run(paper if name is None else f"{paper}.{name}({', '.join(map(_argument, arguments))})")
+    if name in ("figure", "table"):
+        if len(arguments) != 1 or not arguments[0].isdecimal():
+            raise InvalidArgument(f"papers: expected one number, as in dpbayes papers rdp {name} 1.")
+        found = getattr(stated, name)(paper, int(arguments[0]))
+    else:
+        found = stated.run(paper if name is None else f"{paper}.{name}({', '.join(map(_argument, arguments))})")
     if out is not None:
         if not hasattr(found, "plot"):
-            raise InvalidArgument("papers: there is no figure of this. Leave --out away.")
+            raise InvalidArgument("papers: there is no figure of this. Leave --out out.")
         found.plot(out)
     return Output(record(found), lambda: tell(repr(found)))
 

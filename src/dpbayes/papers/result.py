@@ -179,7 +179,7 @@ def shown(value: object) -> str:
 RESULTS = Path("experiments", "results")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reproduction:
     """A figure or table computed again: the claims of the paper with what was measured, rows and picture.
 
@@ -213,7 +213,11 @@ class Reproduction:
         """All that was measured, as Parquet files."""
         return [self.folder / RESULTS / f"{_slug(result)}.parquet" for result in self.results]
 
-    def __str__(self) -> str:
+    def plot(self, path: str | Path) -> None:
+        """Write its figure, a PNG file."""
+        Path(path).write_bytes(self.pictures[0].read_bytes())
+
+    def __repr__(self) -> str:
         said = [f"{claim['verdict']}: {claim['says']} Measured: {claim['measured']}." for claim in self.claims]
         return "\n".join([f"{self.name}, {', '.join(result['title'] for result in self.results)}", *said])
 

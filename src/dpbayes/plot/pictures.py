@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument
+from dpbayes.inference.released import Reading
 from dpbayes.models.fidelity import Scores
 from dpbayes.models.network import Network
 from dpbayes.plot.canvas import (
@@ -86,11 +87,17 @@ def bar_of(view: View, product: Product, cell: int, texts: tuple[str, ...] = ())
 
 def densities(view: TableView) -> Picture:
     """The density of the share of each cell of a released posterior, and the prior's: of the six largest cells."""
-    shown, found = View(view.release, view.table), view.reading
-    cells = sorted(shown.shown, key=lambda cell: -float(found.mean[cell]))[:6]
+    shown = View(view.release, view.table)
+    names = {cell: " · ".join(shown.names(cell)) for cell in shown.shown}
+    return law_picture(view.reading, names, title(view.table.marginal), view.release.level)
+
+
+def law_picture(found: Reading, names: Mapping[int, str], about: str, level: float = 0.95) -> Picture:
+    """The density of the share of each cell, and the prior's: of the six largest cells."""
+    cells = sorted(names, key=lambda cell: -float(found.mean[cell]))[:6]
     cells = sorted(cells)[: 1 if len(found.mean) == 2 else 6]  # of two shares, one tells the other
     wide = found.interval(0.998)
-    lower, upper = found.interval(view.release.level)
+    lower, upper = found.interval(level)
     panels = []
     for cell in cells:
         low, high = float(wide[0][cell]), float(wide[1][cell])
@@ -99,7 +106,7 @@ def densities(view: TableView) -> Picture:
         now, before = found.density(cell, grid)
         peak = 1.08 * max(float(now[np.isfinite(now)].max()), 1e-9)
         frame = Frame(20, 18, WIDTH - 20, 110, (100 * ends[0], 100 * ends[1]), (0.0, peak))
-        name = cut(" · ".join(shown.names(cell)), 36)
+        name = cut(names[cell], 36)
         shapes = frame.axes(_marks(*frame.x), [], f"share of {name}, %", "")
         for kind, law in (("guess", before), ("line", now)):
             shapes.append(line(kind, *(frame.at(100 * float(x), float(y)) for x, y in zip(grid, law, strict=True))))
@@ -109,9 +116,9 @@ def densities(view: TableView) -> Picture:
         panels.append(Picture(title=name, words=said, width=WIDTH, height=150, shapes=tuple(shapes)))
     note = (
         "Solid: what the release says about the share in the population. Dashed: the prior, before it. Dot and bar: "
-        f"the mean and the {100 * view.release.level:g} % interval."
+        f"the mean and the {100 * level:g} % interval."
     )
-    name = f"Density of the shares of {title(view.table.marginal)}"
+    name = f"Density of the shares of {about}"
     said = " ".join([name, *(each.words for each in panels)])
     drawn = panels[0] if len(panels) == 1 else stacked(panels, name)
     return Picture(title=name, words=said, width=WIDTH, height=drawn.height, shapes=drawn.shapes, note=note)

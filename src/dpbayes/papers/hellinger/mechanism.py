@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy.special import betainc, betaincinv, gammaln
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, non_negative, positive
+from dpbayes.base.display import Chart, picture
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger import distance as distances
@@ -155,6 +157,11 @@ class Released:
             f"{name}: {shown(law.mean)}, 95 % {shown(law.interval().tolist())}" for name, law in self.laws().items()
         ]
         return "; ".join(said).replace("\n", "")
+
+    def plot(self, path: str | Path | None = None) -> Chart:
+        """The density of each share, given the noise, and the prior's."""
+        names = {cell: f"cell {cell + 1}" for cell in range(len(self.released))}
+        return picture("law_picture", self.posterior.reading, names, "a posterior", path=path)
 
     def laws(self) -> dict[str, Aware | Naive]:
         """Both readings, as far as there are any: that of other distances is not known, and noise may go below 0."""
