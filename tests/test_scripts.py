@@ -111,6 +111,8 @@ def test_objects_say_what_they_are_on_a_line(ran) -> None:
         "Plan with its ledger": dp.Curator("survey.csv", ledger="new.ledger").plan(plan.job, plan.target),
         "Curator": ran["curator"],
         "Posterior": ran["known"],
+        "Estimate": re.sub(r"[\d.]+ (?=±)", "… ", repr(ran["known"]["region"]).splitlines()[1]).strip(),
+        "Request": dp.Request(tables=("region",), product="draw", target=dp.PureDP(1)),
         "Cost": 3 * ran["draw"],
     }
     text = "".join(f"[{name}] {each}\n" for name, each in shown.items())

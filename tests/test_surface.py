@@ -54,6 +54,7 @@ def test_all_names_are_importable_and_nothing_public_is_left_out() -> None:
     assert len(offered) <= 30
     assert {*dpbayes._HOME, "__version__"} == set(dpbayes.__all__)
     assert not set(dpbayes._HOME) & set(dpbayes._MOVED)
+    assert set(dpbayes.ROOMS) == set(ROOMS)
     for name in dpbayes._HOME:
         thing = offered[name]
         assert thing is getattr(importlib.import_module(f"dpbayes.{dpbayes._HOME[name]}"), name)
@@ -171,7 +172,8 @@ def test_a_room_offers_its_names_and_loads_them_when_they_are_asked_for(room: st
     for name, home in module._HOME.items():
         thing = getattr(module, name)
         assert thing is getattr(importlib.import_module(f"dpbayes.{home}"), name)
-        assert dpbayes._MOVED[name] == f"dpbayes.{room}.{name}"
+        with pytest.raises(AttributeError, match=rf"^dpbayes\.{name} is now dpbayes\.{room}\.{name}\.$"):
+            getattr(dpbayes, name)
     with pytest.raises(AttributeError, match=f"module 'dpbayes.{room}' has no attribute 'Magic'"):
         module.Magic  # noqa: B018 - asking is the test
 

@@ -8,30 +8,34 @@ from typing import TYPE_CHECKING
 from dpbayes.base.display import DOORS, on_demand
 
 if TYPE_CHECKING:
-    from dpbayes.curator import Curator
-    from dpbayes.jobs.categories import Categories
-    from dpbayes.jobs.edges import Edges
-    from dpbayes.jobs.posterior import PosteriorTable
-    from dpbayes.jobs.request import Request
-    from dpbayes.jobs.synthetic import Synthetic
-    from dpbayes.jobs.tables import Tables
-    from dpbayes.ledger.ledger import Ledger
-    from dpbayes.mechanisms.dirichlet import Dirichlet
-    from dpbayes.mechanisms.gaussian import Gaussian
-    from dpbayes.mechanisms.laplace import Laplace
-    from dpbayes.models.bayes_net import BayesNet
-    from dpbayes.models.naive_bayes import NaiveBayes
-    from dpbayes.privacy.calibrate import calibrate
-    from dpbayes.privacy.cost import Cost
-    from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, PureDP
-    from dpbayes.recovery import finish
-    from dpbayes.release.estimates import Posterior
-    from dpbayes.release.format import Release
-    from dpbayes.release.reading import load
-    from dpbayes.release.verify import verify
-    from dpbayes.schema.attribute import Attribute
-    from dpbayes.schema.schema import Schema
-    from dpbayes.schema.unit import Unit
+    from dpbayes.curator import Curator as Curator
+    from dpbayes.jobs.categories import Categories as Categories
+    from dpbayes.jobs.edges import Edges as Edges
+    from dpbayes.jobs.posterior import PosteriorTable as PosteriorTable
+    from dpbayes.jobs.request import Request as Request
+    from dpbayes.jobs.synthetic import Synthetic as Synthetic
+    from dpbayes.jobs.tables import Tables as Tables
+    from dpbayes.ledger.ledger import Ledger as Ledger
+    from dpbayes.mechanisms.dirichlet import Dirichlet as Dirichlet
+    from dpbayes.mechanisms.gaussian import Gaussian as Gaussian
+    from dpbayes.mechanisms.laplace import Laplace as Laplace
+    from dpbayes.models.bayes_net import BayesNet as BayesNet
+    from dpbayes.models.naive_bayes import NaiveBayes as NaiveBayes
+    from dpbayes.privacy.calibrate import calibrate as calibrate
+    from dpbayes.privacy.cost import Cost as Cost
+    from dpbayes.privacy.guarantee import RDP as RDP
+    from dpbayes.privacy.guarantee import TCDP as TCDP
+    from dpbayes.privacy.guarantee import ZCDP as ZCDP
+    from dpbayes.privacy.guarantee import ApproxDP as ApproxDP
+    from dpbayes.privacy.guarantee import PureDP as PureDP
+    from dpbayes.recovery import finish as finish
+    from dpbayes.release.estimates import Posterior as Posterior
+    from dpbayes.release.format import Release as Release
+    from dpbayes.release.reading import load as load
+    from dpbayes.release.verify import verify as verify
+    from dpbayes.schema.attribute import Attribute as Attribute
+    from dpbayes.schema.schema import Schema as Schema
+    from dpbayes.schema.unit import Unit as Unit
 
 _HOME = {
     "ApproxDP": "privacy.guarantee",
@@ -65,63 +69,16 @@ _HOME = {
 }
 """The module of each name, which is loaded when the name is first asked for: ``import dpbayes`` stays light."""
 
+ROOMS = ("hellinger", "jobs", "mechanisms", "models", "privacy", "schema", "tables")
+
 _MOVED = {
-    "AdaptiveDP": "dpbayes.privacy.AdaptiveDP",
-    "Adjacency": "dpbayes.schema.Adjacency",
-    "ConcentrationCurve": "dpbayes.mechanisms.ConcentrationCurve",
     "DirichletPosterior": "dpbayes.PosteriorTable",
-    "Family": "dpbayes.privacy.Family",
-    "Fit": "dpbayes.jobs.Fit",
-    "Hellinger": "dpbayes.hellinger.Hellinger",
-    "Histogram": "dpbayes.models.Histogram",
-    "Latent": "dpbayes.models.Latent",
-    "Marginal": "dpbayes.schema.Marginal",
-    "Plan": "dpbayes.jobs.Plan",
-    "Prior": "dpbayes.schema.Prior",
     "PrivacyUnit": "dpbayes.Unit",
-    "PseudoRecords": "dpbayes.mechanisms.PseudoRecords",
-    "Quantiles": "dpbayes.jobs.Quantiles",
-    "Sensitivity": "dpbayes.schema.Sensitivity",
-    "Stated": "dpbayes.mechanisms.Stated",
-    "Vector": "dpbayes.jobs.Vector",
-    "Wide": "dpbayes.jobs.Wide",
-    "WideDistribution": "dpbayes.jobs.WideDistribution",
-    "open_table": "dpbayes.tables.open_table",
     "subsampled": "dpbayes.mechanisms.subsampled.subsampled",
 }
-"""Where names of 0.2.0 are now; this version only."""
+"""Where names of 0.2.0 are now that no room offers under the same name; this version only."""
 
-__all__ = [
-    "RDP",
-    "TCDP",
-    "ZCDP",
-    "ApproxDP",
-    "Attribute",
-    "BayesNet",
-    "Categories",
-    "Cost",
-    "Curator",
-    "Dirichlet",
-    "Edges",
-    "Gaussian",
-    "Laplace",
-    "Ledger",
-    "NaiveBayes",
-    "Posterior",
-    "PosteriorTable",
-    "PureDP",
-    "Release",
-    "Request",
-    "Schema",
-    "Synthetic",
-    "Tables",
-    "Unit",
-    "__version__",
-    "calibrate",
-    "finish",
-    "load",
-    "verify",
-]
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - names of what is loaded when it is asked for
 
 
 DOORS.update(
@@ -130,6 +87,7 @@ DOORS.update(
     built="models.model",
     densities="plot.pictures",
     fragment="report.page",
+    interval_picture="plot.pictures",
     law_picture="plot.pictures",
     network_picture="plot.pictures",
     profile_picture="plot.pictures",
@@ -148,8 +106,10 @@ DOORS.update(
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("importlib.metadata").version("dpbayes")
-    if name in _MOVED:
-        raise AttributeError(f"dpbayes.{name} is now {_MOVED[name]}.")
+    if name not in _HOME and not name.startswith("_"):
+        rooms = {each: f"dpbayes.{room}.{each}" for room in ROOMS for each in import_module(f"dpbayes.{room}")._HOME}
+        if new := (rooms | _MOVED).get(name):
+            raise AttributeError(f"dpbayes.{name} is now {new}.")
     value = on_demand("dpbayes", _HOME)(name)
     globals()[name] = value
     return value

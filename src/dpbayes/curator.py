@@ -72,7 +72,7 @@ class DryRun(DpbayesError):  # noqa: N818 - no error: the answer of a dry run
         return tuple(found)
 
 
-class Curator:
+class Curator(display.Shown):
     """Holds the table, its schema and the ledger, and makes releases.
 
     Args:
@@ -112,9 +112,8 @@ class Curator:
         remembered = "no ledger" if self._ledger is None else f"ledger {self._ledger.name}"
         return f"Curator({self.schema.id!r}, {len(self.schema.attributes)} attributes, {remembered})"
 
-    def _repr_html_(self) -> str:
-        facts = [("attributes", display.listed(self.schema.names)), ("unit", str(self.schema.unit))]
-        return display.as_html(repr(self), facts)
+    def _facts(self) -> tuple[str, display.Facts]:
+        return repr(self), [("attributes", display.listed(self.schema.names)), ("unit", str(self.schema.unit))]
 
     def plan(
         self, job: Job | object, target: Guarantee | None = None, *, about: Mapping[str, str] | None = None
@@ -211,7 +210,7 @@ class Curator:
             return self._completed(release, goes, estimates=estimates)
         draft = {"plan": plan_record(plan), "table": self._address, "goes": goes}
         if replaced := plan.publication.get("supersedes"):
-            check_superseded(self._ledger.account(self.schema.id), replaced)
+            check_superseded(self._ledger.account(self.schema.id), replaced, plan.wanted)
         with self._ledger.kept.begin(draft) as slot:
             try:
                 self._at("charging the ledger")
@@ -342,7 +341,7 @@ def check_price(plan: Plan, ledger: Ledger | None) -> None:
     if ledger is not None:
         account = ledger.check(plan.schema.id, plan.cost, schema=plan.schema.digest)
         if replaced := plan.publication.get("supersedes"):
-            check_superseded(account, replaced)
+            check_superseded(account, replaced, plan.wanted)
 
 
 def check_room(plan: Plan, ledger: Ledger | None, out: str | Path | None) -> None:

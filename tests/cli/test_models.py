@@ -202,7 +202,7 @@ def test_one_command_leads_from_a_private_table_to_records(folder: Path) -> None
         (("--rows", 9, "--out", "nowhere/s.csv"), "Check the folder"),
         (("--rows", 9, "--out", "weather.csv"), "exists already"),
         (("--rows", 9, "--sets", 2), "expected 5 sets or more"),
-        (("--rows", 9, "--sets", 9, "--with", "fidelity"), "go with one set"),
+        (("--rows", 9, "--sets", 9, "--with", "fidelity"), "says nothing about several sets"),
         (("--rows", 9, "--with", "xlsx"), "croissant or fidelity"),
         (("--out", "s.csv"), "Say how many with --rows"),
     ],

@@ -213,4 +213,4 @@ def test_the_owner_is_told_which_line_is_not_utf8(tmp_path: Path, monkeypatch: p
     assert "town (50 % of the rows). Line 3 of towns.csv is not UTF-8" in " ".join(done.out.split())
     assert "not UTF-8" not in dpbayes("schema", "check", "towns.csv").out  # it would be about a value
     Path("towns.csv").write_bytes("t\u00f6wn\nBern\n".encode("latin-1"))
-    assert "line 1 of 'towns.csv' is not UTF-8 (is it Latin-1?)" in dpbayes("schema", "check", "towns.csv").sentence
+    assert "line 1 of 'towns.csv' is not CSV in UTF-8" in dpbayes("schema", "check", "towns.csv").sentence

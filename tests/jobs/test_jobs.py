@@ -20,7 +20,7 @@ from dpbayes.schema import Marginal, Prior
 
 MORE = {
     "tables with a prior": Tables("sex", priors=(Prior(of=("sex",), shares=(1.0, 2.0, 3.0)),), level=0.5),
-    "a network": Fit(model=BayesNet.of('[["sex", "income"]]'), split="equal"),
+    "a network": Fit(model=BayesNet.of('[["sex", "income"]]')),
     "a histogram": Fit(model=Histogram(attributes=("sex", "income")), mechanism="laplace"),
     "a certified posterior": PosteriorTable(marginal=Marginal("sex"), prior=(0.5, 1.0, 2.0), around=(1, 2, 3)),
     "another law": Wide(marginal=Marginal(("sex", "income")), state="x.wide", law="cells"),

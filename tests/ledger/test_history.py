@@ -31,7 +31,8 @@ def made(ledger: Ledger, *tables: str, **about: str) -> Release:
 
 def test_a_second_release_supersedes_the_first_and_both_are_on_the_timeline(ledger: Ledger) -> None:
     first = made(ledger, "sex", "income|sex", title="Income: first")
-    second = made(ledger, "sex", title="Income", supersedes=first.id)
+    with pytest.warns(UserWarning, match=rf"{first.id}, which this supersedes, has income\|sex; readers lose that"):
+        second = made(ledger, "sex", title="Income", supersedes=first.id)
     past = history(ledger.account("people"))
     assert [each.id for each in past] == [first.id, second.id]
     assert past[0].tables == (Marginal("sex"), Marginal(("income",), ("sex",)))

@@ -42,7 +42,7 @@ def rows(strength: float, seed: int) -> dict[str, list[str]]:
 
 
 def fitted(strength: float, seed: int, rho: float = 0.02) -> object:
-    job = Fit(model=NaiveBayes(target="y"), tempered=False, split="equal")
+    job = Fit(model=NaiveBayes(target="y"), tempered=False)
     return Curator(rows(strength, seed), SCHEMA, seed=seed).release(job, ZCDP(rho=rho), estimates=False)
 
 

@@ -37,6 +37,22 @@ def as_html(title: str, facts: Facts = ()) -> str:
     return embed(table(shorten(title, 200), ("what", "value"), _shown(facts), class_="facts"))
 
 
+class Shown:
+    """What shows itself by its facts: as lines of text, and as a table in notebooks."""
+
+    __slots__ = ()
+
+    def _facts(self) -> tuple[str, Facts]:
+        """A title, and what there is to know, with names: nothing private."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+
 def listed(items: Iterable[object], most: int = 12) -> str:
     """The first few, and how many more there are.
 
@@ -201,6 +217,10 @@ class Chart(Protocol):
     @property
     def svg(self) -> str:
         """It as SVG."""
+
+    @property
+    def figure(self) -> str:
+        """The drawing with its title and note."""
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file, in the format that its name says."""

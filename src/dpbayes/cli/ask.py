@@ -30,9 +30,7 @@ STATE = ".wide"
 
 
 def ask(source: Path, questions: Words = (), *, also: Words, population: bool, level: float, out: File) -> Output:
-    """Answer questions from everything published; nothing is charged.
-
-    All tables agree and sharpen each other. Without a question every published table is estimated.
+    """All tables agree and sharpen each other. Without a question every published table is estimated.
 
     Example: dpbayes ask published 'income|sex' "share(income='80k and over' | sex='male')"
     """

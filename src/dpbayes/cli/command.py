@@ -173,7 +173,7 @@ class Command(click.Command):
 
 
 def command(name: str, function: Callable[..., Output]) -> Command:
-    """The command that a function is."""
+    """The command that a function is: the sentence of the list, then its docstring, are its help."""
     parts: dict[str, tuple[str, Any]] = {}
     given = []
     for each in inspect.signature(function).parameters.values():
@@ -200,7 +200,8 @@ def command(name: str, function: Callable[..., Output]) -> Command:
                 )
             )
     made = [_option(key, hint) for key, (hint, _) in parts.items()]
-    return Command(name, params=[*given, *made, _json()], callback=function, help=function.__doc__)
+    said = f"{COMMANDS[name][1]}\n\n{inspect.cleandoc(function.__doc__ or '')}"
+    return Command(name, params=[*given, *made, _json()], callback=function, help=said)
 
 
 def _annotations(kind: type) -> dict[str, Any]:

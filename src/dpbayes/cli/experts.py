@@ -36,9 +36,7 @@ REFERENCE_RECORDS = 1000
 
 
 def price(mechanisms: Words, *, at: Words, unit: str, plot: File) -> Output:
-    """Price releases in every notion of privacy.
-
-    A .json file holds a list of mechanism records, each perhaps with times. --at says where: delta=1e-6 if left out.
+    """A .json file holds a list of mechanism records, each perhaps with times. --at says where: delta=1e-6 if left out.
 
     Example: dpbayes price 'Dirichlet(1, 10)' --at delta=1e-5
     """
@@ -113,9 +111,7 @@ def calibrate(
     plot: File,
     **asked: Unpack[GuaranteeOptions],
 ) -> Output:
-    """Find parameters and the expected error that meet a guarantee; all mechanisms, ranked.
-
-    Errors are those of made-up tables with so many cells and records (1,000 if left out); no data is read.
+    """Errors are those of made-up tables with so many cells and records (1,000 if left out); no data is read.
 
     Example: dpbayes calibrate Dirichlet --epsilon 1 --delta 1e-6 --times 21
     """
@@ -223,9 +219,7 @@ EXCEPTION = 10.0
 def risk(
     release: File = None, *, unit: str, blind: tuple[float, ...], plot: File, **asked: Unpack[GuaranteeOptions]
 ) -> Output:
-    """Say what a guarantee means: how often any attacker can be right about one person.
-
-    Of a release its composed cost is used, exactly, instead of a guarantee; 'GDP(0.5)' is a guarantee here too.
+    """Of a release its composed cost is used, exactly, instead of a guarantee; 'GDP(0.5)' is a guarantee here too.
 
     Example: dpbayes risk --epsilon 1 --delta 1e-6
     """

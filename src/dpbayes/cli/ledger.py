@@ -40,9 +40,7 @@ PAGE = 50
 def init(
     data: str, *, rule: str, about: Text, schema: File, ledger: Text, witness: Text, **asked: Unpack[GuaranteeOptions]
 ) -> Output:
-    """Give a data set a limit.
-
-    Id, unit and digest of the data set are those of its schema. A limit says its δ: --delta 0 for a pure one.
+    """Id, unit and digest of the data set are those of its schema. A limit says its δ: --delta 0 for a pure one.
 
     Example: dpbayes ledger init survey.csv --epsilon 4 --delta 1e-6
     """
@@ -72,10 +70,7 @@ def limit_of(asked: GuaranteeOptions) -> Limit:
 
 
 def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> Output:
-    """Limit, spent, left, and every release; all hashes are checked.
-
-    Example: dpbayes ledger show survey.csv
-    """
+    """Example: dpbayes ledger show survey.csv"""
     if all_:
         useless("every entry", "since")
     accounts = _accounts(near(data, schema, ledger))
@@ -91,11 +86,9 @@ def show(data: str, *, all_: bool, since: Text, schema: File, ledger: Text) -> O
 
 
 def limit(data: str, *, about: str, schema: File, ledger: Text, **asked: Unpack[GuaranteeOptions]) -> Output:
-    """Change the limit of a data set: the owner's decision, kept in the ledger.
+    """The rule by which it is kept stays.
 
-    The rule by which it is kept stays.
-
-    Example: dpbayes ledger limit survey.csv --epsilon 8 --delta 1e-6 --about "board, 3 May"
+    Example: dpbayes ledger limit survey.csv --epsilon 8 --delta 1e-6 --about 'board, 3 May'
     """
     new, found = limit_of(asked), near(data, schema, ledger)
     account, book = _account(found)
@@ -111,10 +104,7 @@ def limit(data: str, *, about: str, schema: File, ledger: Text, **asked: Unpack[
 
 
 def accept(data: str, *, about: str, schema: File, ledger: Text) -> Output:
-    """Let releases use a changed schema: the owner's decision, kept in the ledger.
-
-    Example: dpbayes ledger accept survey.toml --about "regions released on 3 May"
-    """
+    """Example: dpbayes ledger accept survey.toml --about 'regions released on 3 May'"""
     found = near(data, schema, ledger)
     declared = Schema.load(found.need_schema())
     account, book = _account(found)
@@ -128,11 +118,9 @@ def accept(data: str, *, about: str, schema: File, ledger: Text) -> Output:
 
 
 def charge(data: str, mechanisms: Words, *, about: str, schema: File, ledger: Text) -> Output:
-    """Charge releases that are drawn elsewhere or later, as one series.
+    """The list is fixed now, at the price of its composition.
 
-    The list is fixed now, at the price of its composition.
-
-    Example: dpbayes ledger charge survey.csv '12 * Gaussian(400)' --about "monthly tables of 2027"
+    Example: dpbayes ledger charge survey.csv '12 * Gaussian(400)' --about 'monthly tables of 2027'
     """
     from dpbayes.mechanisms.kinds import cost_of
 
@@ -149,9 +137,7 @@ def charge(data: str, mechanisms: Words, *, about: str, schema: File, ledger: Te
 
 
 def finish(data: str, *, out: File, give_up: bool, only: Text, schema: File, ledger: Text) -> Output:
-    """Complete releases that were interrupted after their charge; charges nothing more.
-
-    If DATA is a table, releases of a table whose address held a password are completed from it.
+    """If DATA is a table, releases of a table whose address held a password are completed from it.
 
     Example: dpbayes ledger finish survey.csv
     """

@@ -12,19 +12,19 @@ from dpbayes.base import checks
 from dpbayes.base.codec import to_record
 from dpbayes.base.errors import InvalidArgument, ReleaseError, TableError
 from dpbayes.cli.ask import found, of_one_data_set
-from dpbayes.cli.command import Output, fresh, now
+from dpbayes.cli.command import Output, fresh, now, useless
 from dpbayes.cli.output import print_table, say, tell, tell_people, tell_programs, warn, working
 from dpbayes.jobs.model import named
 from dpbayes.models.fidelity import Scores, fidelity, scores, shortfall
 from dpbayes.models.histogram import Histogram
 from dpbayes.models.latent import LatentModel
-from dpbayes.models.model import Model, ModelSpec, Published, built, distribution
+from dpbayes.models.model import Model, Published, built, distribution
 from dpbayes.models.naive_bayes import NaiveBayesModel
 from dpbayes.models.several import FEWEST, Several
 from dpbayes.models.synthetic import check_place, columns_of, synthetic_table, writable, write_table
 from dpbayes.release.format import Release
 from dpbayes.schema.labels import codes
-from dpbayes.tables.sources import address_parts, csv_header, file_source, parquet_names
+from dpbayes.tables.sources import csv_header, file_source, parquet_names
 
 if TYPE_CHECKING:
     from dpbayes.cli.options import File, Text, Words
@@ -33,15 +33,15 @@ KINDS = ("naive-bayes", "network")
 
 
 def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: File, test: Text, out: File) -> Output:
-    """Show a fitted model, or build one from published tables; nothing is charged.
-
-    Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes or
+    """Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes or
     network it is built: of a class, or of nodes with their parents.
 
     Example: dpbayes model published/2 --plot income.svg
     """
     releases = of_one_data_set([*found(source), *(each for path in also for each in found(Path(path)))])
-    made = built(releases, None if as_ is None else specification(as_, tables))
+    if as_ is not None and as_ not in KINDS:
+        raise InvalidArgument(f"model: expected --as {' or '.join(KINDS)}, got {as_!r}.")
+    made = built(releases, None if as_ is None else named(as_, tables))
     scored = None if test is None else _scores(made, test)
     nodes = [] if as_ is not None else [_node(made, name) for name in tables]
     if plot is not None:
@@ -73,13 +73,6 @@ def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: Fil
             print_table(title, ("row", *table["levels"]), shown)
 
     return Output(summary, people)
-
-
-def specification(kind: str, tables: Sequence[str]) -> ModelSpec[Model]:
-    """The model that the tables name."""
-    if kind not in KINDS:
-        raise InvalidArgument(f"model: expected --as {' or '.join(KINDS)}, got {kind!r}.")
-    return named(kind, tables)
 
 
 def _write_network(made: Model, out: Path) -> None:
@@ -146,10 +139,7 @@ def _table(made: Model, node: str) -> dict[str, Any]:
 
 
 def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Output:
-    """Predict the class of every record of a file; nothing is charged.
-
-    Example: dpbayes predict published/2 survey.csv --out predicted.csv
-    """
+    """Example: dpbayes predict published/2 survey.csv --out predicted.csv"""
     import pyarrow as pa
 
     read = Release.load(model).model()
@@ -188,9 +178,7 @@ def synth(
     also: Words,
     with_: Words,
 ) -> Output:
-    """Draw synthetic records from what is published; nothing is charged.
-
-    They go to records.csv unless --out names another file. With croissant metadata for machine learning is written
+    """They go to records.csv unless --out names another file. With croissant metadata for machine learning is written
     beside them, with fidelity a page that says which pairs of attributes can be trusted.
 
     Example: dpbayes synth published/3 --rows 1000 --out records.parquet
@@ -256,8 +244,8 @@ def _checked(rows: int, out: Path, sets: int, with_: tuple[str, ...]) -> dict[st
     checks.positive_integer("synth", rows=rows, sets=sets)
     if unknown := set(with_) - {"croissant", "fidelity"}:
         raise InvalidArgument(f"synth: expected --with croissant or fidelity, got {min(unknown)!r}.")
-    if sets > 1 and with_:
-        raise InvalidArgument("synth: croissant and fidelity go with one set, not with --sets.")
+    if sets > 1:
+        useless("several sets", "with_", "independent")
     if 1 < sets < FEWEST:
         raise InvalidArgument(f"synth: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
     for each in [out] if sets == 1 else [_numbered(out, number, sets) for number in range(1, sets + 1)]:
@@ -292,28 +280,18 @@ def _numbered(path: Path, number: int, most: int) -> Path:
     return path.with_stem(f"{path.stem}-{number:0{len(str(most))}d}")
 
 
-def check_readable(path: str, names: Sequence[str]) -> None:
-    """Refuse, from names alone, a file or columns that ``read_columns`` could not read. Reads no rows."""
-    suffix = Path(address_parts(path)[0]).suffix.lower()
-    if suffix not in (".csv", ".parquet", ".pq"):
-        raise TableError(f"Table: {path!r} is read record by record; its name must end in .csv or .parquet.")
-    source = file_source(path)
-    known = csv_header(source) if source.format == "csv" else parquet_names(source)
-    if len(source.files) > 1:
-        raise TableError(f"Table: {path!r} is read record by record; name one file.")
-    for name in names:
-        if name not in known:
-            raise TableError(f"Table: there is no column {name!r} in {path!r}.")
-
-
 def read_columns(path: str, names: Sequence[str]) -> dict[str, np.ndarray]:
     """These columns of a CSV file, as text, or of a Parquet file, as they are."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    check_readable(path, names)
+    source = file_source(path)
+    if source.format not in ("csv", "parquet") or len(source.files) > 1:
+        raise TableError(f"Table: {path!r} is read record by record; name one file that ends in .csv or .parquet.")
+    known = csv_header(source) if source.format == "csv" else parquet_names(source)
+    if lost := [name for name in names if name not in known]:
+        raise TableError(f"Table: there is no column {lost[0]!r} in {path!r}.")
     try:
-        source = file_source(path)
         if source.format == "csv":
             text = csv.ConvertOptions(
                 include_columns=list(names),

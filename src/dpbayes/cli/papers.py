@@ -15,9 +15,7 @@ DOCUMENTS = ("rdp", "tcdp", "h-full", "h-abstract", "h-notes")
 
 
 def papers(paper: Text = None, name: Text = None, arguments: Words = (), *, out: File) -> Output:
-    """List and run what the papers behind dpbayes state.
-
-    NAME is a function with its arguments by their symbols, errata, or figure or table with its number. Without
+    """NAME is a function with its arguments by their symbols, errata, or figure or table with its number. Without
     arguments PAPER may be a whole call. With --out what can be drawn is.
 
     Example: dpbayes papers tcdp theorem_2 alpha=10 delta=1e-5

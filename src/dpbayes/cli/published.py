@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 
 def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Output:
-    """Check releases, ledgers or exported ledgers from what is public.
-
-    Releases are priced again, and their numbers recomputed. With a ledger also that each was charged there, and which
-    charged ones are missing. Of a ledger every hash, price and certificate is checked.
+    """Releases are priced again, and their numbers recomputed. With a ledger also that each was charged there, and
+    which charged ones are missing. Of a ledger every hash, price and certificate is checked.
 
     Example: dpbayes verify published --ledger survey.ledger
     """
@@ -160,9 +158,7 @@ def _checked_account(thing: str, account: Account, said: list[str]) -> dict[str,
 
 
 def export(thing: str, out_: Path, *, with_: Words, set_: Words) -> Output:
-    """Write a release for its readers, or a ledger as lines of JSON.
-
-    With xlsx a workbook comes too, with sheet a privacy sheet, with registry an entry for the public registry, whose
+    """With xlsx a workbook comes too, with sheet a privacy sheet, with registry an entry for the public registry, whose
     curator, curator_type, region and sector are given by --set; with parquet the numbers are Parquet files.
 
     Example: dpbayes export published/1 public --with sheet
@@ -209,10 +205,7 @@ def _export_ledger(accounts: list[Account], out: Path) -> Output:
 
 
 def keys(name: Path) -> Output:
-    """Make a key pair for signatures. Keep the .key file secret; publish the .pub file.
-
-    Example: dpbayes keys office
-    """
+    """Example: dpbayes keys office"""
     secret, public = new_key(name)
     text = public.read_text(encoding="utf-8").splitlines()[1]
 
@@ -224,10 +217,7 @@ def keys(name: Path) -> Output:
 
 
 def sign(release: Path, *, key: str, about: Text) -> Output:
-    """Sign a release and, through its hashes, the files beside it. Works offline.
-
-    Example: dpbayes sign published/1 --key office.key
-    """
+    """Example: dpbayes sign published/1 --key office.key"""
     Release.load(release)
     made = signed(release, Path(key), comment=about or "")
     return Output(str(made), lambda: tell(f"Written: {made}"))

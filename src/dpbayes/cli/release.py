@@ -47,9 +47,7 @@ PUBLISHED = Path("published")
 
 
 def plan(data: str, tables: Words = (), **asked: Unpack[ReleaseOptions]) -> Output:
-    """Say what a release would cost and how exact it would be; reads no rows.
-
-    Exactly what `dpbayes release` would do, with a curator that cannot draw. The last line is the `release` to type.
+    """Exactly what `dpbayes release` would do, with a curator that cannot draw. The last line is the `release` to type.
     The exit code is 3 if the limit does not allow it.
 
     Example: dpbayes plan survey.csv 'income|sex ± 1 point' 'region ± 50 records'
@@ -66,9 +64,7 @@ def release(
     insecure_seed: int | None,
     **asked: Unpack[ReleaseOptions],
 ) -> Output:
-    """Publish tables, a posterior, a model or records of a private table.
-
-    Without --out the release goes to published/1, published/2, …: the next number that is free. Nothing is charged
+    """Without --out the release goes to published/1, published/2, …: the next number that is free. Nothing is charged
     before the guarantee is printed, and nothing is drawn before it is charged.
 
     Example: dpbayes release survey.csv region 'income|sex' --epsilon 1

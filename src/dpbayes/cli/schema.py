@@ -48,9 +48,7 @@ def init(
     records: int | None,
     out: File,
 ) -> Output:
-    """Write a schema from column names and declarations; reads no rows.
-
-    It goes beside the table, with its name; --out - prints it instead.
+    """It goes beside the table, with its name; --out - prints it instead.
 
     Example: dpbayes schema init survey.csv --categories sex=female,male --out -
     """
@@ -117,9 +115,7 @@ def _write(out: Path, text: str) -> None:
 
 
 def adopt(release: Path, schema: Path) -> Output:
-    """Write released categories or edges into a schema file.
-
-    Where they come from is written beside them.
+    """Where they come from is written beside them.
 
     Example: dpbayes schema adopt published/4 survey.toml
     """
@@ -143,9 +139,7 @@ def adopt(release: Path, schema: Path) -> Output:
 
 
 def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
-    """Show a schema; check that the table's columns fit.
-
-    Looks at names and types of columns only, unless --read-rows is given.
+    """Looks at names and types of columns only, unless --read-rows is given.
 
     Example: dpbayes schema check survey.csv
     """

@@ -15,10 +15,7 @@ from dpbayes.cli.output import print_table, tell
 
 
 def example(folder: Path = Path()) -> Output:
-    """Write a made-up survey of 20,000 people, its schema, and the other files that the manual uses.
-
-    Example: dpbayes example .
-    """
+    """Example: dpbayes example ."""
     from dpbayes.example import PUBLIC, write_example
 
     table, schema = write_example(folder)
@@ -55,10 +52,7 @@ OPTIONAL = {
 
 
 def doctor() -> Output:
-    """Check the installation: libraries, entropy, noise samplers, and an exact number.
-
-    Example: dpbayes doctor
-    """
+    """Example: dpbayes doctor"""
     machine = f"{platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"
     checks: list[Check] = [("python", sys.version_info >= (3, 11), machine), *map(_library, REQUIRED), *_noise()]
     checks += [_exact_number(), *(_library(*each) for each in OPTIONAL.items()), _java()]

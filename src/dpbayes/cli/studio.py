@@ -13,9 +13,7 @@ from dpbayes.cli.output import tell
 
 
 def studio(folder: Path = Path(), *, public: bool, port: int, expose: Text, no_browser: bool) -> Output:
-    """Do all of this in the browser, on this machine. Stop with Ctrl-C.
-
-    Plan a release, see what readers will get, make it, and explain it. It sees and writes nothing outside FOLDER.
+    """Plan a release, see what readers will get, make it, and explain it. It sees and writes nothing outside FOLDER.
 
     Example: dpbayes studio . --no-browser --port 0
     """

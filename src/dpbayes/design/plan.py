@@ -18,7 +18,7 @@ from dpbayes.tables.engine import Engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan:
+class Plan(display.Shown):
     """A calibrated job: which mechanisms, at what cost, and why. No data was read."""
 
     job: Job
@@ -79,9 +79,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return self._facts()[0]
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._facts())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
+from dpbayes.base.display import Chart, door, embed, tag
 from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.base.normal import quantile
 from dpbayes.inference.intervals import half_step, ratio, whole
@@ -55,6 +56,11 @@ class Reply:
     method: Method
     notes: tuple[str, ...] = ()
     """What the interval allows for beside noise and independent sampling."""
+
+    def _repr_html_(self) -> str:
+        said = f"{self.question} = {self!r}"
+        drawn: Chart = door("interval_picture", self.lower, self.upper, self.estimate, said)
+        return embed(tag("figure", tag("figcaption", said), drawn.svg))
 
     def __repr__(self) -> str:
         width = self.upper - self.lower

@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
+from dpbayes.base import display
 from dpbayes.base.checks import Floats, Ints
 from dpbayes.base.normal import quantile
 from dpbayes.inference.cut import Settled
@@ -72,8 +75,8 @@ class Estimate:
     """What the intervals allow for, where people have several rows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TableEstimate:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class TableEstimate(display.Shown):
     """One table: counts, shares of these records, and shares of the population that they come from.
 
     Axes come in the order given first, then of. Shares are within each combination of the given axes.
@@ -89,6 +92,29 @@ class TableEstimate:
     """Shares of the population behind them."""
     swallowed: Bools
     """Cells whose count, or in a conditional table whose whole row, noise alone could explain."""
+    labels: tuple[tuple[str, ...], ...] = ()
+    """What the levels of each axis are called."""
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        shape, facts = self.counts.values.shape, []
+        names = self.labels or tuple(tuple(map(str, range(size))) for size in shape)
+        for cell in islice(np.ndindex(shape), 12):
+            said = f"{with_half(self.counts, cell)} records, {with_half(self.records, cell, 100.0)} %"
+            unreadable = ", unreadable" if self.swallowed[cell] else ""
+            facts.append((" · ".join(words[at] for words, at in zip(names, cell, strict=True)), said + unreadable))
+        of = ",".join(name for name in self.axes if name not in self.given) + "|" * bool(self.given)
+        cells = display.plural(self.counts.values.size, "cell")
+        return f"{of}{','.join(self.given)}: {cells}, with {100 * self.level:g} % intervals", facts
+
+
+def with_half(made: Any, cell: Any, scale: float = 1.0) -> str:
+    """A number with half its interval, as many digits as that has."""
+    value = scale * made.values[cell]
+    if made.lower is None or made.upper is None:
+        return f"{value:.4g}"
+    half = max(value - scale * made.lower[cell], scale * made.upper[cell] - value)
+    digits = max(0, -math.floor(math.log10(half))) if half > 0 else 0
+    return f"{value:.{digits}f} ± {half:.{digits}f}"
 
 
 class Numbers:

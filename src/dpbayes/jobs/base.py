@@ -169,7 +169,7 @@ def job_from_record(record: Record) -> Job:
             f"Job: expected a kind that is one of {', '.join(kinds())}. A newer dpbayes may know others."
         )
     made = import_module(f"dpbayes.jobs.{str(kind).replace('-', '_')}").JOB
-    gone = ("kind", "expected_records")  # the second is a guess of 0.2.0, which planned by it
+    gone = ("kind", "expected_records", "split")  # the last two are of 0.2.0, which planned by them
     return cast(Job, made.from_record({key: value for key, value in record.items() if key not in gone}))
 
 

@@ -6,11 +6,10 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from dpbayes.base import checks
 from dpbayes.base.checks import Ints
 from dpbayes.base.errors import InvalidArgument, MeaninglessBudget, TableError
 from dpbayes.design.noise import Need, TableMechanism, Wish, alone, mechanisms_for, noise, spread
@@ -38,7 +37,6 @@ class Fit(BaseJob):
         mechanism: ``auto`` takes Gaussian noise, or Laplace noise for a pure guarantee; a model that is a posterior
             draw needs the Dirichlet mechanism.
         accounting: ``exact``, or ``published`` for the papers' parameters.
-        split: ``optimal`` by the sizes of the tables, or ``equal``.
         tempered: spend a tenth of the budget on how far a naive Bayes model may trust itself. Left out, it is spent
             where public numbers say that the choice can do more than guess, and the engine can make it.
         edges: numeric attributes whose edges are bought with another tenth.
@@ -55,12 +53,10 @@ class Fit(BaseJob):
     model: ModelSpec[Model]
     mechanism: Wish = "auto"
     accounting: Accounting = "exact"
-    split: Literal["optimal", "equal"] = "optimal"
     tempered: bool | None = None
     edges: dict[str, Quantiles] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        checks.one_of("Fit", ("optimal", "equal"), split=self.split)
         if self.tempered and not isinstance(self.model, NaiveBayes):
             raise InvalidArgument("Fit: only naive Bayes has a temperature.")
         if self.tempered and (self.model.draws or self.accounting == "published"):
@@ -98,7 +94,7 @@ class Fit(BaseJob):
             alongside=alongside,
         )
         parts = None
-        if self.split == "optimal" and self.accounting == "exact":
+        if self.accounting == "exact":
             parts = self.model.shares(planned, alone(need), need.known)
         mechanisms, choice = mechanisms_for(need, parts)
         self._warn(need, mechanisms)

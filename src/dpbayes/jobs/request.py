@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpbayes.base import toml
+from dpbayes.base import display, toml
 from dpbayes.base.errors import DpbayesError, InvalidArgument, SchemaError
 from dpbayes.base.files import write
 from dpbayes.base.toml import Faults, unknown_key
@@ -46,8 +46,8 @@ GONE = {
 """Keys of 0.2.0, and what is written instead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Request(display.Shown):
     r"""Everything that a release needs to be told, but for the private table itself, its schema and its ledger.
 
     All of it may be left out, and be said later by options or by ``with_changes``.
@@ -96,6 +96,10 @@ class Request:
 
     def __hash__(self) -> int:
         return hash(self.to_toml())
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        lines = (line.partition(" = ") for line in self.to_toml().splitlines() if line)
+        return f"Request of {self.product}", [(name, value) for name, _, value in lines]
 
     @property
     def about(self) -> dict[str, str]:

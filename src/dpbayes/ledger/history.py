@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from dpbayes.base.checks import Floats
 from dpbayes.base.codec import canonical, digest
+from dpbayes.base.display import listed_and
 from dpbayes.base.errors import BudgetExceeded, InvalidArgument, LedgerError, SchemaError
 from dpbayes.ledger.account import LONGEST_TEXT, Account, broken, parse, replay
 from dpbayes.privacy.calibrate import guarantee_from_record
@@ -141,12 +143,17 @@ def already(account: Account, wanted: Iterable[Marginal]) -> list[str]:
     return said
 
 
-def check_superseded(account: Account, identity: str) -> None:
-    """Refuse to supersede what this ledger has not seen."""
-    known = [past.id for past in history(account) if past.id]
-    if not any(identity.startswith(each) or each.startswith(identity) for each in known):
-        listed = f" It has {', '.join(known[-5:])}." if known else " It has none yet."
+def check_superseded(account: Account, identity: str, wanted: Iterable[Marginal]) -> None:
+    """Refuse to supersede what this ledger has not seen, and warn about tables that readers would lose."""
+    known = {past.id: past for past in history(account) if past.id}
+    same = [each for each in known if identity.startswith(each) or each.startswith(identity)]
+    if not same:
+        listed = f" It has {', '.join([*known][-5:])}." if known else " It has none yet."
         raise LedgerError(f"Ledger: no release of {account.dataset!r} has the id {identity[:ID_LENGTH]}.{listed}")
+    lost = [old for old in known[same[0]].tables if not any({*old.names} <= {*new.names} for new in wanted)]
+    if lost:
+        tables = listed_and(map(str, lost))
+        warnings.warn(f"Ledger: {same[0]}, which this supersedes, has {tables}; readers lose that.", stacklevel=2)
 
 
 def _tables(text: str) -> list[Marginal]:

@@ -96,7 +96,8 @@ class Ledger:
         return f"Ledger({self.name!r})"
 
     def _repr_html_(self) -> str:
-        return display.as_html(f"Ledger({self.name!r})", [("data set", name) for name in self.datasets()])
+        facts = [(dataset, said) for dataset, _, said in (line.partition(": ") for line in repr(self).splitlines())]
+        return display.as_html(f"Ledger({self.name!r})", facts if facts[0][1] else [])
 
     def open(
         self,

@@ -209,7 +209,7 @@ class Model(Protocol):
         """
 
 
-class Built:
+class Built(display.Shown):
     """What every built model offers besides: synthetic records, and a short description of itself."""
 
     __slots__ = ()
@@ -231,12 +231,6 @@ class Built:
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
         asked = [(key, str(value)) for key, value in self.spec.record().items() if key != "kind" and value]
         return f"{self.kind} of {self.published.schema.id!r}", [*asked, ("guarantee", self.published.statement())]
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._facts())
 
 
 M_co = TypeVar("M_co", bound=Model, covariant=True)

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from dpbayes.base import display
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import DpbayesError, InvalidArgument
 
@@ -96,7 +97,7 @@ def errata(paper: str | None = None) -> tuple[Statement, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Result(Generic[T]):
+class Result(display.Shown, Generic[T]):
     """A value of a paper. ``float(x)``, ``x[i]``, ``np.asarray(x)`` are what holds: the printed value if valid.
 
     >>> x = Result("R33", 0.39, exact=1.0, valid=False, parts={"beta": 10})
@@ -160,11 +161,15 @@ class Result(Generic[T]):
         return sorted({*object.__dir__(self), *self.parts})
 
     def __repr__(self) -> str:
-        said = [f"printed {shown(self.printed)}" + ("" if self.valid else ", which does not hold")]
-        said += [f"corrected {shown(self.corrected)}"] if self.corrected is not None else []
-        said += [f"exact {shown(self.exact)}"] if self.exact is not None else []
-        said += [f"{name} {shown(value)}" for name, value in self.parts.items() if not callable(value)]
-        return f"{self.place}: " + ", ".join(said) + (f". Erratum: {self.erratum}" if self.erratum else "")
+        place, facts = self._facts()
+        said = ", ".join(f"{name} {value}" for name, value in facts if name != "erratum")
+        return f"{place}: {said}" + (f". Erratum: {self.erratum}" if self.erratum else "")
+
+    def _facts(self) -> tuple[str, list[tuple[str, str]]]:
+        values = {"corrected": self.corrected, "exact": self.exact, **self.parts, "erratum": self.erratum}
+        facts = [("printed", shown(self.printed) + ("" if self.valid else ", which does not hold"))]
+        facts += [(name, shown(each)) for name, each in values.items() if each is not None and not callable(each)]
+        return self.place, facts
 
 
 def shown(value: object) -> str:

@@ -92,7 +92,7 @@ class Priced(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Cost:
+class Cost(display.Shown):
     """The cost of several releases of the same data, adaptively chosen or not.
 
     ``cost + cost`` and ``cost * k`` are the only places where releases and repetitions are priced.
@@ -134,14 +134,9 @@ class Cost:
     __rmul__ = __mul__
 
     def _facts(self) -> tuple[str, list[tuple[str, str]]]:
-        times = f"{self.releases:,} release" + ("" if self.releases == 1 else "s")
-        return f"Cost of {times}: {self.unit}", [(f"{k:,} ×", _parameters(m)) for m, k in self.entries]
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._facts())
+        return f"Cost of {display.plural(self.releases, 'release')}: {self.unit}", [
+            (f"{k:,} ×", _parameters(m)) for m, k in self.entries
+        ]
 
     def plot(self, what: Literal["profile", "tradeoff"] = "profile", path: str | Path | None = None) -> Chart:
         """δ(ε), or false alarms against misses of the best attacker; written to ``path`` if there is one."""

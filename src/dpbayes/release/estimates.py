@@ -5,7 +5,6 @@ Reading them is free.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,19 +16,19 @@ import numpy as np
 
 from dpbayes.base import codec
 from dpbayes.base.checks import Floats
-from dpbayes.base.display import Chart, door, embed, picture
+from dpbayes.base.display import Chart, Facts, Shown, door, embed, joined, listed, picture, plural
 from dpbayes.base.errors import MissingExtra, ReleaseError
 from dpbayes.inference.ask import Reply, names_in
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.measurement import Exact, Measurement
-from dpbayes.inference.numbers import Repeats, TableEstimate
+from dpbayes.inference.numbers import Repeats, TableEstimate, with_half
 from dpbayes.mechanisms.gaussian import GaussianNoise
 from dpbayes.mechanisms.kinds import Mechanism, Noise
 from dpbayes.mechanisms.laplace import LaplaceNoise
 from dpbayes.release import numbers
 from dpbayes.release.format import WHOLE, Product, Release, Table
 from dpbayes.release.reading import releases_in
-from dpbayes.schema.labels import places
+from dpbayes.schema.labels import labels, places
 from dpbayes.schema.marginal import Marginal, Prior
 from dpbayes.schema.schema import Schema
 
@@ -43,7 +42,7 @@ NOISY = ("gammas", "noisy-counts", "parameters")
 """Kinds of tables that measure the counts."""
 
 
-class Posterior:
+class Posterior(Shown):
     """Estimates, intervals, draws and answers from one release or several of one data set.
 
     All tables are measurements of one private table, so they sharpen each other and agree. Reading it costs nothing
@@ -118,8 +117,10 @@ class Posterior:
         if self._alone is not None and not asked.given and {*asked.names} == {*self._alone.sizes}:
             drawn = self._alone
         if drawn is not None:
-            return drawn.estimate(asked.of, asked.given, level=level)
-        return self.joint.estimate(asked.of, asked.given, level=level)
+            found = drawn.estimate(asked.of, asked.given, level=level)
+        else:
+            found = self.joint.estimate(asked.of, asked.given, level=level)
+        return replace(found, labels=tuple(labels(axis) for axis in asked.axes(self.schema)))
 
     def ask(
         self,
@@ -185,9 +186,10 @@ class Posterior:
         )  # the estimate knows the total; cells do not
         return Measurement(axes=axes, values=mean, noise=GaussianNoise(sigma=max(spread, 1e-6) ** 0.5))
 
-    def __repr__(self) -> str:
-        tables = sum(table.kind in NOISY for release in self.releases for table in release.tables)
-        return f"Posterior({self.schema.id!r}: {tables} tables of {len(self.releases)} releases)"
+    def _facts(self) -> tuple[str, Facts]:
+        tables = [str(table.marginal) for each in self.releases for table in each.tables if table.kind in NOISY]
+        said = f"{plural(len(tables), 'table')} of {plural(len(self.releases), 'release')}"
+        return f"Posterior of {self.schema.id!r}: {said}", [("tables", listed(tables))]
 
 
 def _listed(releases: Release | str | Path | Iterable[Release]) -> Iterable[Release]:
@@ -380,7 +382,7 @@ class TableView:
         cells: dict[str, list[str]] = {}
         levels = product(*(axis.levels for axis in self.release.axes(self.table)))
         for index, cell in zip(range(min(SHOWN, self._cells)), levels, strict=False):
-            said = f"{' · '.join(cell[given:])} {_with_half(made, index, scale)}"
+            said = f"{' · '.join(cell[given:])} {with_half(made, index, scale)}"
             cells.setdefault(" · ".join(cell[:given]), []).append(said)
         rows = [f"{row}: {', '.join(listed)}" if row else ", ".join(listed) for row, listed in cells.items()]
         more = f"; … and {self._cells - SHOWN:,} more cells" if self._cells > SHOWN else ""
@@ -388,14 +390,5 @@ class TableView:
         return f"{head}: {'; '.join(rows)}{more}{level}"
 
     def _repr_html_(self) -> str:
-        return embed(door("section", 1, self.release, self.table))
-
-
-def _with_half(made: Product, index: int, scale: float) -> str:
-    """A number with half its interval, as many digits as that has."""
-    value = scale * made.values[index]
-    if made.lower is None or made.upper is None:
-        return f"{value:.4g}"
-    half = max(value - scale * made.lower[index], scale * made.upper[index] - value)
-    digits = max(0, -math.floor(math.log10(half))) if half > 0 else 0
-    return f"{value:.{digits}f} ± {half:.{digits}f}"
+        drawn = [self.plot().figure] if self.table.products else []
+        return embed(joined([*drawn, door("section", 1, self.release, self.table)]))

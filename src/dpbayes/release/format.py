@@ -64,7 +64,7 @@ class Paid:
 class Product:
     """Numbers derived from what was drawn, at no further cost; row-major over the axes."""
 
-    values: Floats
+    values: Floats = field(repr=False)
     """One number per cell. Shares add up to one over the table, in a conditional table over each row."""
     lower: Floats | None = None
     """Lower ends of the intervals."""

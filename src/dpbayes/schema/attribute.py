@@ -39,7 +39,7 @@ LONGEST_NOTE = 300
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Attribute:
+class Attribute(display.Shown):
     """A column with declared categories, a number cut at declared edges into bins [a, b), or a date cut likewise.
 
     The levels are the axis of every table that contains the attribute: what was declared, then whichever of
@@ -115,8 +115,8 @@ class Attribute:
     def __repr__(self) -> str:
         return display.shorten(f"Attribute({self.name!r}: {display.listed(self.levels)})")
 
-    def _repr_html_(self) -> str:
-        return display.as_html(f"Attribute {self.name!r}", [("levels", display.listed(self.levels))])
+    def _facts(self) -> tuple[str, display.Facts]:
+        return f"Attribute {self.name!r}", [("levels", display.listed(self.levels))]
 
     @property
     def declared(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ _UNIT = ("adjacency", "max_rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Schema:
+class Schema(display.Shown):
     """Ordered attributes with declared levels, the privacy unit, and the totals that are public.
 
     ``person`` names a column that identifies people; engines then keep at most ``unit.max_rows`` rows of
@@ -126,12 +126,6 @@ class Schema:
         size = f", {self.records:,} records" if self.records is not None else ""
         levels = [(each.name, display.listed(each.levels)) for each in self.attributes]
         return f"Schema {self.id!r}: {self.unit}{size}", levels
-
-    def __repr__(self) -> str:
-        return display.as_text(*self._facts())
-
-    def _repr_html_(self) -> str:
-        return display.as_html(*self._facts())
 
     def project(self, names: Iterable[str]) -> Schema:
         """The same data set seen through these attributes, in this order; what is known about others is left out."""

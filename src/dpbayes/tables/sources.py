@@ -323,10 +323,8 @@ def _first_record(file: str, delimiter: str) -> tuple[str, ...]:
         "".join(header).encode()
     except (OSError, EOFError, zlib.error):
         raise TableError(f"Table: {file!r} cannot be read. Check its permissions and that it is complete.") from None
-    except UnicodeError:
-        raise TableError(f"Table: line 1 of {file!r} is not UTF-8 (is it Latin-1?). Save the file as UTF-8.") from None
-    except csv.Error:
-        raise TableError(f"Table: line 1 of {file!r} is not CSV. Name its delimiter: {file}?delimiter=;") from None
+    except (UnicodeError, csv.Error):
+        raise TableError(f"Table: line 1 of {file!r} is not CSV in UTF-8. Convert it, or name its delimiter.") from None
     if not header:
         raise TableError(f"Table: {file!r} has no header line. The first line must name the columns.")
     return tuple(header)

@@ -20,7 +20,7 @@ from scipy.special import betainc, betaincinv, gammaln
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats, non_negative, positive
-from dpbayes.base.display import Chart, picture
+from dpbayes.base.display import Chart, Facts, Shown, picture
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.hellinger import calibration, candidates
 from dpbayes.hellinger import distance as distances
@@ -135,7 +135,7 @@ def laplace_law(x: ArrayLike, *, prior: Prior, epsilon: float) -> Law:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Released:
+class Released(Shown):
     """A posterior as released: its parameters, and the mechanism that drew them and prices them."""
 
     released: tuple[float, ...]
@@ -151,12 +151,9 @@ class Released:
         """The released law taken for the posterior, as the papers do: its intervals ignore the noise."""
         return Naive(self.released)
 
-    def __repr__(self) -> str:
-        said = [f"released {shown(self.released)}"]
-        said += [
-            f"{name}: {shown(law.mean)}, 95 % {shown(law.interval().tolist())}" for name, law in self.laws().items()
-        ]
-        return "; ".join(said).replace("\n", "")
+    def _facts(self) -> tuple[str, Facts]:
+        laws = {name: f"{shown(law.mean)}, 95 % {shown(law.interval().tolist())}" for name, law in self.laws().items()}
+        return f"released {shown(self.released)}", [(name, said.replace("\n", "")) for name, said in laws.items()]
 
     def plot(self, path: str | Path | None = None) -> Chart:
         """The density of each share, given the noise, and the prior's."""
