@@ -192,8 +192,7 @@ def _table(posterior: Posterior, marginal: Marginal, where: dict[str, str], leve
     axes = marginal.axes(posterior.schema)
     known = {axis.name: places(axis) for axis in axes}
     if lost := next((name for name, level in where.items() if level not in known[name]), None):
-        near = nearest(where[lost], known[lost])
-        raise SchemaError(f"ask: there is no row {lost}={where[lost]!r}. {near}")
+        raise SchemaError(f"ask: there is no row {lost}={where[lost]!r}. {nearest(where[lost], known[lost])}")
     chosen = {name: known[name][level] for name, level in where.items()}
     words = product(*map(labels, axes))
     for place, (levels, said) in enumerate(zip(product(*(axis.levels for axis in axes)), words, strict=True)):

@@ -103,8 +103,8 @@ class TableEstimate(display.Shown):
             unreadable = ", unreadable" if self.swallowed[cell] else ""
             facts.append((" · ".join(words[at] for words, at in zip(names, cell, strict=True)), said + unreadable))
         of = ",".join(name for name in self.axes if name not in self.given) + "|" * bool(self.given)
-        cells = display.plural(self.counts.values.size, "cell")
-        return f"{of}{','.join(self.given)}: {cells}, with {100 * self.level:g} % intervals", facts
+        head = f"{of}{','.join(self.given)}: {display.plural(math.prod(shape), 'cell')}"
+        return f"{head}, with {100 * self.level:g} % intervals", facts
 
 
 def with_half(made: Any, cell: Any, scale: float = 1.0) -> str:

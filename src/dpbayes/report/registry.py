@@ -35,8 +35,6 @@ class Deployment:
     region: str
     """Which region the data describe, or whose laws apply."""
     sector: Sector | None = None
-    authors: tuple[str, ...] = ()
-    """Who fills in the entry; else the author of the release."""
 
     def __post_init__(self) -> None:
         checks.one_of("registry", get_args(CuratorType), curator_type=self.curator_type)
@@ -72,7 +70,6 @@ def entry(release: Release, deployment: Deployment) -> Record:
     if release.records is not None and release.unit.max_rows == 1:
         privacy["number_of_privacy_units"] = release.records
     more = "A ledger adds up all releases of the same data." if spent is not None else "No ledger is kept."
-    authors = list(deployment.authors) or [said.get("author") or deployment.curator]
     return {
         "url_slug": _slug(f"{title(release)} {deployment.curator} {release.created[:4]}"),
         "deployment": {
@@ -100,7 +97,11 @@ def entry(release: Release, deployment: Deployment) -> Record:
                 "justification": f"How the mechanism was chosen: {release.choice.rstrip('.')}.",
                 "utility": say.accuracy(release),
             },
-            "administrative": {"status": "Draft", "registry_authors": authors, "tier": 3},
+            "administrative": {
+                "status": "Draft",
+                "registry_authors": [said.get("author") or deployment.curator],
+                "tier": 3,
+            },
         },
     }
 
