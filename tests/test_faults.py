@@ -50,6 +50,8 @@ def test_a_call_that_fails_or_is_the_last_one_loses_nothing(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_call_of_a_command_may_fail_or_be_the_last_one(name: str, tmp_path: Path) -> None:
     found = met(tmp_path, 1, name)
+    kills = sum(each["code"] < 0 for each in found)
+    print(f"{name}: {len(found) - kills} failed calls, {kills} kills")  # pytest -rP shows it
     assert [each for each in found if each["wrong"]] == []
     assert any(each["fault"] == KILL and each["code"] < 0 for each in found)
     assert any(each["fault"] == errno.ENOLCK | ALWAYS and each["code"] == 1 for each in found)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpbayes.base import files
+from dpbayes.base.errors import DpbayesError
 
 STUCK = """
 import sys, time
@@ -128,6 +129,16 @@ def test_a_lock_that_cannot_be_had_is_refused_at_once_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
     files.write(tmp_path / "table", "whole")  # who needs no lock does without
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_a_folder_that_cannot_be_flushed_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flush(path: Path) -> None:
+        raise OSError(errno.EIO, "the disk fails")
+
+    monkeypatch.setattr(files, "flush", flush)
+    with pytest.raises(DpbayesError, match="cannot write to"):
+        files.check_folder(tmp_path / "published")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_each_new_folder_is_on_disk_before_something_is_put_into_it(

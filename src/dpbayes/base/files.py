@@ -55,11 +55,11 @@ def beside(path: Path, *, mode: int = 0o666, folder: bool = False, held: ExitSta
         handle = None
         while handle is None:  # a sweeper can be faster than the lock, once
             under_way = where.with_name(f".{where.name[:100]}.{secrets.token_hex(8)}")
+            until.callback(_discard, under_way)  # first: a folder is there although it could not be flushed
             if folder:
                 make_folder(under_way)
             else:
                 os.close(os.open(under_way, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
-            until.callback(_discard, under_way)
             handle = lock(under_way, needed=held is not None)
         (held or until).callback(os.close, handle)
         yield under_way
