@@ -19,7 +19,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -119,7 +119,7 @@ class Uses:
     names: frozenset[str]
     attributes: frozenset[str]
 
-    @property
+    @cached_property
     def modules(self) -> set[str]:
         """The modules it imports, or imports something from."""
         return {module for module, _ in self.imported} | {f"{module}.{name}" for module, name in self.imported}
@@ -127,13 +127,13 @@ class Uses:
 
 @cache
 def _uses(path: Path) -> Uses:
-    tree, imported = ast.parse(path.read_text(encoding="utf-8")), set()
-    for node in ast.walk(tree):
+    nodes, imported = list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))), set()
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             imported |= {(_home(node.module, alias.name), alias.name) for alias in node.names}
         elif isinstance(node, ast.Import):
             imported |= {(alias.name, "") for alias in node.names}
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     if ("dpbayes", "") in imported:  # dp.Tables
         imported |= {(_home("dpbayes", name), name) for name in attributes}
     if path.name == "test_papers.py":  # its calls stand in a file beside it
@@ -142,7 +142,7 @@ def _uses(path: Path) -> Uses:
     for module, room in list(imported):
         if module == "dpbayes.papers":  # hellinger.loss
             imported |= {(_home(f"dpbayes.papers.{room}", name), name) for name in attributes}
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
     return Uses(imported=frozenset(imported), names=frozenset(names), attributes=frozenset(attributes))
 
 
@@ -157,11 +157,17 @@ def _home(module: str, name: str) -> str:
     front = SOURCES.parent / Path(*module.split("."), "__init__.py")
     if not (module.startswith("dpbayes.") and front.is_file()):
         return module
-    offered = (
-        node for node in ast.walk(ast.parse(front.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)
+    homes = (
+        node.module
+        for node in _offered(front)
+        if _spread(node, name) or any(alias.name == name for alias in node.names)
     )
-    homes = (node.module for node in offered if _spread(node, name) or any(alias.name == name for alias in node.names))
     return next(homes, None) or module
+
+
+@cache
+def _offered(front: Path) -> list[ast.ImportFrom]:
+    return [node for node in ast.walk(ast.parse(front.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
 
 
 def _spread(node: ast.ImportFrom, name: str) -> bool:
@@ -172,10 +178,11 @@ def _spread(node: ast.ImportFrom, name: str) -> bool:
     return re.search(rf"^def {name}\(", text, re.MULTILINE) is not None
 
 
+@cache
 def tests_of(statement: Statement) -> list[Path]:
     """The files of tests that call what states it; for a private function, those that call what uses it in its room."""
     wanted = {(statement.module, statement.name)}
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    files = _test_files()
     for _ in range(4 if _private(statement.name) else 1):
         if _private(statement.name):
             wanted = {user for module, name in wanted for user in _users(module, name)}
@@ -184,6 +191,11 @@ def tests_of(statement: Statement) -> list[Path]:
             mirror = f"test_{statement.module.rpartition('.')[2]}.py"
             return sorted(found, key=lambda path: (path.name != mirror, path.as_posix()))
     return []
+
+
+@cache
+def _test_files() -> list[Path]:
+    return sorted((ROOT / "tests").rglob("test_*.py"))
 
 
 def _calls(uses: Uses, module: str, name: str) -> bool:
@@ -208,9 +220,13 @@ def _users(module: str, name: str) -> set[tuple[str, str]]:
     for path in home.glob("*.py"):
         user, uses = ".".join(path.relative_to(SOURCES.parent).with_suffix("").parts), _uses(path)
         if user == module or (module, last) in uses.imported or module in uses.modules:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            found |= {(user, caller) for caller, called in _functions(tree, "") if last in called and caller != name}
+            found |= {(user, caller) for caller, called in _callers(path) if last in called and caller != name}
     return found
+
+
+@cache
+def _callers(path: Path) -> list[tuple[str, set[str]]]:
+    return list(_functions(ast.parse(path.read_text(encoding="utf-8")), ""))
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, set[str]]]:

@@ -17,7 +17,10 @@ from tests import servers
 
 for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(_threads, "1")  # nothing has loaded numpy yet; threads that wait for small matrices cost most
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # Spark: jobs are short here
+os.environ.setdefault(  # Spark: jobs are short here, and its classes need no proof
+    "JDK_JAVA_OPTIONS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
 
 settings.register_profile(
     "dpbayes", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]

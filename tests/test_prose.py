@@ -10,6 +10,7 @@ import importlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -181,10 +182,10 @@ MENDED = (
 """What strings of the source do not hold any more. The list only grows, up to `BANNED`."""
 
 
-def _strings(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+@cache
+def _strings(path: Path) -> tuple[str, ...]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return tuple(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 @pytest.mark.parametrize("phrase", MENDED)

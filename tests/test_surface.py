@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import importlib.metadata
 import importlib.util
@@ -103,16 +102,6 @@ def test_drawing_noise_needs_no_library_but_numpy_and_the_generator() -> None:
 )
 def test_no_module_is_longer_than_four_hundred_lines(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_are_true(name: str) -> None:
-    module = importlib.import_module(name)
-    report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
-    for test in doctest.DocTestFinder().find(module, name):
-        runner.run(test, out=report.append)
-    assert not runner.failures, "".join(report)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -84,7 +84,7 @@ def hellinger_law(made: Hellinger | PosteriorExponential, released: np.ndarray) 
 
 
 @pytest.mark.parametrize("calibrated", ["global", "proved", "published", "certified"])
-@pytest.mark.parametrize(("prior", "total"), [((1.0, 1.0), 90), ((0.5, 3.0, 1.0), 12), ((0.5,) * 4, 8)])
+@pytest.mark.parametrize(("prior", "total"), [((1.0, 1.0), 90), ((0.5, 3.0, 1.0), 9), ((0.5,) * 4, 6)])
 def test_the_hellinger_mechanism_is_read_as_enumeration_reads_it(
     calibrated: str, prior: tuple[float, ...], total: int
 ) -> None:
@@ -220,7 +220,7 @@ EIGHT = [(2, 98, 0.2), (2, 1000, 0.1), (3, 100, 0.8), (4, 10**4, 0.8)]
 EIGHT += [(8, 10**4, 0.8), (16, 10**4, 0.8), (16, 10**4, 0.1), (16, 10**6, 0.8)]
 """Cells, records and ε."""
 
-QUICK = [(*EIGHT[0], 150), (*EIGHT[1], 80), (*EIGHT[2], 100), (*EIGHT[5], 15), (*EIGHT[6], 10)]
+QUICK = [(*EIGHT[0], 150), (*EIGHT[1], 80), (*EIGHT[2], 100), (*EIGHT[5], 9), (*EIGHT[6], 6)]
 TRUTHS = ("drawn from the prior", "even", "skewed", "at the edge")
 
 

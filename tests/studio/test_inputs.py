@@ -105,7 +105,7 @@ def test_what_is_wrong_with_the_words_for_readers_is_said_before_the_charge(visi
     assert not Ledger(tmp_path / "survey.ledger").account("example-survey").charges
 
 
-@pytest.mark.parametrize("within", [1e-9, 0.01, 0.5, 20.0, 5000.0, 1e9])
+@pytest.mark.parametrize("within", [1e-9, 0.5, 20.0, 1e9])
 def test_solving_for_an_accuracy_ends_within_what_is_left_or_says_that_it_cannot(
     visitor, tmp_path, within, monkeypatch
 ):

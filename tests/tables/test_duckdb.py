@@ -21,9 +21,12 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Unit
+from dpbayes.tables import duckdb as duckdb_engine
+from dpbayes.tables import sources
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
+UNIT = Unit(adjacency="add-remove")
 SEX = Attribute(name="sex", categories=("F", "M"), missing="other")
 SECRET = "Zyxwvut-4711"
 
@@ -252,9 +255,10 @@ def test_a_mended_copy_reads_as_the_file_does_where_nothing_is_wrong_with_it(row
     with path.open("w", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([("a", "b"), *rows])
     unit = Unit(adjacency="replace-one")
+    mend(str(path), ",", 2, copy)
+    again, first = open_table(str(copy)), open_table(str(path))
     for column in "ab":
-        mend(str(path), ",", 2, copy)
-        assert open_table(str(copy)).values(column, unit) == open_table(str(path)).values(column, unit)
+        assert again.values(column, unit) == first.values(column, unit)
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
@@ -302,6 +306,16 @@ def test_a_directory_is_refused(tmp_path):
     (tmp_path / "t.parquet").mkdir()
     with pytest.raises(TableError, match="is not a file"):
         open_table(str(tmp_path / "t.parquet"))
+
+
+def test_whatever_ends_a_database_in_memory_the_next_table_has_another():
+    first = open_table({"v": ["a"]})
+    shared = duckdb_engine._in_memory(sources.private_folder())
+    assert duckdb_engine._in_memory(sources.private_folder()) is shared
+    with pytest.raises(TableError), duckdb_engine._own_words():
+        raise duckdb.InternalException("INTERNAL Error: a row")
+    assert duckdb_engine._in_memory(sources.private_folder()) is not shared
+    assert [open_table({"v": ["b"]}).values("v", UNIT), first.values("v", UNIT)] == [{"b": 1}, {"a": 1}]
 
 
 def test_an_unknown_engine_is_refused():

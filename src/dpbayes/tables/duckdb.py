@@ -41,7 +41,6 @@ from dpbayes.tables.sources import FileSource, arrow_table, csv_header, file_sou
 _KEPT_ROWS = "dpbayes_kept_rows"
 _SORTED_ROWS = 2**21
 
-
 T = TypeVar("T")
 Relation = Callable[[Mapping[str, Attribute | None]], str]  # what to read FROM for columns, and as which attributes
 
@@ -104,7 +103,7 @@ class DuckDBEngine:
     @classmethod
     def of_memory(cls, table: object) -> DuckDBEngine:
         """An Arrow, pandas or polars table; only the needed columns are converted."""
-        connection = _connect()
+        connection = _in_memory(sources.private_folder()).cursor()
         empty = arrow_table(table, rows=False)
         check_names(empty.column_names)
 
@@ -294,8 +293,7 @@ class DuckDBEngine:
 
     def _fetched(self, query: str) -> list[tuple[Any, ...]]:
         with _cancellable(self._connection) as start:
-            rows: list[tuple[Any, ...]] = start(lambda: self._connection.execute(query).fetchall()).result()
-            return rows
+            return cast(list[tuple[Any, ...]], start(lambda: self._connection.execute(query).fetchall()).result())
 
 
 def open_source(source: object) -> DuckDBEngine:
@@ -329,11 +327,14 @@ def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     with _own_words():
         try:
             connection = duckdb.connect(path, read_only=not in_memory, config=settings)
+            return connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
         except duckdb.ConnectionException:
             raise TableError(
                 "Table: this process has the database open already. Pass the open one, as in (connection, 'people')."
             ) from None
-    return connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+
+
+_in_memory = cache(lambda _folder: _connect())  # one for all tables in memory: opening another takes ten milliseconds
 
 
 def _spill_privately(connection: duckdb.DuckDBPyConnection) -> None:
@@ -388,6 +389,7 @@ def _own_words() -> Iterator[None]:
     except duckdb.HTTPException:
         raise TableError("Table: its address did not answer. Check the address and the credentials.") from None
     except (duckdb.Error, pa.ArrowException, RuntimeError, OSError, EOFError, zlib.error) as problem:
+        _in_memory.cache_clear()  # DuckDB may refuse everything from now on: the next table gets another database
         # Arrow passes on what goes wrong in the middle of a file as an OSError without a number.
         if isinstance(problem, duckdb.IOException) or getattr(problem, "errno", None) is not None:
             raise TableError("Table: it cannot be read. Check that it exists, is complete and is not locked.") from None
