@@ -5,7 +5,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Tests share the machine: two workers unless told otherwise.
+# Tests share the machine: two workers unless told otherwise. Tests of one file share a worker, and with it the cluster, the
+# browser and the tables that the file makes: pytest 9.2 ignores the groups of pytest-xdist 3.8.
 WORKERS ?= 2
 UV ?= uv
 
@@ -56,7 +57,7 @@ test test-slow check: export PYTHONDONTWRITEBYTECODE :=
 endif
 
 test: setup ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-slow: setup ## run the statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
@@ -71,7 +72,7 @@ test-oldest: ## run the tests with the oldest libraries that pyproject.toml admi
 	$(UV) pip install --quiet --python $(OLDEST)/bin/python -r $(OLDEST)/oldest.txt --group dev httpx \
 	  --constraints $(OLDEST)/bounds.txt
 	$(UV) pip install --quiet --python $(OLDEST)/bin/python --no-deps -e .
-	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --override-ini filterwarnings=default
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile --override-ini filterwarnings=default
 
 audit: setup ## attack everything that is published and print what holds (8 processor minutes; QUICK=1 for 16 seconds)
 	$(BIN)/python -m audit $(if $(QUICK),--quick)

@@ -54,10 +54,7 @@ def chromium(size: tuple[int, int] = DESKTOP, *, dark: bool = False):
     if dark:
         options.add_argument("--force-dark-mode")
     made = webdriver.Chrome(options=options, service=Service(DRIVER))
-    made.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE},
-    )
+    sized(made, size)
     if dark:
         made.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
@@ -66,3 +63,15 @@ def chromium(size: tuple[int, int] = DESKTOP, *, dark: bool = False):
         yield made
     finally:
         made.quit()
+
+
+def sized(driver, size: tuple[int, int]):
+    """The browser in a window of this size, without what an earlier page left in it."""
+    driver.get("about:blank")
+    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    driver.get_log("browser")
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE},
+    )
+    return driver

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.studio.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, chromium, running
+from tests.studio.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, chromium, running, sized
 from tests.studio.house import survey
 
 from dpbayes.ledger.ledger import Ledger
@@ -83,15 +83,21 @@ class Window:
         assert not [each for each in loud if "htmx:" not in each], loud
 
 
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as made:
+        yield made
+
+
 def enter(window: Window) -> None:
     window.driver.get(window.address)
     window.look()
     assert "token" not in window.driver.current_url
 
 
-def test_the_journey_of_the_survey(tmp_path):
-    with running(survey(tmp_path)) as address, chromium(DESKTOP) as driver:
-        window = Window(driver, address)
+def test_the_journey_of_the_survey(browser, tmp_path):
+    with running(survey(tmp_path)) as address:
+        window = Window(driver := sized(browser, DESKTOP), address)
         enter(window)
         window.press("Plan a release")
         window.press("Save and declare")
@@ -134,12 +140,12 @@ def test_the_journey_of_the_survey(tmp_path):
     assert made.verify(ledger=tmp_path / "example-survey.ledger").ok
 
 
-def test_the_journey_by_keyboard_on_a_small_screen(tmp_path):
+def test_the_journey_by_keyboard_on_a_small_screen(browser, tmp_path):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
-    with running(survey(tmp_path)) as address, chromium(PHONE) as driver:
-        window = Window(driver, address)
+    with running(survey(tmp_path)) as address:
+        window = Window(driver := sized(browser, PHONE), address)
 
         def keys(*pressed: str) -> None:
             ActionChains(driver).send_keys(*pressed).perform()
@@ -183,13 +189,13 @@ def test_the_journey_by_keyboard_on_a_small_screen(tmp_path):
     assert len(Ledger(tmp_path / "example-survey.ledger").account("example-survey").charges) == 1
 
 
-def test_two_hundred_columns_stay_usable(tmp_path):
+def test_two_hundred_columns_stay_usable(browser, tmp_path):
     (tmp_path / "data").mkdir()
     names = [f"item_{number:03d}" for number in range(200)]
     rows = [",".join("yes" if (row * place) % 3 else "no" for place in range(200)) for row in range(300)]
     (tmp_path / "data" / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
-    with running(tmp_path) as address, chromium(DESKTOP) as driver:
-        window = Window(driver, address)
+    with running(tmp_path) as address:
+        window = Window(sized(browser, DESKTOP), address)
         enter(window)
         window.js("document.querySelector('#new-table').value = 'data/wide.csv'")
         window.press("Look at its header")
@@ -220,12 +226,12 @@ def test_two_hundred_columns_stay_usable(tmp_path):
     assert len(Ledger(tmp_path / "wide.ledger").account("wide").charges) == 1
 
 
-def test_what_is_typed_is_what_is_released_and_enter_presses_the_button_beside_it(tmp_path):
+def test_what_is_typed_is_what_is_released_and_enter_presses_the_button_beside_it(browser, tmp_path):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    with running(survey(tmp_path)) as address, chromium(DESKTOP) as driver:
-        window = Window(driver, address)
+    with running(survey(tmp_path)) as address:
+        window = Window(driver := sized(browser, DESKTOP), address)
 
         def box(name: str, text: str, *then: str) -> None:
             found = driver.find_element(By.ID, name)
