@@ -220,7 +220,7 @@ EIGHT = [(2, 98, 0.2), (2, 1000, 0.1), (3, 100, 0.8), (4, 10**4, 0.8)]
 EIGHT += [(8, 10**4, 0.8), (16, 10**4, 0.8), (16, 10**4, 0.1), (16, 10**6, 0.8)]
 """Cells, records and ε."""
 
-QUICK = [(*EIGHT[0], 150), (*EIGHT[1], 80), (*EIGHT[2], 100), (*EIGHT[5], 9), (*EIGHT[6], 6)]
+QUICK = [(*EIGHT[0], 150), (*EIGHT[1], 50), (*EIGHT[2], 100), (*EIGHT[5], 9), (*EIGHT[6], 6)]
 TRUTHS = ("drawn from the prior", "even", "skewed", "at the edge")
 
 

@@ -82,7 +82,7 @@ class DuckDBEngine:
         """CSV or Parquet files, or a table of a DuckDB file, opened for reading only."""
         if source.format == "database":
             return cls.of_connection(_connect(source.path), source.options.get("table", ""))
-        connection = _connect()
+        connection = _connect() if source.remote else _in_memory(sources.private_folder()).cursor()
         if source.format == "csv":
             return cls._of_csv(connection, source)
         check_names(parquet_names(source))
@@ -334,7 +334,7 @@ def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
             ) from None
 
 
-_in_memory = cache(lambda _folder: _connect())  # one for all tables in memory: opening another takes ten milliseconds
+_in_memory = cache(lambda _folder: _connect())  # for all in memory and local files: another takes ten milliseconds
 
 
 def _spill_privately(connection: duckdb.DuckDBPyConnection) -> None:
