@@ -320,10 +320,8 @@ def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     in_memory = path == ":memory:"
     # Connections to one file share their settings, so they must agree on the folder; others must not share it.
     name = secrets.token_hex(8) if in_memory else hashlib.sha256(os.fsencode(Path(path).resolve())).hexdigest()[:16]
-    settings = {
-        "temp_directory": str(sources.private_folder() / f"duckdb-{name}"),
-        "max_temp_directory_size": f"{sources.room()}B",
-    }
+    folder = sources.private_folder() / f"duckdb-{name}"
+    settings = {"temp_directory": str(folder), "max_temp_directory_size": f"{sources.room()}B"}
     with _own_words():
         try:
             connection = duckdb.connect(path, read_only=not in_memory, config=settings)
