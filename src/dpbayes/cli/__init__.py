@@ -16,7 +16,7 @@ GROUPS = {
 """What commands of two words share."""
 
 COMMANDS = {
-    "example": ("start", "Write a made-up survey of 20,000 people, its schema, and the other files that the manual uses."),
+    "example": ("start", "Write a made-up survey of 20,000 people, its schema, and the other files of the manual."),
     "schema init": ("schema", "Write a schema from column names and declarations; reads no rows."),
     "schema check": ("schema", "Show a schema; check that the table's columns fit."),
     "schema adopt": ("schema", "Write released categories or edges into a schema file."),
