@@ -6,10 +6,13 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dpbayes as dp
 from dpbayes.papers import hellinger, tcdp
+from dpbayes.words.report import summary
+from dpbayes.words.view import View
 
 ROWS = 4321
 """How many records have the level that is declared; what is released has noise."""
@@ -86,3 +89,14 @@ def test_an_estimate_names_its_levels_with_half_of_their_intervals(objects: dict
 def test_a_ledger_shows_its_balance_first(objects: dict[str, object]) -> None:
     assert re.match(r"shown: 0\.\d+ of 9 spent at δ=1e-06; a release of up to", repr(objects["ledger"]))
     assert "of 9 spent" in objects["ledger"]._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_the_uncertainty_of_a_page_is_its_median_and_says_so() -> None:
+    schema = dp.Schema(id="page", unit="replace-one", attributes=(dp.Attribute("job", tuple("abcde")),), records=900)
+    release = dp.Curator({"job": list("abc") * 300}, schema, "none", seed=1).release(
+        dp.Tables("job", mechanism="gaussian"), dp.ApproxDP(1, 1e-6)
+    )
+    said = summary(release, [view := View(release, release.tables[0])])
+    found = re.search(r"the median is ± ([\d.]+) percentage points\.", said)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(100 * np.median(view.halves[~view.swallowed]), rel=0.3)

@@ -53,7 +53,7 @@ def summary(release: Release, views: Sequence[View]) -> str:
         points = text_of(float(np.median(halves)), step_of(float(np.median(halves)))) if halves.size else "50"
         said.append(
             f"Every number is an estimate with a {100 * release.level:g} % interval for the noise that protects "
-            f"people, typically ± {points} percentage points."
+            f"people; the median is ± {points} percentage points."
         )
         cells = sum(len(view.shown) for view in estimated)
         gone = sum(int(view.swallowed[view.shown].sum()) for view in estimated)
