@@ -29,8 +29,6 @@ from dpbayes.tables.sources import csv_header, file_source, parquet_names
 if TYPE_CHECKING:
     from dpbayes.cli.options import File, Text, Words
 
-KINDS = ("naive-bayes", "network")
-
 
 def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: File, test: Text, out: File) -> Output:
     """Without --as the model is the one that was fitted, and the tables named are shown of it. With --as naive-bayes or
@@ -39,8 +37,8 @@ def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: Fil
     Example: dpbayes model published/2 --plot income.svg
     """
     releases = of_one_data_set([*found(source), *(each for path in also for each in found(Path(path)))])
-    if as_ is not None and as_ not in KINDS:
-        raise InvalidArgument(f"model: expected --as {' or '.join(KINDS)}, got {as_!r}.")
+    if as_ not in (None, "naive-bayes", "network"):
+        raise InvalidArgument(f"model: expected --as naive-bayes or network, got {as_!r}.")
     made = built(releases, None if as_ is None else named(as_, tables))
     scored = None if test is None else _scores(made, test)
     nodes = [] if as_ is not None else [_node(made, name) for name in tables]

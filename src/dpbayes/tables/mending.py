@@ -41,17 +41,12 @@ def mend(file: str, delimiter: str, columns: int, copy: Path) -> str:
 def not_utf8(address: str) -> list[str]:
     """The first line of each CSV file that is not UTF-8: for the owner only, since it is about values."""
     said: list[str] = []
-    files: tuple[str, ...] = ()
-    with suppress(TableError):  # a database, which has no lines
-        source = file_source(address)
-        files = source.files if source.format == "csv" else ()
-    for file in files:
-        opener = gzip.open if file.endswith(".gz") else open
-        with opener(file, "rb") as lines:
-            for number, line in enumerate(cast(Iterator[bytes], lines), start=1):
-                if line.decode("utf-8", "ignore").encode("utf-8") != line:
-                    said.append(f"Line {number:,} of {file} is not UTF-8 (is it Latin-1?): save the file as UTF-8.")
-                    break
+    with suppress(TableError):  # a database has no lines
+        for file in file_source(address).files if file_source(address).format == "csv" else ():
+            with gzip.open(file) if file.endswith(".gz") else open(file, "rb") as lines:  # noqa: PTH123 - as gzip has it
+                wrong = (at for at, line in enumerate(lines, 1) if line.decode("utf-8", "ignore").encode() != line)
+                if first := next(wrong, None):
+                    said.append(f"Line {first:,} of {file} is not UTF-8 (is it Latin-1?): save the file as UTF-8.")
     return said
 
 
