@@ -46,8 +46,8 @@ ROOMS = {
 GOAL = 0.95
 """The part of all mutants that has to be killed."""
 
-FLOOR = 0.5
-"""Less than samples found so far, which were below the goal: it must not get worse."""
+FLOOR = 0.85
+"""Less than the last samples found: it must not get worse."""
 
 INCREDIBLE = 1e-3
 """A sample fails where so few would be killed with this probability if the floor held."""

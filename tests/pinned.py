@@ -79,7 +79,7 @@ def _tables() -> dict[str, Any]:
     """What jobs are asked about: a schema, a table, and a ledger's account."""
     from tests.releases import PEOPLE, people
 
-    from dpbayes import Curator, Ledger, Schema
+    from dpbayes import Curator, Ledger, Request, Schema, Tables
     from dpbayes.base.codec import canonical, digest
     from dpbayes.jobs.base import Setting
     from dpbayes.schema import Marginal
@@ -102,13 +102,20 @@ def _tables() -> dict[str, Any]:
         releases = [{"mechanism": each.record(), "times": times} for each, times in drawn]
         return {"kind": "charge", "releases": releases, "lock": digest(key), "schema": "", "software": {}, **more}
 
+    def book(limit: Any = PureDP(epsilon=2.0), schema: Schema = PEOPLE, **more: Any) -> Ledger:  # noqa: B008
+        ledger = Ledger(Path(tempfile.mkdtemp()) / "people.ledger")
+        ledger.open(schema, limit, **more)
+        return ledger
+
     def opened(limit: Any = PureDP(epsilon=1.0), unit: Unit = ADD, **more: Any) -> Ledger:  # noqa: B008
         ledger = Ledger(Path(tempfile.mkdtemp()) / "d.ledger")
         ledger.open("d", limit, unit, **more)
         return ledger
 
     return {
-        "chain": chain, "budget": budget, "charge": charge, "new": opened, "canonical": canonical, "digest": digest,
+        "chain": chain, "budget": budget, "charge": charge, "new": opened, "book": book,
+        "SEX": Tables("sex", mechanism="laplace"),
+        "Tables": Tables, "Request": Request, "canonical": canonical, "digest": digest,
         "PEOPLE": PEOPLE, "people": people, "TABLE": open_table(people()), "open_table": open_table, "Schema": Schema,
         "SCHEMA": lambda unit=ADD, **more: replace(PEOPLE, unit=unit, **{"records": None, **more}),
         "Marginal": Marginal, "rng": lambda: np.random.default_rng(7), "Setting": Setting,
@@ -117,9 +124,19 @@ def _tables() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def caught(call: Callable[[], object]) -> DpbayesError | None:
+    """What is raised."""
+    try:
+        call()
+    except DpbayesError as problem:
+        return problem
+    return None
+
+
 ADD, REPLACE = Unit(adjacency="add-remove"), Unit(adjacency="replace-one")
 NAMES: dict[str, object] = {
-    "math": math, "np": np, "inf": math.inf, "F": Fraction, "asked": asked, "refusal": refusal, "Pld": Pld,
+    "math": math, "np": np, "inf": math.inf, "F": Fraction, "asked": asked, "caught": caught, "refusal": refusal,
+    "Pld": Pld,
     "array": lambda *each: np.array(each, dtype=np.float64), "ADD": ADD, "REPLACE": REPLACE, "Cost": Cost,
     "FIVE": Unit(adjacency="replace-one", max_rows=5), "Unit": Unit,
     "NAMED": Unit(adjacency="replace-one", person="id"),

@@ -15,6 +15,7 @@ from scipy import stats
 from dpbayes import Gaussian, Unit
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import (
+    ULPS,
     Corners,
     best_order,
     exact_parts,
@@ -324,3 +325,28 @@ def test_an_exact_sum_that_grows_is_the_sum_of_all(numbers: list[float]) -> None
     for place, number in enumerate(numbers, start=1):
         parts = exact_parts(parts, number)
         assert math.fsum(parts) == math.fsum(numbers[:place])
+
+
+@pytest.mark.parametrize(
+    ("order", "renyi", "delta"),
+    [(1.5, 0.1, 1e-300), (1.0001, 0.1, 0.5), (1e6, 0.01, 0.9), (2.0, 500.0, 0.9), (40.0, 3.0, 1e-9), (3.0, 0.5, 1e-6)],
+)
+def test_an_epsilon_is_raised_by_what_its_terms_may_lose(order: float, renyi: float, delta: float) -> None:
+    with mp.workdps(50):
+        less, entropy = mp.mpf(order) - 1, order * mp.log(order)
+        parts = [mp.mpf(renyi), mp.log(less), -mp.log(mp.mpf(delta)) / less, -entropy / less]
+        raised = (renyi_to_epsilon(order, renyi, delta) - mp.fsum(parts)) / mp.fsum(map(abs, parts))
+        assert 0.6 * ULPS < raised < 1.4 * ULPS
+
+
+@pytest.mark.parametrize(
+    ("order", "renyi", "epsilon"),
+    [(1.01, 0.1, 0.2), (2.0, 0.1, 0.2), (2.0, 10.0, 20.0), (2.0, 0.001, 9.0), (30.0, 1.0, 1.5), (1.000001, 0.5, 30.0)],
+)
+def test_a_delta_is_raised_by_what_its_exponent_may_lose(order: float, renyi: float, epsilon: float) -> None:
+    with mp.workdps(50):
+        less = mp.mpf(order) - 1
+        exponent = less * (mp.mpf(renyi) - epsilon) + order * mp.log(1 - 1 / mp.mpf(order)) - mp.log(less)
+        terms = less * (renyi + abs(mp.mpf(renyi) - epsilon)) + 3 + abs(mp.log(less))
+        raised = (renyi_to_delta(order, renyi, epsilon) / mp.exp(exponent) - 1) / terms
+        assert 0.6 * ULPS < raised < 1.4 * ULPS

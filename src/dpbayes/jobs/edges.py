@@ -198,7 +198,7 @@ class Edges(BaseJob):
         spread = max(2 * cut.moved(made.unit, rank) for rank in range(1, cut.bins))
         off = math.ceil(spread * math.log(cut.candidates / 0.05) / (made.sharpness * cut.bins))
         known = plan.schema.records
-        share = "" if not known else f" ({min(100 * off / known, 100):.2g} points)"
+        share = "" if not known else f" ({min(100 * off / known, 100):.3g} points)"
         return (
             f"Each edge of {self.column} cuts off its share to within ± {off:,} rows{share}, with a probability of "
             f"95 %, as far as its grid of {cut.candidates:,} candidates from {cut.lower:g} to {cut.upper:g} allows.",

@@ -274,8 +274,6 @@ def calibrate(
         if unit is None:
             raise InvalidArgument('calibrate: expected the unit of the mechanism, such as "replace-one".')
         family = family.family(Unit.of(unit))
-    if alongside is not None and target.gap(alongside) > 0:
-        raise _unreachable(family.name, target)
 
     def cost(parameter: float) -> Cost:
         one = Cost.of(family.make(parameter), times)

@@ -168,7 +168,8 @@ def renyi_to_delta(order: float, renyi: float, epsilon: float) -> float:
     if math.isinf(renyi) or math.isinf(order):
         return 0.0 if renyi <= epsilon else 1.0
     less = order - 1.0
-    exponent = less * (renyi - epsilon) + order * math.log1p(-1.0 / order) - math.log(less)
+    shrunk = math.log(less / order) if order < 2.0 else math.log1p(-1.0 / order)  # ln(1 − 1/λ), no digit lost
+    exponent = less * (renyi - epsilon) + order * shrunk - math.log(less)
     rounding = ULPS * (less * (renyi + abs(renyi - epsilon)) + 2.0 + abs(math.log(less)))
     return min(math.exp(min(exponent + rounding, 0.0)) * (1.0 + ULPS), 1.0)
 

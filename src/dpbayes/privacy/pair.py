@@ -294,7 +294,7 @@ def _profile(law: LossLaw, epsilons: Floats) -> Floats:
     step = epsilons[1] - epsilons[0]
     losses, masses = law.nodes(np.concatenate([-epsilons[:0:-1], epsilons]))
     losses, masses = losses[losses > 0], masses[losses > 0]
-    cell = np.minimum(np.searchsorted(epsilons, losses) - 1, epsilons.size - 1)
+    cell = np.searchsorted(epsilons, losses) - 1
     excess = losses - epsilons[cell]
     seen = np.bincount(cell, masses * -np.expm1(-excess), epsilons.size)[::-1]
     tilted = lfilter([1.0], [1.0, -np.exp(-step)], np.bincount(cell, masses * np.exp(-excess), epsilons.size)[::-1])

@@ -35,7 +35,7 @@ def sampled_delta(delta: Curve, epsilon: float, rate: float) -> float:
     above = epsilon + math.log1p((1.0 - rate) * -math.expm1(-epsilon) / rate)  # the same, without overflow
     gaining = rate * delta(above * (1.0 - 1e-15))
     left = 1.0 - (1.0 - rate) * math.exp(epsilon) if epsilon < -math.log1p(-rate) else 0.0
-    losing = left * delta(max(epsilon + math.log(rate / left), 0.0) * (1.0 - 1e-15)) if left > 0.0 else 0.0
+    losing = left * delta(max(epsilon + math.log(rate / left) - 1e-15 / left, 0.0)) if left > 0.0 else 0.0
     return min(max(gaining, losing) * ROUND_UP, 1.0)
 
 
