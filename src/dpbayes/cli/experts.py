@@ -116,7 +116,9 @@ def calibrate(
     Example: dpbayes calibrate Dirichlet --epsilon 1 --delta 1e-6 --times 21
     """
     target = _target(asked, ledger)
-    wanted = [_family(text) for text in mechanisms] or list(FAMILIES.values())
+    if unknown := [text for text in mechanisms if text not in FAMILIES]:
+        raise InvalidArgument(f"calibrate: there is no mechanism {unknown[0]!r}. {nearest(unknown[0], FAMILIES)}")
+    wanted = [FAMILIES[text] for text in mechanisms or FAMILIES]
     known, protected = REFERENCE_RECORDS if records is None else records, Unit.of(unit)
     with working(now()):
         say("simulating releases of made-up tables")
@@ -165,12 +167,6 @@ def calibrate(
         print_table(title, columns, lines, notes=[*notes, *([] if mechanisms else [ranked.why])])
 
     return Output(result, people)
-
-
-def _family(text: str) -> str:
-    if text not in FAMILIES:
-        raise InvalidArgument(f"calibrate: there is no mechanism {text!r}. {nearest(text, FAMILIES)}")
-    return FAMILIES[text]
 
 
 def _target(asked: GuaranteeOptions, ledger: str | None) -> Guarantee:

@@ -41,7 +41,10 @@ def model(source: Path, tables: Words = (), *, as_: Text, also: Words, plot: Fil
         raise InvalidArgument(f"model: expected --as naive-bayes or network, got {as_!r}.")
     made = built(releases, None if as_ is None else named(as_, tables))
     scored = None if test is None else _scores(made, test)
-    nodes = [] if as_ is not None else [_node(made, name) for name in tables]
+    nodes = tables if as_ is None else ()
+    if lost := [name for name in nodes if name not in made.network.parents]:
+        listed = ", ".join(made.network.nodes)
+        raise ReleaseError(f"model: there is no attribute {lost[0]!r} in the model. It has {listed}.")
     if plot is not None:
         from dpbayes.plot import pictures
         from dpbayes.plot.canvas import stacked
@@ -117,13 +120,6 @@ def _summary(made: Model, scored: Scores | None) -> dict[str, Any]:
             "cross_entropy": scored.cross_entropy,
         }
     return summary
-
-
-def _node(made: Model, name: str) -> str:
-    if name not in made.network.parents:
-        listed = ", ".join(made.network.nodes)
-        raise ReleaseError(f"model: there is no attribute {name!r} in the model. It has {listed}.")
-    return name
 
 
 def _table(made: Model, node: str) -> dict[str, Any]:
