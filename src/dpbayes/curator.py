@@ -119,7 +119,7 @@ class Curator(display.Shown):
         self, job: Job | object, target: Guarantee | None = None, *, about: Mapping[str, str] | None = None
     ) -> Plan:
         """Calibrate a job or a request. Looks at the schema, the column names and the ledger's rule, never at rows."""
-        said, account = dict(about or {}), None if self._ledger is None else self._ledger.account(self.schema.id)
+        said, account = dict(about or {}), None if self._ledger is None else self._ledger.standing(self.schema.id)
         if isinstance(job, Request):
             target, said = target or job.guarantee(account), {**job.about, **said}
             job = job.job(self.schema)
@@ -170,8 +170,8 @@ class Curator(display.Shown):
         """A sentence about a plan that takes half of the ledger's limit or more."""
         if self._ledger is None:
             return []
-        share, said = of_the_limit(plan, self._ledger.account(self.schema.id))
-        return [said] if share >= 0.5 else []
+        share, said = of_the_limit(plan, self._ledger.standing(self.schema.id), least := 0.5)
+        return [said] if share >= least else []
 
     def _trusted(self, plan: Plan) -> Plan:
         if plan.schema != self.schema or plan.lock:
@@ -210,7 +210,7 @@ class Curator(display.Shown):
             return self._completed(release, goes, estimates=estimates)
         draft = {"plan": plan_record(plan), "table": self._address, "goes": goes}
         if replaced := plan.publication.get("supersedes"):
-            check_superseded(self._ledger.account(self.schema.id), replaced, plan.wanted)
+            check_superseded(self._ledger.standing(self.schema.id), replaced, plan.wanted)
         with self._ledger.kept.begin(draft) as slot:
             try:
                 self._at("charging the ledger")

@@ -112,7 +112,7 @@ def test_the_studio_refuses_a_decimal_comma_in_every_box(tmp_path):
     wrong = declared(visitor, name, **{"text.1": "0; 18,5; 65"})
     assert "Write 18.5." in text_of(visitor.post(f"/d/{name}/declare", wrong))
     name = ready(visitor)
-    assert Ledger(tmp_path / "survey.ledger").account("example-survey").limit == 2.0
+    assert Ledger(tmp_path / "survey.ledger").account("example-survey").budget.size == 2.0
     for box in ("epsilon", "delta", "within"):
         wrong = {**ASKED, "action": "solve", "within": "50", box: "0,5"}
         assert "Write 0.5." in text_of(visitor.post(f"/d/{name}/ask", wrong)), box

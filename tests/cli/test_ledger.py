@@ -278,7 +278,7 @@ def test_calibrate_prices_by_the_ledger(survey: Path) -> None:
 
     exact, kept = sigma("--delta", 1e-6), sigma("--ledger", survey / "survey.ledger")
     assert exact < kept < 1.005 * exact
-    assert ledger.account("survey").price(Cost.of(Gaussian(sigma=kept, unit=unit))) <= 1.0
+    assert ledger.account("survey").budget.amount(Cost.of(Gaussian(sigma=kept, unit=unit))) <= 1.0
     assert dpbayes("calibrate", "Gaussian", "--epsilon", 1, "--ledger", survey / "x").code == 1
 
 

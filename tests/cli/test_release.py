@@ -491,7 +491,7 @@ def test_eight_releases_at_once_never_overspend(here: Path) -> None:
     ]
     codes = [process.wait() for process in running]
     account = Ledger("people.ledger").account("people")
-    assert account.price(account.cost) <= 2 * (1 + 1e-9)
+    assert account.budget.amount(account.cost) <= 2 * (1 + 1e-9)
     assert 1 < codes.count(0) < 8
     assert states() == ["drawn"] * codes.count(0)
     assert len(list(Path("published").iterdir())) == codes.count(0)

@@ -82,6 +82,6 @@ def test_beside_other_releases_a_higher_threshold_leaves_more_of_the_limit(tmp_p
     target = ApproxDP(epsilon=1, delta=1e-7)
     account = ledger.account("d")
     alone, beside = (plan_of(Categories(column="job"), schema(), target, account=of) for of in (None, account))
-    assert account.price(beside.cost) < account.price(alone.cost)
+    assert account.budget.amount(beside.cost) < account.budget.amount(alone.cost)
     assert beside.paid[0].mechanism.threshold > alone.paid[0].mechanism.threshold
     assert beside.cost.delta(1.0) <= 1e-7

@@ -195,7 +195,7 @@ def test_a_ledger_charges_what_is_amplified_and_holds_its_record(rule: str, tmp_
     account = ledger.account("trial")
     assert account.cost == Cost.of(made, 30)
     exact = Cost.of(made, 30).epsilon(1e-6)
-    assert exact * (1 - 1e-9) <= account.price(account.cost) < 0.5 * Cost.of(made.mechanism, 30).epsilon(1e-6)
+    assert exact * (1 - 1e-9) <= account.budget.amount(account.cost) < 0.5 * Cost.of(made.mechanism, 30).epsilon(1e-6)
 
 
 def test_the_sample_has_the_law_that_is_priced() -> None:

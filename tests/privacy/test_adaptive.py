@@ -19,7 +19,7 @@ from dpbayes.privacy import adaptive
 from dpbayes.privacy.adaptive import AdaptiveDP, Step
 from dpbayes.privacy.calibrate import calibrate, fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Priced
-from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.guarantee import Charged, Guarantee
 from dpbayes.schema import Adjacency
 
 ADD = Unit(adjacency=Adjacency.ADD_REMOVE)
@@ -274,6 +274,23 @@ def test_running_totals_are_what_is_spent_after_each_charge_to_the_last_bit(limi
     totals = [limit.spent(history[: place + 1]) for place in range(len(history))]
     assert list(limit.running(history)) == totals
     assert list(limit.running(history, 3)) == totals[3:]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+@pytest.mark.parametrize("place", [0, 1, 5, 12])
+def test_sums_say_to_the_last_bit_what_the_charges_say_one_by_one(limit, place):
+    costs = [*MIXED_HISTORY, *[MIXED_HISTORY[0]] * 7]
+    charged = Charged(limit, tuple(costs[:place])).summed()
+    for cost in costs[place:]:
+        charged = charged.plus(cost)
+    for found in (charged, charged.summed(), charged.summed().summed()):
+        assert len(found) == len(costs)
+        assert (limit.used(found), limit.spent(found), limit.left(found)) == (
+            limit.used(costs),
+            limit.spent(costs),
+            limit.left(costs),
+        )
+        assert limit.routes(found) == limit.routes(costs)
 
 
 def test_each_charge_of_a_running_total_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from dpbayes.privacy.calibrate import (
     guarantee_of,
 )
 from dpbayes.privacy.cost import Priced
-from dpbayes.privacy.guarantee import Guarantee
+from dpbayes.privacy.guarantee import Charged, Guarantee
 from dpbayes.schema import Adjacency
 
 REPLACE = Unit(adjacency=Adjacency.REPLACE_ONE)
@@ -212,7 +212,7 @@ def test_other_combinations_are_refused(names: str) -> None:
 @pytest.mark.parametrize("limit", [None, AdaptiveDP(epsilon=2.0, delta=1e-6)])
 def test_a_target_is_as_strict_as_its_strictest_part_and_says_what_it_promises(limit: AdaptiveDP | None) -> None:
     promise, also = ApproxDP(epsilon=1.0, delta=1e-6), ZCDP(rho=0.001)
-    target = both(Target(promise=promise, also=(PureDP(epsilon=3.0),), limit=limit, charged=(COST,)), also)
+    target = both(Target(promise=promise, also=(PureDP(epsilon=3.0),), charged=limit and Charged(limit, (COST,))), also)
     assert target.also == (also, PureDP(epsilon=3.0))
     assert target.gap(COST) > 0
     assert target.part(COST) >= max(each.part(COST) for each in (promise, *target.also))
@@ -223,7 +223,7 @@ def test_a_target_is_as_strict_as_its_strictest_part_and_says_what_it_promises(l
     assert target.of_size(0.5) == promise.of_size(0.5)
     assert str(target) == str(promise)
     assert target.share(2).gap(COST) >= promise.share(2).gap(COST)
-    alone = Target(promise=promise, limit=limit)
+    alone = Target(promise=promise, charged=limit and Charged(limit))
     assert alone.gap(COST) == (promise.gap(COST) if limit is None else max(limit.used([COST]) - 1, promise.gap(COST)))
 
 
@@ -231,6 +231,6 @@ def test_a_target_is_as_strict_as_its_strictest_part_and_says_what_it_promises(l
 def test_the_record_of_a_priced_target_is_that_of_the_rule(rule: str) -> None:
     limit = adaptive_limit(ApproxDP(epsilon=2.0, delta=1e-6), rule)  # type: ignore[arg-type]
     goal = fit_to_limit(ApproxDP(epsilon=1.0, delta=1e-6), limit)
-    assert goal.limit == limit
+    assert goal.charged == Charged(limit)
     assert goal.record()["notion"] == ("adaptive-dp" if rule == "gaussian" else "approx-dp")
     assert adaptive_limit(limit) is limit

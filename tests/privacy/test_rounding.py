@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes import Cost, Dirichlet, Gaussian, Laplace, Unit
+from dpbayes.base.display import rounded_down, rounded_up
 from dpbayes.mechanisms import Stated
 from dpbayes.privacy.convert import rounded_towards_infinity
 from dpbayes.privacy.cost import PLD_FLOOR
-from dpbayes.privacy.guarantee import rounded_down, rounded_up
 from dpbayes.privacy.pld import compose, delta_of
 from dpbayes.schema import Adjacency
 

@@ -10,8 +10,8 @@ import pytest
 from tests.studio.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, chromium, running, sized
 from tests.studio.house import survey
 
+from dpbayes.base.display import rounded_down
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.privacy.guarantee import rounded_down
 from dpbayes.release.format import Release
 
 pytestmark = [

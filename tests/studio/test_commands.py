@@ -12,7 +12,7 @@ import pytest
 from tests.commands import Done, dpbayes
 from tests.studio.house import Visitor, begun, declared, ready, released, survey, text_of
 
-from dpbayes.privacy.guarantee import rounded_up
+from dpbayes.base.display import rounded_up
 
 
 def shown(answer) -> list[str]:

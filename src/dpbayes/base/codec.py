@@ -66,7 +66,9 @@ def to_record(value: object) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else _infinite(value)
+        if math.isnan(value):
+            raise InvalidArgument("Record: NaN is no number that can be written down.")
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, np.ndarray):
         return value.ravel().tolist()
     if isinstance(value, (list, tuple)):
@@ -269,12 +271,6 @@ def _truth(value: object, where: str) -> bool:
 
 
 _PLAIN: dict[Any, Callable[[object, str], Any]] = {str: _text, int: _whole, float: _number, bool: _truth}
-
-
-def _infinite(value: float) -> str:
-    if math.isnan(value):
-        raise InvalidArgument("Record: NaN is no number that can be written down.")
-    return "inf" if value > 0 else "-inf"
 
 
 def _place(where: str) -> str:

@@ -10,14 +10,18 @@ first used.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 Facts = Sequence[tuple[str, str]]
+
+
 T = TypeVar("T")
 
 
@@ -240,3 +244,35 @@ def picture(name: str, *of: object, path: str | Path | None) -> Chart:
     if path is not None:
         drawn.save(path)
     return drawn
+
+
+LAST_BITS = Decimal(2) ** -50
+"""A number that is a short decimal but for this share of it is that decimal: the rounding of a sum or two."""
+
+
+def rounded_up(number: float, digits: int = 6) -> str:
+    """A number for people, never below the true one, but for the last bits: a cost is not stated too small.
+
+    >>> rounded_up(1.2214, digits=3), rounded_up(0.5)
+    ('1.23', '0.5')
+    """
+    return _rounded(number, digits, ROUND_CEILING)
+
+
+def rounded_down(number: float, digits: int = 6) -> str:
+    """A number for people, never above the true one, but for the last bits: what is left is not stated too large.
+
+    >>> rounded_down(2.1679, digits=3)
+    '2.16'
+    """
+    return _rounded(number, digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(number):
+        return f"{number:g}"
+    exact, context = Decimal(number), Context(prec=digits, rounding=rounding)
+    near = Context(prec=digits).create_decimal(exact)
+    # 0.1 + 0.2 is 0.3 but for its last bit, and is not turned into 0.300001
+    stated = near if abs(exact - near) <= LAST_BITS * abs(exact) else context.create_decimal(exact)
+    return f"{float(stated):.{digits}g}"

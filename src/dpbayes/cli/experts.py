@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Unpack
 
 from dpbayes.base import checks
-from dpbayes.base.display import nearest, plural
+from dpbayes.base.display import nearest, plural, rounded_up
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.cli.command import Output, now, useless
 from dpbayes.cli.output import print_table, say, tell_people, working
@@ -16,7 +16,7 @@ from dpbayes.jobs.request import asked_for
 from dpbayes.mechanisms.kinds import cost_of
 from dpbayes.privacy.calibrate import by_name, called
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import ApproxDP, Guarantee, rounded_up
+from dpbayes.privacy.guarantee import ApproxDP, Guarantee
 from dpbayes.privacy.risk import BLIND, GDP, Risk, cautions, odds, percent, profile_of
 from dpbayes.release.format import Release
 from dpbayes.release.words import chance

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
-from dpbayes.base.display import plural
+from dpbayes.base.display import plural, rounded_up
 from dpbayes.base.errors import InvalidArgument, LedgerError, UnitMismatch
 from dpbayes.cli.command import Output, near, now, useless
 from dpbayes.cli.output import print_table, show_release, tell, tell_people, warn, working
 from dpbayes.ledger.history import timeline
 from dpbayes.ledger.ledger import Ledger
-from dpbayes.privacy.guarantee import Limit, rounded_up
+from dpbayes.privacy.guarantee import Limit
 from dpbayes.privacy.risk import cautions
 from dpbayes.schema.schema import Schema
 from dpbayes.words import budget as budgets
@@ -219,7 +219,7 @@ def _balance(account: Account) -> dict[str, Any]:
         "budget": account.budget.record(),
         "unit": account.unit.record(),
         "schemas": list(account.schemas),
-        "limit": account.limit,
+        "limit": account.budget.size,
         "used": account.used,
         "spent": account.spent,
         "left": account.left(),
@@ -248,7 +248,7 @@ def _charges(account: Account, first: int) -> list[dict[str, Any]]:
         line: dict[str, Any] = {key: made.entry.body[key] for key in ("serial", "time", "about", "releases")}
         own = total = None
         if serial in costs:
-            own, total = account.price(costs[serial]), totals[serial]
+            own, total = account.budget.amount(costs[serial]), totals[serial]
         listed.append(line | {"state": made.state, "hash": made.entry.hash, "own": own, "total": total})
     return listed
 
@@ -277,6 +277,10 @@ def _print_balances(accounts: list[Account]) -> None:
 
 def _print_charges(account: Account, first: int, charges: list[dict[str, Any]]) -> None:
     """What happened to the data set, entry by entry: limits, schemas, releases, and which replaced which."""
+
+    def price(amount: float | None) -> str:
+        return "-" if amount is None else rounded_up(amount, 4)
+
     priced = {line["serial"]: line for line in charges}
     earlier = [f"{plural(first, 'earlier entry')} not shown: --all or --since ENTRY shows them."] if first else []
     print_table(
@@ -288,7 +292,7 @@ def _print_charges(account: Account, first: int, charges: list[dict[str, Any]]) 
                 event.time.replace("T", " ").removesuffix("Z"),
                 event.what,
                 event.id or "-",
-                *(_price(priced.get(event.serial, {}).get(key)) for key in ("own", "total")),
+                *(price(priced.get(event.serial, {}).get(key)) for key in ("own", "total")),
                 event.state or "-",
             )
             for event in timeline(account)
@@ -300,7 +304,3 @@ def _print_charges(account: Account, first: int, charges: list[dict[str, Any]]) 
             "A charge counts unless it is void: without a note it may have been drawn.",
         ),
     )
-
-
-def _price(amount: float | None) -> str:
-    return "-" if amount is None else rounded_up(amount, 4)

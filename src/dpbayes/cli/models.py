@@ -185,7 +185,10 @@ def synth(
     pages = _checked(rows, out, sets, with_)
     with working(now()):
         say("fitting the model to what was released")
-        made = _model(published)
+        if "model" in published.releases[0].job:
+            made = built(published.releases)
+        else:  # the largest joint table
+            made = Histogram(attributes=distribution(published.tables).marginal.of).build(published)
         sets = _possible(made, sets)
         if sets > 1:
             say(f"drawing {sets} sets of {rows:,} records, each from a model of its own")
@@ -224,13 +227,6 @@ def synth(
         tell(f"Wrote {rows:,} records to {', '.join(written)}.")
 
     return Output({"files": written, "rows": rows, "distances": distances}, people)
-
-
-def _model(found: Published) -> Model:
-    """The model that was measured for, or the largest joint table."""
-    if "model" in found.releases[0].job:
-        return built(found.releases)
-    return Histogram(attributes=distribution(found.tables).marginal.of).build(found)
 
 
 def _checked(rows: int, out: Path, sets: int, with_: tuple[str, ...]) -> dict[str, Path]:

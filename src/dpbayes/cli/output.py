@@ -142,7 +142,8 @@ def print_table(
             folded = [_folded(text, width) for text, width in zip(line, widths, strict=True)]
             for depth in range(max(map(len, folded))):
                 parts = [part[depth] if depth < len(part) else "" for part in folded]
-                padded = [_padded(*each, left=not place) for place, each in enumerate(zip(parts, widths, strict=True))]
+                spaces = [" " * (width - _width(part)) for part, width in zip(parts, widths, strict=True)]
+                padded = [parts[0] + spaces[0], *(s + part for s, part in zip(spaces[1:], parts[1:], strict=True))]
                 click.echo(sides + sides.join(f" {each} " for each in padded) + sides)
     for note in notes:
         tell_people(note)
@@ -161,11 +162,6 @@ def _width(text: str) -> int:
 
 def _folded(text: str, width: int) -> list[str]:
     return [text] if _width(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False) or [""]
-
-
-def _padded(text: str, width: int, *, left: bool) -> str:
-    space = " " * (width - _width(text))
-    return text + space if left else space + text
 
 
 def show_release(made: Release, out: Path | None) -> None:

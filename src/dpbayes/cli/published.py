@@ -40,19 +40,14 @@ def verify(things: Words, *, ledger: Text, key: Text, thorough: bool) -> Output:
             for account in accounts:
                 results.append(_checked_account(thing, account, said))
             continue
-        for place, release in _releases_in(thing):
+        found = [(thing, Release.from_json(sys.stdin.buffer.read()))] if thing == "-" else []
+        for place, release in found or [(str(path), Release.load(path)) for path in homes(Path(thing))]:
             releases.append(release)
             results.append(_checked(place, release, ledger, key, thorough, said))
     ok = all(each["ok"] for each in results)
     if ledger is not None and releases and ok:
         said += _missing(releases, ledger)
     return Output({"ok": ok, "checked": results}, lambda: tell("\n".join(said)), code=0 if ok else 1)
-
-
-def _releases_in(thing: str) -> list[tuple[str, Release]]:
-    if thing == "-":
-        return [(thing, Release.from_json(sys.stdin.buffer.read()))]
-    return [(str(path), Release.load(path)) for path in homes(Path(thing))]
 
 
 def _checked(

@@ -123,7 +123,9 @@ def _with_options(request: Request, tables: tuple[str, ...], asked: ReleaseOptio
         name, value = key_value(text)
         if name in ABOUT:
             said_text = str(value)
-            request = request.with_changes(**{name: _release_id(said_text) if name == "supersedes" else said_text})
+            if name == "supersedes" and Path(said_text).exists():
+                said_text = Release.load(said_text).id
+            request = request.with_changes(**{name: said_text})
         elif name in ("tables", "as", "epsilon", "delta", "guarantee"):
             raise InvalidArgument(f"set: {name} is an option or an argument of its own.")
         else:
@@ -136,11 +138,6 @@ def _absolute(value: Any) -> Any:
     if isinstance(value, list):
         return [_absolute(each) for each in value]
     return str(Path(value).absolute()) if isinstance(value, str) and Path(value).suffix else value
-
-
-def _release_id(named: str) -> str:
-    """The id of a release, given as such or as its file or folder."""
-    return Release.load(named).id if Path(named).exists() else named
 
 
 def _made(

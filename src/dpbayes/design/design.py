@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpbayes.base.display import rounded_down
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.design.noise import Need, TableMechanism, Wish, calibrate_noise, least, noise_kinds
 from dpbayes.inference.measurement import Axes, even_covariance, even_noise
@@ -19,7 +20,7 @@ from dpbayes.inference.split import best_split, optimum
 from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.privacy.convert import gaussian_mu
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, rounded_down
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.estimates import measured_noise
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -129,7 +130,7 @@ def describe(
 
     ``records`` is a guess at their number, which the noise of a Dirichlet draw depends on.
     """
-    sizes = {each.name: len(each.levels) for each in schema.attributes}
+    sizes, made = {each.name: len(each.levels) for each in schema.attributes}, dict(measured)
     exact = known(schema)
     splits = {getattr(mechanism, "split", None) for _, mechanism in measured}
     laplace = splits == {"laplace"}
@@ -149,7 +150,7 @@ def describe(
         noise=even_noise(
             sizes, [(_ordered(each.names, sizes), v) for (each, _), v in zip(measured, variances, strict=True)], exact
         ),
-        derived={each: _source(each, measured, schema, exact) for each in asked if each not in dict(measured)},
+        derived={each: _source(each, measured, schema, exact) for each in asked if each not in made},
         over_optimum=None,
     )
     if not splits <= {"gaussian"} or not searchable(wanted) or found.mean_variance == 0:
@@ -366,10 +367,10 @@ def _used(target: Guarantee, cost: Cost) -> tuple[float, float | None]:
     Source: docs/explanation/proofs/adaptive.md.
     Adjacency: none.
     """
-    if (limit := target.limit) is None:
+    if (charged := target.charged) is None:
         return 1.0, None
-    costs = target.charged
-    before, after = limit.left(costs), limit.left([*costs, cost])
+    limit = charged.limit
+    before, after = limit.left(charged), limit.left(charged.plus(cost))
     whole, rest = (gaussian_mu(each, limit.exception) ** 2 if each > 0 else 0.0 for each in (before, after))
     return max(whole - rest, 1e-12 * whole), after
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dpbayes.base.display import rounded_up
 from dpbayes.design.design import Design, describe, half_error, searchable
 from dpbayes.design.plan import Plan
 from dpbayes.inference.intervals import reach
@@ -17,7 +18,6 @@ from dpbayes.inference.split import Kind, best_split
 from dpbayes.mechanisms.dirichlet import Dirichlet
 from dpbayes.mechanisms.kinds import TableNoise
 from dpbayes.mechanisms.tuning import REFERENCE_RECORDS
-from dpbayes.privacy.guarantee import Limit, rounded_up
 from dpbayes.privacy.risk import cautions
 from dpbayes.schema.marginal import Marginal
 
@@ -243,18 +243,16 @@ def warnings(plan: Plan) -> tuple[str, ...]:
     return tuple(said)
 
 
-def of_the_limit(plan: Plan, account: Account) -> tuple[float, str]:
-    """Which share of its ledger's limit a plan takes; in a sentence, with what the other rule would take."""
-    limit, costs = account.budget, list(account.costs.values())
-
-    def taken(by: Limit) -> float:
-        return by.used([*costs, plan.cost]) - by.used(costs)
-
-    if not math.isfinite(share := taken(limit)):
+def of_the_limit(plan: Plan, account: Account, least: float = 0.0) -> tuple[float, str]:
+    """Which share of its ledger's limit a plan takes; if not below the least, with what the other rule would take."""
+    limit, charged = account.budget, account.charged
+    share = limit.used(charged.plus(plan.cost)) - limit.used(charged)
+    if not math.isfinite(share):
         return share, "It takes more than the limit."
     said = f"It takes {100 * share:.3g} % of the limit of {limit}"
-    if (other := limit.other_rule) is not None:
-        apart = taken(other)
+    if share >= least and (other := limit.other_rule) is not None:
+        costs = list(account.costs.values())
+        apart = other.used([*costs, plan.cost]) - other.used(costs)
         told = f"{100 * apart:.3g} %" if math.isfinite(apart) else "more than all"
         said += f" by the rule {limit.rule!r} of this ledger; by the rule {other.rule!r} it would take {told}"
     return share, f"{said}."

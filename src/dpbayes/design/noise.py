@@ -15,6 +15,7 @@ from typing import Literal, cast
 import numpy as np
 
 from dpbayes.base import checks
+from dpbayes.base.display import rounded_up
 from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.inference.intervals import reach
 from dpbayes.mechanisms.dirichlet import Dirichlet
@@ -30,7 +31,7 @@ from dpbayes.mechanisms.tuning import (
 from dpbayes.mechanisms.urn import PseudoRecords
 from dpbayes.privacy.calibrate import Family, calibrate, calibrate_all
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.estimates import measured_noise
 from dpbayes.release.format import Paid, Table, TableKind
 from dpbayes.schema.counts import Counts

@@ -9,8 +9,9 @@ import numpy as np
 
 from dpbayes.base import display
 from dpbayes.base.codec import Record
+from dpbayes.base.display import rounded_down
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, rounded_down
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.release.format import Answer, Paid, Table
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
@@ -74,7 +75,7 @@ class Plan(display.Shown):
         """What would be left after it, in the ledger that it was planned for."""
         if self.account is None:
             return []
-        left = self.account.budget.left([*self.account.costs.values(), self.cost])
+        left = self.account.budget.left(self.account.charged.plus(self.cost))
         return [f"leaves {rounded_down(left, 3)}" if left > 0 else "leaves nothing"]
 
     def __repr__(self) -> str:

@@ -66,7 +66,8 @@ class Ranking:
         """The best candidate; among equals, integer noise."""
         best = self.predictions[0]
         # as good as the best, but for two percent or chance
-        equal = [p for p in self.predictions if p.mean - best.mean <= max(0.02 * best.mean, _doubt(p, best))]
+        doubt = {id(p): 2.0 * math.hypot(p.standard_error, best.standard_error) for p in self.predictions}
+        equal = [p for p in self.predictions if p.mean - best.mean <= max(0.02 * best.mean, doubt[id(p)])]
         return next((each for each in equal if not isinstance(each.mechanism, Dirichlet)), best)
 
     @property
@@ -81,11 +82,6 @@ class Ranking:
         if others:
             reason += f" (next: {others[0].label}, {others[0].mean:.3g})"
         return f"{chosen.label}: {reason}. Predicted from public numbers; no data was read."
-
-
-def _doubt(one: Prediction, other: Prediction) -> float:
-    """Two standard errors of a difference of means."""
-    return 2.0 * math.hypot(one.standard_error, other.standard_error)
 
 
 def ranking(

@@ -93,7 +93,8 @@ class Hellinger(PosteriorMechanism):
                 "Hellinger: expected a certificate with the calibration `certified`; with `proved` one that has a "
                 "profile, or none."
             )
-        if self.certificate is not None and self.certificate.digest not in ("", self._binding()):
+        parameters = self.prior, self.total, self.sharpness, self.smoothing, self.unit
+        if (made := self.certificate) is not None and made.digest not in ("", made.binding(*parameters)):
             raise InvalidArgument(
                 "Hellinger: the certificate belongs to other parameters, or was changed. Certify the mechanism again."
             )
@@ -126,12 +127,6 @@ class Hellinger(PosteriorMechanism):
         """Whether the promise is a pair of laws, rather than a bound on the tail of the loss."""
         promise = self.promise
         return promise.exact if isinstance(promise, Proved) else True
-
-    def _binding(self) -> str:
-        """The digest that a certificate of this mechanism carries."""
-        if self.certificate is None:
-            return ""
-        return self.certificate.binding(self.prior, self.total, self.sharpness, self.smoothing, self.unit)
 
     def confirm(self) -> None:
         """Derive the certificate again, once per process, and raise ReleaseError if it is not what enumeration gives.

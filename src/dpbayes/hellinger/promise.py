@@ -181,10 +181,8 @@ class Proved:
         """A distribution that dominates every law within both profiles."""
         if self.exact:
             return self.ranged.pld(interval)
-        return from_profile(self._profile, interval, self.ranged.sharpness)
-
-    def _profile(self, epsilons: Floats) -> Floats:
-        return np.asarray(np.minimum(self.ranged.profile(epsilons), self.tail.profile(epsilons)))
+        ranged, tail = self.ranged, self.tail
+        return from_profile(lambda at: np.minimum(ranged.profile(at), tail.profile(at)), interval, ranged.sharpness)
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,9 @@ def best_split(
         within = [tuple(name for name in sizes if name in each) for each in groups or [()] * len(tables)]
         return _Problem(sizes, tables, kind, exact, within).reaching(np.array(errors, dtype=np.float64))
     problem = _Problem(sizes, list(dict.fromkeys(tables)), kind, exact)
-    given = np.zeros(len(problem.wanted))
+    given, place = np.zeros(len(problem.wanted)), {axes: number for number, axes in enumerate(problem.wanted)}
     for axes, weight in zip(tables, weights if weights is not None else [1.0] * len(tables), strict=True):
-        given[problem.wanted.index(axes)] += weight
+        given[place[axes]] += weight
     return problem.split(given / given.sum())
 
 
@@ -189,14 +189,15 @@ class _Problem:
     def _best(self, weights: Floats, start: Floats | None = None, steps: int = MOST_STEPS) -> Floats:
         if self.kind == "gaussian":
             return self._descend(weights, self._even(self.parts) if start is None else start, steps)
-        largest = [axes for axes in self.parts if not any(set(axes) < set(other) for other in self.wanted)]
+        inside = {axes for other in self.wanted for axes in subsets(other) if axes != other}
+        largest = [axes for axes in self.parts if axes not in inside]
         starts = [self._even(self.parts), self._even(self.wanted), self._even(largest)]
         found = [self._descend(weights, each, steps) for each in starts]
         return min(found, key=lambda shares: float(weights @ self.variances(shares)))
 
     def _even(self, tables: list[Axes]) -> Floats:
-        # the number of records is no table: what starts at nothing stays there
-        chosen = np.array([bool(axes) and axes in tables for axes in self.parts], dtype=np.float64)
+        known = set(tables) - {()}  # the number of records is no table: what starts at nothing stays there
+        chosen = np.array([axes in known for axes in self.parts], dtype=np.float64)
         chosen = chosen if chosen.any() else np.ones(len(self.parts))
         return np.asarray(chosen / chosen.sum())
 

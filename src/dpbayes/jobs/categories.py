@@ -97,8 +97,8 @@ def _threshold(
     times what the best one does, the lowest is taken.
     """
     asked = threshold_for(epsilon=epsilon, delta=delta, unit=unit)
-    if (limit := target.limit) is None:
+    if (charged := target.charged) is None:
         return asked
     higher = [threshold_for(epsilon=epsilon, delta=delta * 0.5**step, unit=unit) for step in range(steps)]
-    parts = [limit.used([*target.charged, Cost.of(made)]) for made in higher]
+    parts = [charged.limit.used(charged.plus(Cost.of(made))) for made in higher]
     return next(made for made, part in zip(higher, parts, strict=True) if part <= near * min(parts))

@@ -144,11 +144,6 @@ class Fit(BaseJob):
         wanted = self.tempered or worth_it(choice, records=records, classes=classes)
         return (*edges, choice) if wanted else edges
 
-    def _tempers(self, plan: Plan) -> bool:
-        """Whether the plan pays for a temperature, beside its tables and edges."""
-        bought = sum(wish.selections for wish in self.edges.values())
-        return len(plan.places) > len(plan.tables) + bought
-
     def _warn(self, need: Need, mechanisms: Sequence[TableMechanism]) -> None:
         """Say so where the noise of a typical table is larger than the table."""
         if need.records is None:
@@ -181,8 +176,8 @@ class Fit(BaseJob):
         schema, answers = self._bought(table, plan, rng)
         drawn = count_and_draw(table, schema, self._marginals(schema), plan, rng)
         drawn = replace(drawn, answers=answers, schema=schema if self.edges else None)
-        if not self._tempers(plan):
-            return drawn
+        if len(plan.places) <= len(plan.tables) + sum(wish.selections for wish in self.edges.values()):
+            return drawn  # no temperature is paid for
         release = Release(
             job=self.record(), schema=schema, promise=plan.target, choice="", paid=plan.paid, records=drawn.records,
             tables=drawn.tables,

@@ -324,7 +324,7 @@ class _Rounds:
         counts for less than a total variation of 0.002.
         """
         joined = [name for name in self.schema.names if any(name in pair.names for pair in pairs)]
-        posterior = self._posterior()
+        posterior = JointPosterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
         total = max(float(posterior.law.mean(())), 1.0)
         shares = [np.maximum(posterior.linear((name,))[0], 1.0) for name in joined]
         seen = Statistics.of(
@@ -336,9 +336,6 @@ class _Rounds:
         found = dependence(seen, np.concatenate([each / each.sum() for each in shares]), target)
         place = {name: at for at, name in enumerate(joined)}
         return np.array([max(found[place[one], place[other]], 0.002) for one, other in (p.names for p in pairs)])
-
-    def _posterior(self) -> JointPosterior:
-        return JointPosterior(self._measured(), {each.name: len(each.levels) for each in self.schema.attributes})
 
     def _measured(self) -> list[Measurement]:
         found = []

@@ -203,8 +203,9 @@ class Tables(BaseJob):
         if max(ratios) <= 1:  # small noise has less variance than the bound that it is sized by
             return least(cap, lambda each: max(self._reached(schema, rule(each), wanted)) <= 1, tolerance=1e-4) or cap
         reached = [
-            f"{want.marginal} is ± {_short(want.half * ratio)} {want.unit}"
+            f"{want.marginal} is ± {f'{half:,.0f}' if half >= 100 else f'{half:.3g}'} {want.unit}"
             for want, ratio in zip(wants(self.want), ratios, strict=True)
+            for half in [want.half * ratio]
         ]
         raise out_of_reach(needed, cap, reached)
 
@@ -243,10 +244,6 @@ def _prior(path: Path, schema: Schema) -> Prior:
         raise InvalidArgument(
             f"Tables: the prior {str(path)!r} cannot be read as UTF-8 text. Check the path."
         ) from None
-
-
-def _short(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _pseudo_records(

@@ -8,8 +8,7 @@ chain with a hash tool and price the charges again. Every reader replays the ent
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,7 +19,7 @@ from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, L
 from dpbayes.mechanisms.kinds import KINDS, from_record
 from dpbayes.privacy.calibrate import fit_to_limit, guarantee_from_record
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import Charged, Guarantee, Limit
 from dpbayes.schema.unit import Unit
 
 FORMAT = 2
@@ -164,52 +163,55 @@ class Charge:
         return str(self.entry.body.get("schema", ""))
 
     @property
-    def mechanisms(self) -> Counter[str]:
-        """The records that were charged, and how often."""
-        found: Counter[str] = Counter()
-        for record, times in self.releases:
-            found[record] += times
-        return found
-
-    @property
     def cost(self) -> Cost:
         """What was charged: a list that was fixed before the first of it was drawn."""
         return _cost(self.releases)
 
 
+Chain = tuple[tuple[Entry, ...], Mapping[int, Charge]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """The state of one data set, replayed from its entries."""
+    """The state of one data set, replayed from its entries, or remembered from when they were."""
 
     dataset: str
     unit: Unit
-    budget: Limit
-    entries: tuple[Entry, ...]
-    charges: Mapping[int, Charge]
+    head: Entry
+    """The last entry, whose hash fixes all others."""
+    charged: Charged = field(compare=False)
+    """The limit, and what it is charged with."""
     schemas: tuple[str, ...] = ()
     """Digests of the schemas that may be charged; none yet, if the data set was opened without one."""
+    chain: Callable[[], Chain] = field(default=lambda: ((), {}), compare=False, repr=False)
+    """Reads all entries, where that has not been done yet."""
+    open: Mapping[int, Charge] = field(default_factory=dict, compare=False)
+    """Charges since it was remembered that are not settled."""
+    seal: str = field(default="", compare=False)
+    """What changes when anybody writes these entries; empty if nothing tells."""
 
     def __hash__(self) -> int:
         return hash(self.head.hash)
 
     @property
-    def head(self) -> Entry:
-        """The last entry."""
-        return self.entries[-1]
+    def budget(self) -> Limit:
+        """The limit."""
+        return self.charged.limit
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All of them."""
+        return self.chain()[0]
+
+    @property
+    def charges(self) -> Mapping[int, Charge]:
+        """All of them, by serial."""
+        return self.chain()[1]
 
     @property
     def cost(self) -> Cost:
         """The cost of every charge that is not void, equal mechanisms merged: as if all had been planned together."""
         return Cost.total([Cost(unit=self.unit), *self.costs.values()])
-
-    @property
-    def limit(self) -> float:
-        """The number that the budget allows: its ε, or its ρ."""
-        return self.budget.size
-
-    def price(self, cost: Cost) -> float:
-        """A charge on its own, as the number that the budget limits."""
-        return self.budget.amount(cost)
 
     @property
     def costs(self) -> dict[int, Cost]:
@@ -219,24 +221,23 @@ class Account:
     @property
     def used(self) -> float:
         """The share of the limit that is used up."""
-        return self.budget.used(self.costs.values())
+        return self.budget.used(self.charged)
 
     @property
     def spent(self) -> float:
         """What is used up, as the number that the budget limits."""
-        return self.budget.spent(self.costs.values())
+        return self.budget.spent(self.charged)
 
     def affords(self, cost: Cost) -> bool:
         """Whether the limit holds with this cost on top of what is spent, whatever it was adapted to."""
-        return self.budget.used([*self.costs.values(), cost]) <= 1.0
+        return self.budget.used(self.charged.plus(cost)) <= 1.0
 
     def left(self) -> float:
-        """The largest number, in the budget's notion, that one more release may cost on its own.
+        """The largest number, in the budget's notion, that one more release may cost on its own, by the ledger's rule.
 
-        Under (ε, δ) it is the ε, at the budget's δ, of a release calibrated by the rule of the ledger; in the other
-        notions costs add, and it is the limit minus what is spent.
+        Under (ε, δ) it is the ε at the budget's δ; in other notions costs add, and it is the limit minus what is spent.
         """
-        return self.budget.left(list(self.costs.values()))
+        return self.budget.left(self.charged)
 
     def rest(self) -> Guarantee:
         """What is left, as a guarantee: the most that one more release may promise."""
@@ -246,34 +247,28 @@ class Account:
 
     def priced(self, target: Guarantee) -> Guarantee:
         """A target as this ledger prices it: what is calibrated to it and is not above what is left, fits."""
-        return fit_to_limit(target, self.budget, list(self.costs.values()))
+        return fit_to_limit(target, self.budget, self.charged)
 
-    def with_charge(self, entry: Entry, cost: Cost) -> Account:
-        """The account after one more charge."""
-        releases = tuple((canonical(drawn.record()), times) for drawn, times in cost.entries)
-        charge = Charge(entry=entry, releases=releases, lock=str(entry.body["lock"]))
-        return replace(self, entries=(*self.entries, entry), charges={**self.charges, entry.serial: charge})
+    def followed(self, texts: Iterable[str]) -> Account | None:
+        """The account after more entries, if it can be told without those before it: none of them is settled."""
+        state = _State(self.unit, self.budget, dict(self.open), list(self.schemas))
+        head, charged = self.head, self.charged
+        for text in texts:
+            head = Entry.read(text, dataset=self.dataset, after=head)
+            settles = head.body.get("charge")
+            if head.kind in ("budget", "void") or not (settles is None or settles in state.charges):
+                return None
+            state.apply(head)
+            if head.kind == "charge":
+                charged = charged.plus(state.charges[head.serial].cost)
+        return replace(self, head=head, charged=charged, schemas=tuple(state.schemas), open=state.open())
 
     def spending(self, serial: int) -> Spending:
         """Where a charge stood when it was made."""
-        texts = (entry.text for entry in self.entries[: serial + 1])
-        then = self if self.head.serial == serial else replay(self.dataset, texts)
+        same = self.head.serial == serial
+        then = self if same else replay(self.dataset, (entry.text for entry in self.entries[: serial + 1]))
         return Spending(
             serial=serial, hash=then.head.hash, spent=then.spent, left=then.left(), budget=dict(then.budget.record())
-        )
-
-    def refusal(self, cost: Cost) -> BudgetExceeded:
-        """The error for a charge that does not fit."""
-        asked, spent, left = self.price(cost), self.spent, self.left()
-        total = self.budget.spent([*self.costs.values(), cost])
-        return BudgetExceeded(
-            f"Ledger: {self.dataset!r} allows {self.budget}, {rounded_up(spent, 4)} of it is spent, and this charge, "
-            f"{rounded_up(asked, 4)} on its own, would make it {rounded_up(total, 4)}. A release of up to "
-            f"{rounded_down(left, 4)} would fit. Lower the target, or ask the data owner to raise the limit.",
-            asked=asked,
-            spent=spent,
-            limit=self.limit,
-            fits=left,
         )
 
 
@@ -289,38 +284,31 @@ def _cost(releases: tuple[tuple[str, int], ...]) -> Cost:
     return Cost(unit=entries[0][0].unit, entries=entries)
 
 
-MOST_TIMES = 10**9
-"""How often one mechanism may be drawn in a charge."""
-
-
-def replay(dataset: str, texts: Iterable[str], after: Account | None = None) -> Account:
-    """The account that these texts describe: the whole chain of a data set, in order, or what comes ``after``.
+def replay(dataset: str, texts: Iterable[str]) -> Account:
+    """The account that these texts describe: the whole chain of a data set, in order.
 
     The first entry that is not in its place, or says what no ledger says, is named in the error.
     """
     state, entries = _State(), list[Entry]()
-    if after is not None:
-        state = _State(after.unit, after.budget, dict(after.charges), list(after.schemas))
-        entries = list(after.entries)
     for text in texts:
-        entry = Entry.read(text, dataset=dataset, after=entries[-1] if entries else None)
-        try:
-            state.apply(entry)
-        except LedgerError:
-            raise
-        except (DpbayesError, KeyError, TypeError, ValueError, OverflowError) as problem:
-            raise broken(dataset, entry.serial, "makes no sense") from problem
-        entries.append(entry)
+        entries.append(Entry.read(text, dataset=dataset, after=entries[-1] if entries else None))
+        state.apply(entries[-1])
     if state.unit is None or state.budget is None:
         raise broken(dataset, 0, "is missing")
+    chain, counted = (tuple(entries), state.charges), [one for one in state.charges.values() if one.state != "void"]
     return Account(
         dataset=dataset,
         unit=state.unit,
-        budget=state.budget,
-        entries=tuple(entries),
-        charges=state.charges,
+        head=entries[-1],
+        charged=Charged(state.budget, tuple(one.cost for one in counted)),
         schemas=tuple(state.schemas),
+        chain=lambda: chain,
+        open=state.open(),
     )
+
+
+MOST_TIMES = 10**9
+"""How often one mechanism may be drawn in a charge."""
 
 
 def release(record: object) -> tuple[str, int]:
@@ -340,7 +328,19 @@ class _State:
     charges: dict[int, Charge] = field(default_factory=dict)
     schemas: list[str] = field(default_factory=list)
 
+    def open(self) -> dict[int, Charge]:
+        """Charges that are not settled."""
+        return {serial: charge for serial, charge in self.charges.items() if charge.state == "charged"}
+
     def apply(self, entry: Entry) -> None:
+        try:
+            self._follow(entry)
+        except LedgerError:
+            raise
+        except (DpbayesError, KeyError, TypeError, ValueError, OverflowError) as problem:
+            raise broken(str(entry.body["dataset"]), entry.serial, "makes no sense") from problem
+
+    def _follow(self, entry: Entry) -> None:
         match entry.body:
             case {"kind": "budget", "format": version, "budget": budget, "unit": unit}:
                 self._set_budget(version, guarantee_from_record(budget), Unit.from_record(unit))

@@ -18,8 +18,9 @@ import os
 import re
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,17 @@ PATIENCE = 60
 class Connection:
     """Statements with ``?`` where values go. What is not committed when it is closed never was."""
 
-    def __init__(self, raw: Any, *, folder: Path | None = None) -> None:
+    def __init__(self, raw: Any, *, file: Path | None = None) -> None:
         self._raw = raw
-        self._folder = folder
-        self.server = folder is None
+        self._file = file
+        self.server = file is None
         """Whether it is PostgreSQL, which has row locks."""
 
     @classmethod
     def to_file(cls, path: Path) -> Connection:
         """Autocommit, so that transactions begin where ``store`` says; ``mode=rw`` never creates a file."""
         raw = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None)
-        made = cls(raw, folder=path.parent)
+        made = cls(raw, file=path)
         made.execute("PRAGMA synchronous=EXTRA")  # it looks at the file, and so may have to wait
         made.execute("PRAGMA fullfsync=ON")
         return made
@@ -65,18 +66,49 @@ class Connection:
         row = self.execute(statement, values).fetchone()
         return None if row is None else row[0]
 
+    def has(self, table: str) -> bool:
+        """Whether there is such a table."""
+        there = "to_regclass(?)::text" if self.server else "name FROM sqlite_master WHERE type = 'table' AND name = ?"
+        return self.scalar(f"SELECT {there}", [table]) is not None
+
     def commit(self) -> None:
         """Keep what was written; it is on disk when this returns."""
         self._patiently(self._raw.commit)
+
+    def stamp(self, dataset: str, serial: int) -> str:
+        """Changes whenever anybody writes entries up to this one: times of a file, writers of rows; or is empty."""
+        if self._file is None:
+            query = "SELECT count(*), sum(xmin::text::numeric), max(xmin::text::numeric) FROM dpbayes_entries "
+            found = self.execute(f"{query} WHERE dataset = ? AND serial <= ?", [dataset, serial]).fetchone()
+            return " ".join(map(str, found))
+        if self.scalar("PRAGMA journal_mode") != "delete":  # else there may be entries in another file
+            return ""
+        now = self._file.stat()
+        return f"{now.st_dev} {now.st_ino} {now.st_size} {now.st_mtime_ns} {now.st_ctime_ns}"
+
+    def seal(self, dataset: str, serial: int, *, commit: bool = False) -> str:
+        """A stamp that no later writing leaves as it is, after a commit or not; empty if others may have written."""
+        # on a server the stamp is already that of the commit; of a file, data_version changes when others commit
+        before = self.stamp(dataset, serial) if self.server else self.scalar("PRAGMA data_version")
+        if commit:
+            self.commit()
+        if self.server:
+            return str(before)
+        with suppress(sqlite3.Error):  # a charge stands, whether or not it can be remembered
+            found = self.stamp(dataset, serial)
+            time.sleep(0.02)  # systems count the times of files in steps of up to 10 ms
+            if (found, before) == (self.stamp(dataset, serial), self.scalar("PRAGMA data_version")):
+                return found
+        return ""
 
     def _patiently(self, work: Callable[[], Any]) -> Any:
         """Wait for other writers, but not where there are no locks, which SQLite takes for locks that others hold."""
         try:
             return work()
         except sqlite3.OperationalError as problem:
-            if self._folder is None or problem.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            if self._file is None or problem.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
-            if files.lacks_locks(self._folder):
+            if files.lacks_locks(self._file.parent):
                 raise OSError(errno.ENOLCK, files.NO_LOCKS) from None
         self._raw.execute(f"PRAGMA busy_timeout={PATIENCE * 1000}")
         return work()
@@ -184,7 +216,8 @@ SEEN = (
 )
 HEADS = (
     "SELECT e.dataset, e.serial, e.hash FROM dpbayes_entries e JOIN dpbayes_datasets d "
-    "ON e.dataset = d.dataset AND e.hash = d.head"
+    "ON e.dataset = d.dataset AND e.hash = d.head "
+    "WHERE e.serial = (SELECT max(serial) FROM dpbayes_entries l WHERE l.dataset = d.dataset)"
 )
 
 Heads = dict[str, tuple[int, str]]
@@ -207,13 +240,10 @@ class Witness:
 
     @classmethod
     def _named(cls, connection: Connection) -> Witness | None:
-        there = "SELECT to_regclass('dpbayes_witnesses')::text"
-        if not connection.server:
-            there = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'dpbayes_witnesses'"
-        found = None
-        if connection.scalar(there) is not None:
-            found = connection.execute("SELECT address, id FROM dpbayes_witnesses").fetchone()
-        return None if found is None else cls(*map(str, found))
+        if not connection.has("dpbayes_witnesses"):
+            return None
+        found = connection.execute("SELECT address, id FROM dpbayes_witnesses").fetchone()
+        return found and cls(*map(str, found))
 
     @classmethod
     def create(cls, address: str) -> Witness:

@@ -16,16 +16,20 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 from dpbayes.base import files
-from dpbayes.base.codec import Record, digest
-from dpbayes.base.errors import LedgerError
+from dpbayes.base.codec import Record, canonical, digest, fields_record, from_fields
+from dpbayes.base.errors import DpbayesError, LedgerError
+from dpbayes.ledger.account import Account
 
-DRAFT, READING, ASIDE, DRAW, PRIVATE = ".draft", ".reading", ".aside", ".draw.json", ".private"
+DRAFT, READING, ASIDE, DRAW, PRIVATE, SEEN = ".draft", ".reading", ".aside", ".draw.json", ".private", ".seen"
 
 STATE = "DPBAYES_STATE"
 """Environment variable: where the folder of a ledger that is no file is kept."""
@@ -208,9 +212,37 @@ class Kept:
                             slots.append(Slot(path, held=handle is not None))
             yield slots
 
+    def remember(self, account: Account) -> None:
+        """Keep what the entries of an account amount to, so that those under its seal need not be read again."""
+        text = canonical([_code(), fields_record(account, without=("chain", "open"))])
+        path = self.folder / f"{self.ledger}-{digest(account.dataset)[:32]}{SEEN}"
+        with suppress(OSError):
+            files.make_folder(self.folder, 0o700)
+            files.write(path, f"{digest(text)}\n{text}", private=True)
+
+    def remembered(self, dataset: str) -> Account | None:
+        """The account that was kept, if this user and this very code kept it."""
+        with suppress(OSError, ValueError, DpbayesError):
+            path = self.folder / f"{self.ledger}-{digest(dataset)[:32]}{SEEN}"
+            check, _, text = path.read_text(encoding="utf-8").partition("\n")
+            (code, record), held = json.loads(text), path.stat()
+            ours = held.st_uid == os.geteuid() and not held.st_mode & 0o022
+            if ours and (check, code, record["dataset"]) == (digest(text), _code(), dataset):
+                return from_fields(Account, record)
+        return None
+
     def draws(self) -> list[Draw]:
         """Every draw that was kept."""
         return [Draw(path) for folder in self._folders for path in sorted(folder.glob(f"*{DRAW}"))]
+
+
+@cache
+def _code() -> str:
+    """What prices depend on: versions, and the files that compute them. What another code summed is summed anew."""
+    rooms = [Path(__file__).parents[1] / room for room in ("mechanisms", "hellinger", "privacy")]
+    listed = sorted((of.name, of.stat().st_size, of.stat().st_mtime_ns) for at in rooms for of in os.scandir(at))
+    versions = [distribution(name).read_text("METADATA") for name in ("dpbayes", "numpy", "scipy", "dp-accounting")]
+    return digest(canonical([sys.version, versions, listed]))
 
 
 def beside(ledger: Path) -> Path:

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from dpbayes.base import checks, display
 from dpbayes.base.codec import canonical, digest
-from dpbayes.base.errors import InvalidArgument, LedgerError, ReleaseError, UnitMismatch
+from dpbayes.base.display import rounded_down, rounded_up
+from dpbayes.base.errors import BudgetExceeded, InvalidArgument, LedgerError, ReleaseError, UnitMismatch
 from dpbayes.ledger import history, pricing, store
-from dpbayes.ledger.account import FORMAT, Account, Charge, Entry, Spending, mechanism, release
+from dpbayes.ledger.account import (
+    FORMAT,
+    Account,
+    Chain,
+    Charge,
+    Entry,
+    Spending,
+    broken,
+    mechanism,
+    release,
+    replay,
+)
 from dpbayes.ledger.connection import Connection, Witness
 from dpbayes.ledger.history import Series
 from dpbayes.ledger.kept import Kept
@@ -21,7 +35,7 @@ from dpbayes.mechanisms.kinds import confirm
 from dpbayes.mechanisms.noise import software
 from dpbayes.privacy.calibrate import adaptive_limit
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, Limit, Rule, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, Limit, Rule
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Unit
 
@@ -68,9 +82,11 @@ class Ledger:
     0.75
     """
 
+    LONG: ClassVar[int] = 100  # entries from which on it is remembered what they amount to
+
     def __init__(self, where: str | Path) -> None:
         self._store = Store(where)
-        self._known: dict[str, Account] = {}
+        self._seen: dict[str, Account] = {}
 
     @property
     def name(self) -> str:
@@ -80,8 +96,7 @@ class Ledger:
     @property
     def kept(self) -> Kept:
         """The releases under way, and the draws that were paid for."""
-        store = self._store
-        return Kept.of(store.path, store.identity(), earlier=store.given, name=store.name)
+        return self._folder(self._store.identity())
 
     @property
     def lacks_roles(self) -> bool:
@@ -137,7 +152,7 @@ class Ledger:
                     f"Ledger: the data set {dataset!r} is already in it, with the limit {known.budget}. To change "
                     "that, run `dpbayes ledger limit`; after a change of the schema, `dpbayes ledger accept`."
                 )
-            store.append(connection, first)
+            store.append(connection, first, replay(dataset, [first.text]))
 
     def change_budget(
         self, dataset: str, budget: Limit, *, about: str, rule: Rule | None = None, slack: float | None = None
@@ -149,7 +164,7 @@ class Ledger:
             if not about.strip():
                 raise InvalidArgument("Ledger: expected the reason for the change.")
             details = {"format": FORMAT, "budget": limit.record(), "unit": account.unit.record(), "schema": ""}
-            _append(connection, account, "budget", about, **details)
+            self._append(connection, account, "budget", about, **details)
 
     def accept(self, dataset: str, schema: str, *, about: str) -> None:
         """Let releases use another schema too, given by its digest: the data owner's decision, with the reason."""
@@ -159,7 +174,7 @@ class Ledger:
             account = self._account(connection, dataset, lock=True)
             if schema in account.schemas:
                 raise LedgerError(f"Ledger: {dataset!r} accepts this schema already.")
-            _append(connection, account, "schema", about, schema=schema)
+            self._append(connection, account, "schema", about, schema=schema)
 
     def datasets(self) -> list[str]:
         """The data sets of the ledger."""
@@ -174,15 +189,59 @@ class Ledger:
         return names[0]
 
     def account(self, dataset: str) -> Account:
-        """What the ledger says of a data set, with its whole chain checked."""
+        """What the ledger says of a data set, with its whole chain checked, and every mechanism priced anew."""
+        with self._store.reading() as connection:
+            return self._account(connection, dataset, anew=True)
+
+    def standing(self, dataset: str) -> Account:
+        """The same, remembered from when that was done, if nobody has written the ledger since."""
         with self._store.reading() as connection:
             return self._account(connection, dataset)
 
-    def _account(self, connection: Connection, dataset: str, *, lock: bool = False) -> Account:
-        """Read the chain once: later readings compare it with what was read before, and replay only what is new."""
-        found = store.account(connection, dataset, lock=lock, known=self._known.get(dataset))
-        self._known[dataset] = found
-        return found
+    def _account(self, connection: Connection, dataset: str, *, lock: bool = False, anew: bool = False) -> Account:
+        head, seen, found = store.head(connection, dataset, lock=lock), self._seen.get(dataset), None
+        if seen is None and not anew and (identity := store.identity(connection)) is not None:
+            seen = self._folder(identity).remembered(dataset)
+        if seen and not anew and seen.seal and connection.stamp(dataset, seen.head.serial) == seen.seal:
+            if seen.head.hash == head:
+                return self._seen.setdefault(dataset, self._with_chain(seen))
+            found = seen.followed(store.texts(connection, dataset, seen.head.serial + 1))
+        found = self._with_chain(found) if found else replay(dataset, store.texts(connection, dataset))
+        if found.head.hash != head:
+            raise broken(dataset, found.head.serial + 1, "and perhaps later ones are missing")
+        return found if found.head.serial < self.LONG else self._remember(connection, found)
+
+    def _with_chain(self, account: Account) -> Account:
+        """An account that reads its entries when they are asked for."""
+        dataset, head = account.dataset, account.head
+
+        def chain() -> Chain:
+            with self._store.reading() as connection:
+                whole = replay(dataset, islice(store.texts(connection, dataset), head.serial + 1))
+            if whole.head != head:
+                raise broken(dataset, head.serial, "is another than before")
+            return whole.chain()
+
+        return replace(account, chain=cache(chain))
+
+    def _folder(self, identity: str) -> Kept:
+        return Kept.of(self._store.path, identity, earlier=self._store.given, name=self._store.name)
+
+    def _remember(self, connection: Connection, account: Account, *, commit: bool = False) -> Account:
+        """Keep a long account as long as its seal holds, for other processes too."""
+        charged, seal = account.charged.summed(), connection.seal(account.dataset, account.head.serial, commit=commit)
+        self._seen[account.dataset] = made = replace(account, charged=charged, seal=seal)
+        if seal and (identity := store.identity(connection)) is not None:
+            self._folder(identity).remember(made)
+        return made
+
+    def _append(self, connection: Connection, account: Account, kind: str, about: str, **details: object) -> Account:
+        """Write an entry; the account after it."""
+        entry = Entry.write(dataset=account.dataset, after=account.head, kind=kind, about=about, **details)
+        told = account.followed([entry.text])
+        after = self._with_chain(told or replay(account.dataset, [*(one.text for one in account.entries), entry.text]))
+        store.append(connection, entry, after)
+        return after if entry.serial < self.LONG else self._remember(connection, after, commit=True)
 
     def charge(self, dataset: str, cost: Cost, *, about: str = "", schema: str = "", key: str = "") -> Receipt:
         """Charge a cost durably, or refuse it with BudgetExceeded and leave the ledger unchanged.
@@ -192,22 +251,18 @@ class Ledger:
         ``key`` can find the charge again and settle it.
         """
         releases = [_release_record(mechanism, times) for mechanism, times in cost.entries]
-        cost = _read_back(releases)
-        account = self.account(dataset)
-        self._check(account, cost, schema)
+        if not releases:
+            raise InvalidArgument("Ledger: expected a cost of at least one release, got none.")
+        cost = Cost.total([Cost.of(mechanism(text), times) for text, times in map(release, releases)])
+        self.check(dataset, cost, schema=schema)  # priced before the lock is taken: under it only later charges are
         key = key or secrets.token_hex(32)
-        entry: Entry | None = None
-        if account.affords(cost):  # priced before the lock is taken: under it only charges that came between are
-            with self._store.writing() as connection:
-                account = self._account(connection, dataset, lock=True)
-                self._check(account, cost, schema)
-                if account.affords(cost):
-                    details = {"releases": releases, "lock": digest(key), "schema": schema, "software": software()}
-                    entry = _append(connection, account, "charge", about, **details)
-        if entry is None:
-            raise account.refusal(cost)
-        placed = account.with_charge(entry, cost).spending(entry.serial)
-        return Receipt(dataset=dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
+        with self._store.writing() as connection:
+            account = self._account(connection, dataset, lock=True)
+            self._check(account, cost, schema)
+            details = {"releases": releases, "lock": digest(key), "schema": schema, "software": software()}
+            after = self._append(connection, account, "charge", about, **details)
+        head, spending = after.head, after.spending(after.head.serial)
+        return Receipt(dataset=dataset, serial=head.serial, hash=head.hash, key=key, spending=spending)
 
     def series(self, dataset: str, cost: Cost, *, about: str = "", schema: str = "") -> Series:
         """Charge draws as one entry at their composed price now, and make them one by one, each from new counts."""
@@ -220,8 +275,6 @@ class Ledger:
         with self._store.reading() as connection:
             account = self._account(connection, dataset)
             self._check(account, cost, schema)
-            if not account.affords(cost):
-                raise account.refusal(cost)
             store.weigh(
                 connection, dataset, canonical([_release_record(mechanism, times) for mechanism, times in cost.entries])
             )
@@ -239,12 +292,11 @@ class Ledger:
 
     def receipt_of(self, account: Account, charge: Charge, *, key: str = "") -> Receipt:
         """The receipt of a charge; without its key, what was drawn can be noted still, and nothing be taken back."""
-        serial = charge.entry.serial
-        placed = account.spending(serial)
-        return Receipt(dataset=account.dataset, serial=serial, hash=charge.entry.hash, key=key, spending=placed)
+        entry, placed = charge.entry, account.spending(charge.entry.serial)
+        return Receipt(dataset=account.dataset, serial=entry.serial, hash=entry.hash, key=key, spending=placed)
 
     def _check(self, account: Account, cost: Cost, schema: str) -> None:
-        """Refuse what is not about the price."""
+        """Refuse what must not be charged."""
         if account.unit != cost.unit:
             raise UnitMismatch(
                 f"Ledger: {account.dataset!r} protects this unit: {account.unit}. This charge protects another: "
@@ -256,10 +308,12 @@ class Ledger:
                 "unit or public totals. Use the schema that was registered, or let the data owner accept this one "
                 "with `dpbayes ledger accept`."
             )
+        if not account.affords(cost):
+            raise above_limit(account, cost)
 
     def priced(self, dataset: str, target: Guarantee) -> Guarantee:
         """A target as the rule of this ledger prices it; calibrate to it what will be charged here."""
-        return self.account(dataset).priced(target)
+        return self.standing(dataset).priced(target)
 
     def confirm(self, receipt: Receipt, *, digest: str = "") -> None:
         """Note that the release was drawn, with a digest of its values, which ties a published file to the charge.
@@ -278,7 +332,7 @@ class Ledger:
     def _settle(self, receipt: Receipt, kind: str, about: str, **proof: str) -> None:
         with self._store.writing() as connection:
             account = self._account(connection, receipt.dataset, lock=True)
-            charge = account.charges.get(receipt.serial)
+            charge = account.open.get(receipt.serial) or account.charges.get(receipt.serial)
             opens = charge is not None and (charge.lock == digest(receipt.key) or (kind == "drawn" and not receipt.key))
             if charge is None or charge.entry.hash != receipt.hash or not opens:
                 raise LedgerError("Ledger: this receipt belongs to another ledger. Use the one that made the charge.")
@@ -289,7 +343,7 @@ class Ledger:
                 raise ReleaseError(f"Ledger: charge {receipt.serial} {how}, so this draw must not be published.")
             if charge.state != "charged":
                 raise LedgerError(f"Ledger: charge {receipt.serial} is {charge.state} already, and stays so.")
-            _append(connection, account, kind, about, charge=receipt.serial, **proof)
+            self._append(connection, account, kind, about, charge=receipt.serial, **proof)
 
     def remember_fingerprint(self, dataset: str, value: str, *, of: str = "") -> bool:
         """Keep a fingerprint of the table, and say whether another one was kept before: the table has changed.
@@ -299,7 +353,7 @@ class Ledger:
         chain under a secret key of the data set, and never exported.
         """
         with self._store.writing() as connection:
-            self._account(connection, dataset, lock=True)
+            store.head(connection, dataset, lock=True)
             return store.fingerprint_changed(connection, dataset, of, value)
 
     def export(self, dataset: str) -> list[str]:
@@ -316,10 +370,19 @@ def _standing(account: Account) -> str:
     return f"{account.dataset}: {spent}; {fits}; {display.plural(many, 'release')}"
 
 
-def _append(connection: Connection, account: Account, kind: str, about: str, **details: object) -> Entry:
-    entry = Entry.write(dataset=account.dataset, after=account.head, kind=kind, about=about, **details)
-    store.append(connection, entry, account)
-    return entry
+def above_limit(account: Account, cost: Cost) -> BudgetExceeded:
+    """The error for a charge that does not fit."""
+    asked, spent, left = account.budget.amount(cost), account.spent, account.left()
+    total = account.budget.spent(account.charged.plus(cost))
+    return BudgetExceeded(
+        f"Ledger: {account.dataset!r} allows {account.budget}, {rounded_up(spent, 4)} of it is spent, and this charge, "
+        f"{rounded_up(asked, 4)} on its own, would make it {rounded_up(total, 4)}. A release of up to "
+        f"{rounded_down(left, 4)} would fit. Lower the target, or ask the data owner to raise the limit.",
+        asked=asked,
+        spent=spent,
+        limit=account.budget.size,
+        fits=left,
+    )
 
 
 def _release_record(mechanism: object, times: int) -> dict[str, object]:
@@ -328,10 +391,3 @@ def _release_record(mechanism: object, times: int) -> dict[str, object]:
         raise InvalidArgument(f"Ledger: expected mechanisms that can be recorded, got {type(mechanism).__name__}.")
     confirm(mechanism)
     return {"mechanism": mechanism.record(), "times": int(times)}
-
-
-def _read_back(releases: list[dict[str, object]]) -> Cost:
-    """The cost as every later reader of these records will see it."""
-    if not releases:
-        raise InvalidArgument("Ledger: expected a cost of at least one release, got none.")
-    return Cost.total([Cost.of(mechanism(text), times) for text, times in map(release, releases)])

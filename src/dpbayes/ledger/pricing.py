@@ -176,7 +176,7 @@ def routes(account: Account) -> str:
     A sum of pure ε or of ρ; under the rule ``gaussian`` the squared shifts, or the pure ε of everything: the first and
     the last item of the menu. There the database's prices are never below those that every reader computes.
     """
-    found = account.budget.routes(list(account.costs.values()))
+    found = account.budget.routes(account.charged)
     return canonical([route for route in found if max(float(route["used"]), float(route["flags"])) <= 1.0])
 
 
@@ -287,7 +287,10 @@ def note(connection: Connection, account: Account) -> None:
     """Write down how far the limit is used, as the owner, where the database weighs what analysts charge."""
     if connection.scalar("SELECT to_regclass('dpbayes_standing')::text") is None:
         return  # made before there were roles
-    budget = max(entry.serial for entry in account.entries if entry.kind == "budget")
+    known = "SELECT budget FROM dpbayes_standing WHERE dataset = ?"
+    if account.head.kind != "charge" or connection.scalar(known, [account.dataset]) is None:
+        known = "SELECT max(serial) FROM dpbayes_entries WHERE dataset = ? AND text::jsonb->>'kind' = 'budget'"
+    budget = connection.scalar(known, [account.dataset])
     connection.execute(
         "INSERT INTO dpbayes_standing (dataset, budget, serial, routes) VALUES (?, ?, ?, ?) ON CONFLICT (dataset) "
         "DO UPDATE SET budget = excluded.budget, serial = excluded.serial, routes = excluded.routes",

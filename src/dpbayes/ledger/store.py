@@ -10,7 +10,6 @@ from read-only media, while a write-ahead log would leave charges in a second fi
 
 from __future__ import annotations
 
-import gc
 import hmac
 import os
 import re
@@ -23,7 +22,7 @@ from urllib.parse import urlsplit
 from dpbayes.base.codec import digest
 from dpbayes.base.errors import LedgerError
 from dpbayes.ledger import pricing
-from dpbayes.ledger.account import FORMAT, Account, Entry, broken, replay, too_new, too_old
+from dpbayes.ledger.account import FORMAT, Account, Entry, broken, too_new, too_old
 from dpbayes.ledger.connection import NO_LEDGER, PATIENCE, Connection, Witness, check_driver, explain_faults, heads
 
 KEY = "key"
@@ -41,10 +40,7 @@ TABLES = (
 
 def _create(connection: Connection) -> None:
     """Make the tables where there are none."""
-    there = "SELECT to_regclass('dpbayes_ledger')::text"
-    if not connection.server:
-        there = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'dpbayes_ledger'"
-    if connection.scalar(there) is None:
+    if not connection.has("dpbayes_ledger"):
         for table in TABLES:
             connection.execute(table)
         connection.execute("INSERT INTO dpbayes_ledger (format, id) VALUES (?, ?)", [FORMAT, secrets.token_hex(16)])
@@ -79,60 +75,31 @@ def exists(connection: Connection, dataset: str) -> bool:
     return connection.scalar("SELECT head FROM dpbayes_datasets WHERE dataset = ?", [dataset]) is not None
 
 
-def account(connection: Connection, dataset: str, *, lock: bool = False, known: Account | None = None) -> Account:
-    """The account of a data set, with its whole chain checked; ``lock`` waits for and keeps out other writers.
-
-    An account ``known`` from before is a checkpoint: every stored entry is compared with those that it holds, and only
-    what came after it is read anew. SQLite has no row locks and needs none: its write transactions exclude each other.
-    """
+def head(connection: Connection, dataset: str, *, lock: bool = False) -> str:
+    """The hash of the last entry of a data set; ``lock`` keeps out other writers, as SQLite's transactions do anyway."""
     query = "SELECT head FROM dpbayes_datasets WHERE dataset = ?"
-    head = connection.scalar(_locking(connection, query) if lock else query, [dataset])
-    if head is None:
+    found = connection.scalar(_locking(connection, query) if lock else query, [dataset])
+    if found is None:
         raise LedgerError(
             f"Ledger: there is no data set {dataset!r} in it. Check the name, or add it with `dpbayes ledger init`."
         )
+    return str(found)
+
+
+def texts(connection: Connection, dataset: str, start: int = 0) -> Iterator[str]:
+    """The texts of all entries, or from one on; each has its place and its hash."""
     rows = connection.execute(
-        "SELECT serial, text, hash FROM dpbayes_entries WHERE dataset = ? ORDER BY serial", [dataset]
+        "SELECT serial, text, hash FROM dpbayes_entries WHERE dataset = ? AND serial >= ? ORDER BY serial",
+        [dataset, start],
     ).fetchall()
-    if (
-        known is not None
-        and [(each.serial, each.text, each.hash) for each in known.entries] != rows[: len(known.entries)]
-    ):
-        known = None
-    start = 0 if known is None else len(known.entries)
-    with _uncollected():
-        found = known if known and start == len(rows) else replay(dataset, _texts(dataset, rows, start), known)
-    if found.head.hash != head:
-        raise broken(dataset, found.head.serial + 1, "and perhaps later ones are missing")
-    return found
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Entries are kept, and while many are read the garbage collector would look at all of them again and again."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _texts(dataset: str, rows: list[tuple[object, object, object]], start: int) -> Iterator[str]:
-    for place, (serial, text, stored) in enumerate(rows[start:], start=start):
+    for place, (serial, text, stored) in enumerate(rows, start=start):
         if serial != place or not isinstance(text, str) or digest(text) != stored:
             raise broken(dataset, place, "does not match its hash")
         yield text
 
 
-def entries(connection: Connection) -> Iterator[tuple[str, str]]:
-    """The data set and the text of every entry, unchecked, in order."""
-    yield from connection.execute("SELECT dataset, text FROM dpbayes_entries ORDER BY dataset, serial")
-
-
-def append(connection: Connection, entry: Entry, known: Account | None = None) -> None:
-    """Add an entry at the end of the chain of its data set, whose account before it may be ``known``."""
+def append(connection: Connection, entry: Entry, after: Account) -> None:
+    """Add an entry at the end of the chain of its data set, whose account after it is given."""
     dataset = str(entry.body["dataset"])
     if connection.server and not pricing.owns(connection):
         connection.execute("SELECT dpbayes_append(?, ?)", [dataset, entry.text])
@@ -146,7 +113,7 @@ def append(connection: Connection, entry: Entry, known: Account | None = None) -
     else:
         connection.execute("UPDATE dpbayes_datasets SET head = ? WHERE dataset = ?", [entry.hash, dataset])
     if connection.server and entry.kind in ("budget", "charge", "void"):
-        pricing.note(connection, account(connection, dataset, known=known))
+        pricing.note(connection, after)
 
 
 def weigh(connection: Connection, dataset: str, releases: str) -> None:

@@ -50,7 +50,8 @@ def grid_for(concentration: float) -> float:
     >>> grid_for(100.0), grid_for(0.5) == FINEST
     (0.125, True)
     """
-    return FINEST if concentration < 1.0 else _power(concentration, STEPS)
+    exponent = math.frexp(concentration)[1] - 1  # the power of two that many bits below √α, rounded down
+    return FINEST if concentration < 1.0 else 2.0 ** (exponent // 2 - STEPS)
 
 
 def on_grid(values: Floats, grid: float) -> Floats:
@@ -75,12 +76,6 @@ def _steps(grid: float) -> Floats:
     exponent = np.arange(_LOWEST, 1026)
     own = np.where(exponent < 1, -2000, np.maximum((exponent - 1) // 2 - STEPS, exponent - DIGITS))
     return np.maximum(np.ldexp(1.0, own), grid)
-
-
-def _power(concentration: float, bits: int) -> float:
-    """The power of two ``bits`` below √α, rounded down."""
-    exponent = math.frexp(concentration)[1] - 1
-    return 2.0 ** (exponent // 2 - bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,8 +164,12 @@ class LazyDirichlet:
         z: Floats = np.empty_like(shapes)
         for row, node in enumerate(nodes.tolist()):
             at(node).standard_gamma(shapes[row], out=z[row])
-        for tiny in np.flatnonzero(shapes.max(axis=1) < TINY):  # all may underflow
-            z[tiny] = _tiny_gammas(shapes[tiny], at(int(nodes[tiny])))
+        for tiny in np.flatnonzero(shapes.max(axis=1) < TINY):  # all may underflow, but not their logarithms:
+            # ln z = ln z⁺ − e/a, relative to the largest, with z⁺ ~ Gamma(a + 1), e exponential
+            rng, row = at(int(nodes[tiny])), shapes[tiny]
+            with np.errstate(divide="ignore"):
+                logs = np.log(rng.standard_gamma(row + 1.0)) - rng.standard_exponential(row.shape) / row
+            z[tiny] = np.exp(logs - logs.max())
         z /= z.sum(axis=1, keepdims=True)
         return _rounded(z, shapes > 0)
 
@@ -175,13 +179,6 @@ def _steps(axis: int, levels: int) -> list[_Step]:
     number = next(number for number in count(1) if 64**number >= levels)
     branches = next(branches for branches in count(1) if branches**number >= levels)
     return [_Step(axis, branches, branches ** (number - 1 - step)) for step in range(number)]
-
-
-def _tiny_gammas(shapes: Floats, rng: np.random.Generator) -> Floats:
-    """Gammas relative to the largest, by logarithms: ln z = ln z⁺ − e/a with z⁺ ~ Gamma(a + 1), e exponential."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(rng.standard_gamma(shapes + 1.0)) - rng.standard_exponential(shapes.shape) / shapes
-    return np.asarray(np.exp(logs - logs.max()))
 
 
 def _rounded(shares: Floats, present: NDArray[np.bool_]) -> Floats:

@@ -6,25 +6,26 @@ A charge uses some of a pure ε, of a Gaussian shift or a divergence, and of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, cast, get_args
 
 from dpbayes.base import checks
+from dpbayes.base.display import rounded_up
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.privacy.convert import (
     TOLERANCE,
     Corners,
     best_order,
-    exact_parts,
     gaussian_epsilon,
     gaussian_mu,
     pure_mu,
     safe_root,
 )
 from dpbayes.privacy.cost import LARGEST_PURE, MOST_RELEASES, Cost, Priced, but_for
-from dpbayes.privacy.guarantee import RDP, ApproxDP, Guarantee, Limit, Rule, gaussian_sketch, rounded_up
+from dpbayes.privacy.guarantee import RDP, ApproxDP, Charged, Guarantee, Limit, Rule, gaussian_sketch
 from dpbayes.privacy.pld import ROUNDING
 
 MIXED = (0.25, 0.5, 0.75)
@@ -126,15 +127,25 @@ class AdaptiveDP(Limit):
         """The share of the limit that this cost uses on its own, if all of it was fixed beforehand."""
         return self.used([cost])
 
-    def used(self, costs: Iterable[Cost]) -> float:
+    def shares(self, costs: Iterable[Cost]) -> Counter[tuple[float, ...]]:
+        """Of each step, whether it is pure, and what it uses of every item of the menu."""
+        menu, found = self.menu, Counter[tuple[float, ...]]()
+        for step, times in Counter(_steps(self, costs)).items():
+            each = (share for item in menu for share in used_by(self, item, step))
+            found[float(math.isfinite(step.pure)), *each] += times
+        return found
+
+    def used(self, costs: Iterable[Cost] | Charged) -> float:
         """The share of the limit that several charges use, whatever each was adapted to: that of the best item."""
         return min(max(each) for _, each in self._sums(costs))
 
-    def _sums(self, costs: Iterable[Cost]) -> list[tuple[tuple[float, float], Used]]:
+    def _sums(self, costs: Iterable[Cost] | Charged, *, all_: bool = False) -> list[tuple[tuple[float, float], Used]]:
         """The sums of all charges in each item of the menu that may matter: the first, unless some are pure."""
-        charged = [step for cost in costs if cost.entries for step in steps(self, cost.entries)]
-        pure = any(math.isfinite(step.pure) for step in charged)
-        return [(item, uses(self, item, charged)) for item in (self.menu if pure else self.menu[:1])]
+        since, sums = (costs.since, costs.sums) if isinstance(costs, Charged) else (costs, ())
+        charged = _steps(self, since)
+        pure = all_ or (sums and sums[0] != (0.0,)) or any(math.isfinite(step.pure) for step in charged)
+        menu = enumerate(self.menu if pure else self.menu[:1])
+        return [(item, uses(self, item, charged, sums[3 * place + 1 : 3 * place + 4])) for place, item in menu]
 
     def at(self, part: float) -> float:
         """The ε, at the limit's δ, of a release of Gaussian noise that uses this share of the limit."""
@@ -160,31 +171,15 @@ class AdaptiveDP(Limit):
         rest = (self.delta - min(max(square, betrayed), 1.0) * self._slack) * share
         return first + gaussian_epsilon(shift, rest * math.exp(-first))
 
-    def spent(self, costs: Iterable[Cost]) -> float:
+    def spent(self, costs: Iterable[Cost] | Charged) -> float:
         """What several charges use, as an ε at the limit's δ; above the limit's ε exactly if they exceed it."""
-        return self._spent(self._sums(costs))
-
-    def running(self, costs: Iterable[Cost], since: int = 0) -> Iterator[float]:
-        """What is spent after each of these charges, from place ``since`` on: one look at each."""
-        pure, menu = False, self.menu
-        sums: list[list[list[float]]] = [[[], [], []] for _ in menu]
-        for place, cost in enumerate(costs):
-            for step in steps(self, cost.entries) if cost.entries else ():
-                pure = pure or math.isfinite(step.pure)
-                for item, parts in zip(menu, sums, strict=True):
-                    parts[:] = map(exact_parts, parts, used_by(self, item, step))
-            if place >= since:
-                used = [cast("Used", tuple(map(math.fsum, parts))) for parts in sums]
-                yield self._spent(list(zip(menu, used, strict=True))[: None if pure else 1])
-
-    def _spent(self, sums: list[tuple[tuple[float, float], Used]]) -> float:
-        found = [(max(used), self._number(item, used)) for item, used in sums]
+        found = [(max(used), self._number(item, used)) for item, used in self._sums(costs)]
         inside = [number for part, number in found if part <= 1.0]
         if inside:
             return min(*inside, self.epsilon)
         return max(min(number for _, number in found), self.epsilon * (1.0 + 1e-12))
 
-    def left(self, costs: Sequence[Cost]) -> float:
+    def left(self, costs: Sequence[Cost] | Charged) -> float:
         """The ε, at the limit's δ, of the largest release that fits beside these charges (see ``fit_to_limit``)."""
         if not costs:
             return self.epsilon
@@ -214,13 +209,11 @@ class AdaptiveDP(Limit):
         epsilon = max(self.at(1.0 / releases) * (1.0 - 1e-9), 1e-12)
         return AdaptiveDP(epsilon=epsilon, delta=self.delta, slack=self._slack / releases)
 
-    def routes(self, costs: Sequence[Cost]) -> list[dict[str, str | float]]:
+    def routes(self, costs: Sequence[Cost] | Charged) -> list[dict[str, str | float]]:
         """Under the rule ``gaussian`` squared shifts, or the pure ε of everything: the first and last of the menu."""
         if self.rule == "renyi":
             return []
-        charged = [step for cost in costs for step in steps(self, cost.entries)]
-        first, last = self.menu[0], self.menu[-1]
-        (_, square, flags), (pure, _, _) = uses(self, first, charged), uses(self, last, charged)
+        (first, (_, square, flags)), *_, (last, (pure, _, _)) = self._sums(costs, all_=True)
         kept: dict[str, str | float] = {"flags": flags, "slack": self._slack}
         return [
             {"by": "square", "most": first[1] ** 2, "used": square, **kept},
@@ -276,9 +269,6 @@ GAIN = 0.98
 """A charge is composed only if that may save 2 % of its price: for Gaussian noise it saves nothing."""
 
 Entries = tuple[tuple[Priced, int], ...]
-Item = tuple[float, float]
-"""A pair of the menu: a pure ε and a shift."""
-
 Used = tuple[float, float, float]
 """Shares of one item of the menu: of its pure ε, of its squared shift (or divergence), of the slack."""
 
@@ -295,13 +285,19 @@ class Step(NamedTuple):
     times: int = 1
 
 
-def uses(limit: AdaptiveDP, item: Item, charged: Sequence[Step]) -> Used:
-    """What steps use of an item of the menu, each of its pure ε or of its shift, whichever share is smaller."""
+def uses(
+    limit: AdaptiveDP, item: tuple[float, float], charged: Sequence[Step], sums: Sequence[Sequence[float]] = ()
+) -> Used:
+    """What steps use of an item of the menu, each of its pure ε or of its shift, whichever share is smaller.
+
+    ``sums`` are of those before.
+    """
     each = {step: used_by(limit, item, step) for step in set(charged)}
-    return cast("Used", tuple(math.fsum(each[step][part] for step in charged) for part in range(3)))
+    parts = enumerate(sums or ((), (), ()))
+    return cast("Used", tuple(math.fsum((*old, *(each[step][part] for step in charged))) for part, old in parts))
 
 
-def used_by(limit: AdaptiveDP, item: Item, step: Step) -> Used:
+def used_by(limit: AdaptiveDP, item: tuple[float, float], step: Step) -> Used:
     """What one step uses."""
     epsilon, shift = item
     most, slack = limit.divergence if limit.rule == "renyi" else shift * shift, limit.slack or 1.0
@@ -310,6 +306,10 @@ def used_by(limit: AdaptiveDP, item: Item, step: Step) -> Used:
     covered = square / most if shift > 0 else math.inf
     counted = (as_pure, 0.0) if as_pure <= covered else (0.0, covered)
     return times * counted[0], times * counted[1], times * flagged / slack
+
+
+def _steps(limit: AdaptiveDP, costs: Iterable[Cost]) -> list[Step]:
+    return [step for cost in costs if cost.entries for step in steps(limit, cost.entries)]
 
 
 # with less room than a history takes, each charge would be priced anew at every look, under the lock of the ledger

@@ -18,7 +18,7 @@ from dpbayes.base.errors import InvalidArgument, TargetUnreachable
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.convert import TOLERANCE, gaussian_epsilon, gaussian_mu, safe_root
 from dpbayes.privacy.cost import Cost, Priced
-from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Guarantee, Limit, PureDP, Rule
+from dpbayes.privacy.guarantee import RDP, TCDP, ZCDP, ApproxDP, Charged, Guarantee, Limit, PureDP, Rule
 from dpbayes.schema.unit import Unit
 
 G = TypeVar("G", bound=Guarantee)
@@ -104,7 +104,11 @@ def guarantee_from_record(record: object) -> Limit:
     return kind(**numbers)
 
 
-READERS[Guarantee] = guarantee_from_record
+READERS[Guarantee] = READERS[Limit] = guarantee_from_record
+
+
+def _of_promise(name: str) -> Any:
+    return property(lambda target: getattr(target.promise, name), doc="That of the promise.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,33 +117,11 @@ class Target(Guarantee):
 
     promise: Guarantee
     also: tuple[Guarantee, ...] = ()
-    limit: Limit | None = None
-    charged: tuple[Cost, ...] = ()
+    charged: Charged | None = None
 
-    @property
-    def name(self) -> str:
-        """That of the promise."""
-        return self.promise.name
-
-    @property
-    def size(self) -> float:
-        """That of the promise."""
-        return self.promise.size
-
-    @property
-    def letter(self) -> str:
-        """That of the promise."""
-        return self.promise.letter
-
-    @property
-    def epsilon_delta(self) -> tuple[float, float] | None:
-        """Those of the promise."""
-        return self.promise.epsilon_delta
-
-    @property
-    def plain(self) -> Guarantee:
-        """That of the promise."""
-        return self.promise.plain
+    name, size, letter, epsilon_delta, plain = (
+        _of_promise(each) for each in ("name", "size", "letter", "epsilon_delta", "plain")
+    )
 
     @property
     def sketch(self) -> RDP | None:
@@ -148,11 +130,11 @@ class Target(Guarantee):
 
     def amount(self, cost: Cost) -> float:
         """In terms of the promise."""
-        return self.gap(cost) + self.size
+        return self.gap(cost) + self.promise.size
 
     def gap(self, cost: Cost) -> float:
         """The largest gap; the dearer questions are asked only if the cheap ones are answered."""
-        worst = -math.inf if self.limit is None else self.limit.used([*self.charged, cost]) - 1.0
+        worst = -math.inf if self.charged is None else self.charged.limit.used(self.charged.plus(cost)) - 1.0
         for each in (*self.also, self.promise):
             if worst > 0:
                 break
@@ -161,7 +143,7 @@ class Target(Guarantee):
 
     def part(self, cost: Cost) -> float:
         """The largest share."""
-        fits = 0.0 if self.limit is None else self.limit.used([*self.charged, cost])
+        fits = 0.0 if self.charged is None else self.charged.limit.used(self.charged.plus(cost))
         return max(fits, *(each.part(cost) for each in (*self.also, self.promise)))
 
     def at(self, part: float) -> float:
@@ -208,7 +190,7 @@ def adaptive_limit(limit: G, rule: Rule = "gaussian", slack: float | None = None
     return AdaptiveDP(epsilon=limit.epsilon, delta=limit.delta, rule=rule, slack=slack)
 
 
-def fit_to_limit(target: Guarantee, limit: Limit, costs: Sequence[Cost] = ()) -> Guarantee:
+def fit_to_limit(target: Guarantee, limit: Limit, costs: Sequence[Cost] | Charged = ()) -> Guarantee:
     """An (ε, δ) target as an adaptive limit prices it beside charges: what meets it keeps the target.
 
     If the target is not above what is left, what meets it also fits, whatever its mechanism. Other targets stay as
@@ -227,7 +209,8 @@ def fit_to_limit(target: Guarantee, limit: Limit, costs: Sequence[Cost] = ()) ->
     else:
         share = target.delta * slack / limit.delta
         own = Target(promise=AdaptiveDP(epsilon=target.epsilon, delta=target.delta, slack=share))
-    return own if target.epsilon > limit.left(costs) else replace(own, limit=limit, charged=tuple(costs))
+    charged = costs if isinstance(costs, Charged) else Charged(limit, tuple(costs))
+    return own if target.epsilon > limit.left(charged) else replace(own, charged=charged)
 
 
 M = TypeVar("M", bound=Priced)
@@ -303,7 +286,7 @@ def calibrate_together(
     >>> round(other.sigma / one.sigma, 12)
     2.0
     """
-    made = {factor: replace(family, make=_scale(family.make, factor)) for factor in set(factors)}
+    made = {each: replace(family, make=lambda at, by=each: family.make(at * by)) for each in set(factors)}  # type: ignore[misc]
     return calibrate_all([made[factor] for factor in factors], target, alongside=alongside)
 
 
@@ -330,10 +313,6 @@ def calibrate_all(
         return Cost.total((*members(parameter), *alongside))
 
     return members(_search(cost, target, first.name, larger_is_safer=first.larger_is_safer, start=first.start))
-
-
-def _scale(make: Callable[[float], M], factor: float) -> Callable[[float], M]:
-    return lambda parameter: make(parameter * factor)
 
 
 def _unreachable(name: str, target: Guarantee) -> TargetUnreachable:

@@ -4,46 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import ClassVar, Literal
 
 from dpbayes.base import checks
+from dpbayes.base.display import rounded_down, rounded_up
 from dpbayes.privacy.convert import exact_parts, gaussian_mu, renyi_to_delta, statement_to_delta, tcdp_to_delta
 from dpbayes.privacy.cost import Cost
-
-LAST_BITS = Decimal(2) ** -50
-"""A number that is a short decimal but for this share of it is that decimal: the rounding of a sum or two."""
-
-
-def rounded_up(number: float, digits: int = 6) -> str:
-    """A number for people, never below the true one, but for the last bits: a cost is not stated too small.
-
-    >>> rounded_up(1.2214, digits=3), rounded_up(0.5)
-    ('1.23', '0.5')
-    """
-    return _rounded(number, digits, ROUND_CEILING)
-
-
-def rounded_down(number: float, digits: int = 6) -> str:
-    """A number for people, never above the true one, but for the last bits: what is left is not stated too large.
-
-    >>> rounded_down(2.1679, digits=3)
-    '2.16'
-    """
-    return _rounded(number, digits, ROUND_FLOOR)
-
-
-def _rounded(number: float, digits: int, rounding: str) -> str:
-    if not math.isfinite(number):
-        return f"{number:g}"
-    exact, context = Decimal(number), Context(prec=digits, rounding=rounding)
-    near = Context(prec=digits).create_decimal(exact)
-    # 0.1 + 0.2 is 0.3 but for its last bit, and is not turned into 0.300001
-    stated = near if abs(exact - near) <= LAST_BITS * abs(exact) else context.create_decimal(exact)
-    return f"{float(stated):.{digits}g}"
-
 
 Rule = Literal["gaussian", "renyi"]
 """By which sums an (ε, δ) limit is kept, whatever later releases are adapted to: see AdaptiveDP."""
@@ -115,14 +84,9 @@ class Guarantee(ABC):
         return ""
 
     @property
-    def limit(self) -> Limit | None:
-        """The limit of a ledger into which it has to fit; None where there is none."""
+    def charged(self) -> Charged | None:
+        """The limit of a ledger into which it has to fit, with what it is charged with; None where there is none."""
         return None
-
-    @property
-    def charged(self) -> tuple[Cost, ...]:
-        """What that limit is charged with already."""
-        return ()
 
     def gap(self, cost: Cost) -> float:
         """How far the cost exceeds the guarantee; non-positive exactly when it meets it."""
@@ -153,6 +117,34 @@ class Guarantee(ABC):
         return {"notion": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """What a limit is charged with, whatever each charge was adapted to: exact sums of many, and the charges after."""
+
+    limit: Limit
+    since: tuple[Cost, ...] = ()
+    sums: tuple[tuple[float, ...], ...] = ()
+    many: int = 0
+
+    def __len__(self) -> int:
+        return self.many + len(self.since)
+
+    def plus(self, cost: Cost) -> Charged:
+        """With one more charge."""
+        return replace(self, since=(*self.since, cost))
+
+    def summed(self) -> Charged:
+        """The same with every charge in sums, if the limit is one. No bit is lost: whatever follows is the same."""
+        if not self.limit.lasts:
+            return self
+        sums: Sequence[Sequence[float]] = self.sums
+        for shares, times in self.limit.shares(self.since).items():
+            sums = sums or [()] * len(shares)
+            for power in (2.0**bit for bit in range(times.bit_length()) if times >> bit & 1):
+                sums = [exact_parts(parts, power * share) for parts, share in zip(sums, shares, strict=True)]
+        return Charged(self.limit, (), tuple(map(tuple, sums)), len(self))
+
+
 class Limit(Guarantee):
     """A guarantee that a ledger can keep over many charges, each adapted to what came before."""
 
@@ -175,27 +167,31 @@ class Limit(Guarantee):
         """The same limit by the other rule, if there is one."""
         return None
 
-    def used(self, costs: Iterable[Cost]) -> float:
-        """The share that separate charges use, admitted up to 1: the sum, whatever each was adapted to."""
-        return math.fsum(self.part(cost) for cost in costs)
+    def shares(self, costs: Iterable[Cost]) -> Counter[tuple[float, ...]]:
+        """What charges add to each of the sums by which the limit is kept, and how many add the same."""
+        return Counter((self.part(cost),) for cost in costs)
 
-    def spent(self, costs: Iterable[Cost]) -> float:
+    def used(self, costs: Iterable[Cost] | Charged) -> float:
+        """The share that separate charges use, admitted up to 1: the sum, whatever each was adapted to."""
+        charged = costs if isinstance(costs, Charged) else Charged(self, tuple(costs))
+        return math.fsum((*(charged.sums[0] if charged.sums else ()), *(self.part(cost) for cost in charged.since)))
+
+    def spent(self, costs: Iterable[Cost] | Charged) -> float:
         """The same as the number that it limits."""
         return self.at(self.used(costs))
 
     def running(self, costs: Iterable[Cost], since: int = 0) -> Iterator[float]:
         """What is spent after each of these charges, from place ``since`` on: one look at each."""
-        parts: list[float] = []
-        for place, cost in enumerate(costs):
-            parts = exact_parts(parts, self.part(cost))
-            if place >= since:
-                yield self.at(math.fsum(parts))
+        charged = Charged(self, (charges := tuple(costs))[:since]).summed()
+        for cost in charges[since:]:
+            charged = charged.plus(cost).summed()
+            yield self.spent(charged)
 
-    def left(self, costs: Sequence[Cost]) -> float:
+    def left(self, costs: Sequence[Cost] | Charged) -> float:
         """The largest number that one more release may cost on its own."""
         return self.at(max(1.0 - self.used(costs), 0.0)) if costs else self.size
 
-    def routes(self, costs: Sequence[Cost]) -> list[dict[str, str | float]]:
+    def routes(self, costs: Sequence[Cost] | Charged) -> list[dict[str, str | float]]:
         """The ways in which a database can keep it by adding prices, and the share of each that is used."""
         return [{"by": self.ROUTE, "most": self.size, "used": self.used(costs), "flags": 0.0}] if self.ROUTE else []
 
@@ -255,19 +251,10 @@ class ApproxDP(Limit):
         """ε at this δ."""
         return cost.epsilon(self.delta)
 
-    def used(self, costs: Iterable[Cost]) -> float:
+    def used(self, costs: Iterable[Cost] | Charged) -> float:
         """All together, composed exactly: right only if all were fixed beforehand."""
-        found = [cost for cost in costs if cost.entries]
+        found = [cost for cost in (costs.since if isinstance(costs, Charged) else costs) if cost.entries]
         return self.part(sum(found[1:], found[0])) if found else 0.0
-
-    def running(self, costs: Iterable[Cost], since: int = 0) -> Iterator[float]:
-        """Each total is composed anew, from all charges so far."""
-        total: Cost | None = None
-        for place, cost in enumerate(costs):
-            if cost.entries:
-                total = cost if total is None else total + cost
-            if place >= since:
-                yield 0.0 if total is None else self.at(self.part(total))
 
     def share(self, releases: int) -> ApproxDP:
         """(ε/k, δ/k) each."""

@@ -16,11 +16,12 @@ import numpy as np
 
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
+from dpbayes.base.display import rounded_up
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.base.normal import quantile
 from dpbayes.privacy.convert import ROUND_UP, gaussian_delta, gaussian_mu, least
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.schema.unit import Unit
 
 Profile = Callable[[float], float]

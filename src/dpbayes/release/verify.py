@@ -336,7 +336,9 @@ def _ledger(release: Release, where: Ledger | str | Path) -> str:
     paid: Counter[str] = Counter()
     for each in release.paid:
         paid[canonical(each.mechanism.record())] += each.times
-    if charge.mechanisms != paid:
+    for record, number in charge.releases:
+        paid[record] -= number
+    if any(paid.values()):
         raise _Failed("the charge is for other mechanisms, or for another number of draws")
     if not charge.digest:
         raise _Failed(

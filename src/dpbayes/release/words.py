@@ -9,8 +9,9 @@ import math
 import re
 from collections.abc import Mapping
 
+from dpbayes.base.display import rounded_up
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.schema.unit import Unit
 
 SEEDED = "This release was drawn with a seed, so it promises no privacy at all. Use it for tests only."

@@ -63,7 +63,8 @@ def _shown(views: list[View]) -> int:
 
 def _header(release: Release) -> Html:
     said = release.about
-    made = f"Drawn {_date(release.created)} by dpbayes {release.software.get('dpbayes', '')}."
+    drawn = f"{release.created[:16].replace('T', ' at ')} UTC" if "T" in release.created else release.created
+    made = f"Drawn {drawn} by dpbayes {release.software.get('dpbayes', '')}."
     by = ", ".join(said[key] for key in ("author", "contact") if key in said)
     lines = [tag("h1", title(release), dir="auto")]
     if by:
@@ -74,11 +75,6 @@ def _header(release: Release) -> Html:
     if "supersedes" in said:
         lines.append(tag("p", f"It supersedes the release {said['supersedes']}.", class_="faint"))
     return tag("header", *lines)
-
-
-def _date(created: str) -> str:
-    day, _, clock = created.partition("T")
-    return f"{day} at {clock[:5]} UTC" if clock else created
 
 
 def _contents(release: Release, shown: int) -> Html:

@@ -70,8 +70,9 @@ def entry(release: Release, deployment: Deployment) -> Record:
     if release.records is not None and release.unit.max_rows == 1:
         privacy["number_of_privacy_units"] = release.records
     more = "A ledger adds up all releases of the same data." if spent is not None else "No ledger is kept."
+    slug = f"{title(release)} {deployment.curator} {release.created[:4]}"
     return {
-        "url_slug": _slug(f"{title(release)} {deployment.curator} {release.created[:4]}"),
+        "url_slug": re.sub(r"[^a-z0-9]+", "-", slug.lower()).strip("-") or "release",
         "deployment": {
             "basic": basic,
             "dp_variant": {
@@ -125,7 +126,3 @@ def _scalar(value: object) -> str:
     """JSON, which is YAML; but for YAML a number in powers of ten has a decimal point."""
     said = json.dumps(value, ensure_ascii=False)
     return said.replace("e", ".0e") if isinstance(value, float) and "e" in said and "." not in said else said
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "release"

@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -193,7 +193,7 @@ def _of_ddi(path: Path) -> Codebook:
     except ElementTree.ParseError:
         raise SchemaError(f"{OWNER}: {path.name!r} is not XML. Export it again.") from None
     found: Codebook = {}
-    for variable in _inner(root, "var"):
+    for variable in (each for each in root.iter() if each.tag.rpartition("}")[2] == "var"):  # in any name space
         name = variable.attrib.get("name") or variable.attrib.get("ID") or ""
         codes = []
         for category in _children(variable, "catgry"):
@@ -202,11 +202,6 @@ def _of_ddi(path: Path) -> Codebook:
                 codes.append(Code(code=value, label=_first_text(category, "labl")))
         found[name] = codes
     return found
-
-
-def _inner(element: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    """Elements of this name, in whatever version of the name space."""
-    return (each for each in element.iter() if each.tag.rpartition("}")[2] == name)
 
 
 def _children(element: ElementTree.Element, name: str) -> list[ElementTree.Element]:
@@ -237,7 +232,10 @@ def _of_statistics(path: Path) -> Codebook:
         )
     if done.returncode:
         raise ValueError
-    return {name: _labelled(values) for name, values in json.loads(done.stdout)}
+    return {
+        name: [Code(code=text_of(code), label=str(label)) for code, label in values]
+        for name, values in json.loads(done.stdout)
+    }
 
 
 def _tell(path: str) -> int:
@@ -252,10 +250,6 @@ def _tell(path: str) -> int:
     told = [(str(name), [(text_of(code), str(label)) for code, label in values.items()]) for name, values in labels]
     print(json.dumps(told))
     return 0
-
-
-def _labelled(values: Iterable[tuple[object, object]]) -> list[Code]:
-    return [Code(code=text_of(code), label=str(label)) for code, label in values]
 
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",

@@ -146,7 +146,9 @@ def values_of(column: object) -> np.ndarray:
     would turn whole numbers into doubles. Everything else is a column of objects.
     """
     values = np.asarray(column) if hasattr(column, "__array__") else None
-    if values is None or values.ndim != 1 or _became_double(column, values):
+    declared = str(getattr(column, "dtype", getattr(column, "type", getattr(values, "dtype", "")))).lower()
+    became_double = "float" not in declared and "double" not in declared  # as whole numbers beside nulls do
+    if values is None or values.ndim != 1 or (values.dtype.kind == "f" and became_double):
         listed = getattr(column, "to_pylist", getattr(column, "to_list", lambda: column))()
         values = np.fromiter(cast("Iterable[object]", listed), dtype=object)
     if values.dtype.kind == "f":
@@ -154,12 +156,6 @@ def values_of(column: object) -> np.ndarray:
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in {"ns", "ps", "fs", "as"}:
         return values.astype("datetime64[us]")  # finer ones become plain integers in Python
     return values
-
-
-def _became_double(column: object, values: np.ndarray) -> bool:
-    """Whether NumPy made doubles of a column of another type, as it does of whole numbers beside nulls."""
-    declared = str(getattr(column, "dtype", getattr(column, "type", values.dtype))).lower()
-    return values.dtype.kind == "f" and "float" not in declared and "double" not in declared
 
 
 def _integer_codes(attribute: Attribute, values: np.ndarray) -> Codes:

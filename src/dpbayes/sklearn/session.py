@@ -11,9 +11,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
+from dpbayes.base.display import rounded_up
 from dpbayes.privacy.adaptive import AdaptiveDP
 from dpbayes.privacy.cost import Cost
-from dpbayes.privacy.guarantee import Guarantee, rounded_up
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.schema.unit import Unit
 
 _fits: dict[tuple[str, Unit], list[Cost]] = {}
@@ -37,21 +38,17 @@ def remember(dataset: str, cost: Cost, goal: Guarantee, owner: str) -> None:
     costs.append(cost)
     if len(costs) < 2:
         return
+    price = f"{goal.name} {rounded_up(sum(goal.amount(cost) for cost in costs), 3)}"
+    if goal.exception:
+        limit = AdaptiveDP(epsilon=goal.size * len(costs), delta=goal.exception)
+        price = f"ε={rounded_up(limit.spent(costs), 3)} at δ={goal.exception:g}"
     warnings.warn(
         f"{owner}: {len(costs)} fits of {dataset!r} without a ledger. If they are of the same people, they cost "
-        f"{_together(costs, goal)} together. Folds of a cross-validation and points of a grid search count. Charge "
+        f"{price} together. Folds of a cross-validation and points of a grid search count. Charge "
         "them to a ledger=, search on public data, or call dpbayes.sklearn.forget() before fitting other people.",
         SecondRelease,
         stacklevel=3,
     )
-
-
-def _together(costs: list[Cost], goal: Guarantee) -> str:
-    """The price by the rule of a ledger, which holds whatever the later fits were adapted to."""
-    if goal.exception:
-        limit = AdaptiveDP(epsilon=goal.size * len(costs), delta=goal.exception)
-        return f"ε={rounded_up(limit.spent(costs), 3)} at δ={goal.exception:g}"
-    return f"{goal.name} {rounded_up(sum(goal.amount(cost) for cost in costs), 3)}"
 
 
 def learned_before() -> list[str]:

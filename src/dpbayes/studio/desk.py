@@ -89,7 +89,7 @@ class Desk:
         if "://" not in where and not Path(where).is_file():
             return None
         ledger = Ledger(where)
-        return ledger.account(draft.id) if draft.id in ledger.datasets() else None
+        return ledger.standing(draft.id) if draft.id in ledger.datasets() else None
 
     def request(self, draft: Draft) -> Request:
         """The request of a draft so far."""
@@ -109,7 +109,7 @@ class Desk:
             return FIRST
         if account is None or hasattr(account.budget, "rho"):
             return FIRST
-        half = min(account.limit / 2, account.left()) or account.limit / 2
+        half = min(account.budget.size / 2, account.left()) or account.budget.size / 2
         epsilon = float(f"{half:.2g}") if half >= 0.01 else half
         delta = getattr(account.budget, "delta", None)
         return PureDP(epsilon=epsilon) if delta is None else ApproxDP(epsilon=epsilon, delta=delta)
@@ -209,6 +209,11 @@ def page(request: HttpRequest, template: str, *, status: int = 0, step: str = ""
     """A page, with what all pages show. A page of a step has its title, and one that tells a problem its status."""
     desk = desk_of(request)
     draft: Draft | None = context.setdefault("draft", None)
+
+    def csrf(*actions: str) -> Markup:  # the hidden fields of a form that is sent to these paths
+        tokens = [] if desk.session is None else [desk.session.form_token(action) for action in actions]
+        return Markup("").join(Markup('<input type="hidden" name="csrf" value="{}">').format(each) for each in tokens)
+
     everywhere: dict[str, Any] = {
         "desk": desk,
         "path": request.url.path,
@@ -216,21 +221,11 @@ def page(request: HttpRequest, template: str, *, status: int = 0, step: str = ""
         "commands": (),
         "title": STEPS.get(step, "dpbayes studio"),
         "step": step,
-        "csrf": _csrf(desk),
+        "csrf": csrf,
         "strip": _strip(desk, draft),
     }
     status = status or (422 if context.get("problem") else 200)
     return HTMLResponse(_environment().get_template(template).render({**everywhere, **context}), status_code=status)
-
-
-def _csrf(desk: Desk) -> Any:
-    """A function for templates: the hidden fields of a form that is sent to these paths."""
-
-    def field(*actions: str) -> Markup:
-        tokens = [] if desk.session is None else [desk.session.form_token(action) for action in actions]
-        return Markup("").join(Markup('<input type="hidden" name="csrf" value="{}">').format(each) for each in tokens)
-
-    return field
 
 
 def _strip(desk: Desk, draft: Draft | None) -> dict[str, Any] | None:

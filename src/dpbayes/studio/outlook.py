@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pyarrow as pa
 
+from dpbayes.base.display import rounded_down
 from dpbayes.base.errors import InvalidArgument
 from dpbayes.curator import Curator
 from dpbayes.design.forecast import TableForecast, design_of, forecast, remarks, sentences
@@ -18,7 +19,7 @@ from dpbayes.jobs.base import plan_of
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
 from dpbayes.ledger.history import already
-from dpbayes.privacy.guarantee import Guarantee, rounded_down
+from dpbayes.privacy.guarantee import Guarantee
 from dpbayes.privacy.risk import BLIND, Risk, chords, membership, success
 from dpbayes.release.format import Release
 from dpbayes.release.products import complete
@@ -102,7 +103,7 @@ class Outlook:
         """What would still fit afterwards."""
         if self.account is None or not self.fits:
             return 0.0
-        return self.account.budget.left([*self.account.costs.values(), self.plan.cost])
+        return self.account.budget.left(self.account.charged.plus(self.plan.cost))
 
 
 @lru_cache(maxsize=256)

@@ -29,7 +29,9 @@ def copies(files: Sequence[str], delimiter: str, columns: int, folder: Path) -> 
 def mend(file: str, delimiter: str, columns: int, copy: Path) -> str:
     """Write a copy of a CSV file, every line with this many quoted fields, and return its path."""
     longest = min(2**14, 400_000 // columns)  # more than a category has, and no more than a line may have
-    line_end = _line_end(file)
+    with _opened(file, "") as lines:  # what ends the line that names the columns ends every line
+        names = list(_until_named(lines))
+    line_end = next((end for end in ("\r\n", "\r") if names and names[-1].endswith(end)), "\n")
     with copy.open("w", encoding="utf-8", newline="") as out, _opened(file, line_end) as lines:
         writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
         for fields in _Records(lines, delimiter, line_end):
@@ -53,13 +55,6 @@ def not_utf8(address: str) -> list[str]:
 def _opened(file: str, line_end: str) -> TextIO:
     opener = gzip.open if file.endswith(".gz") else open
     return cast(TextIO, opener(file, "rt", encoding="utf-8-sig", newline=line_end, errors="backslashreplace"))
-
-
-def _line_end(file: str) -> str:
-    """What ends the line that names the columns, and so every line."""
-    with _opened(file, "") as lines:
-        names = list(_until_named(lines))
-    return next((end for end in ("\r\n", "\r") if names and names[-1].endswith(end)), "\n")
 
 
 def _until_named(lines: TextIO) -> Iterator[str]:

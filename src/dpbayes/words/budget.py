@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dpbayes.base.display import rounded_down, rounded_up
 from dpbayes.ledger.account import Account, Spending
 from dpbayes.privacy.calibrate import guarantee_from_record
-from dpbayes.privacy.guarantee import Guarantee, Limit, rounded_down, rounded_up
+from dpbayes.privacy.guarantee import Guarantee, Limit
 
 
 def costs(amount: float, budget: Guarantee) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dpbayes.base.display import WARNING, listed_and
+from dpbayes.base.display import WARNING, listed_and, rounded_up
 from dpbayes.mechanisms.kinds import class_of
 from dpbayes.privacy.calibrate import guarantee_from_record
-from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP, rounded_up
+from dpbayes.privacy.guarantee import RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from dpbayes.release.format import Paid, Release, Table
 from dpbayes.release.words import likely, rows, times, unless
 from dpbayes.schema.unit import Unit

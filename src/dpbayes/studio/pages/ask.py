@@ -187,15 +187,11 @@ def _choice(schema: Schema, before: Request, form: Form) -> tuple[str, ...]:
         axes = _axes(key, schema.names)
         tables.append(forms.get(frozenset(axes)) or known.get(frozenset(axes), str(Marginal(axes))))
     for chosen, text in known.items():
-        if not _has_box(chosen, schema, form.text("focus")) and (len(chosen) <= 2 or text in form.texts("keep")):
+        boxed = len(chosen) <= 2 and (len(schema.names) <= MOST_IN_TRIANGLE or form.text("focus") in chosen)
+        if not boxed and (len(chosen) <= 2 or text in form.texts("keep")):
             tables.append(forms.get(chosen, text))
     order = {text: place for place, text in enumerate(before.tables)}
     return tuple(dict.fromkeys(sorted(tables, key=lambda text: order.get(text, len(order)))))
-
-
-def _has_box(axes: frozenset[str], schema: Schema, focus: str) -> bool:
-    """Whether the form has a box for a table."""
-    return len(axes) <= 2 and (len(schema.names) <= MOST_IN_TRIANGLE or focus in axes)
 
 
 def _axes(key: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def _timeline(account: Account | None, releases: dict[str, Release]) -> list[dic
                     "when": str(said["time"])[:10],
                     "about": str(said["about"]),
                     "state": charge.state,
-                    "cost": "taken back" if void else costs(account.price(charge.cost), account.budget),
+                    "cost": "taken back" if void else costs(account.budget.amount(charge.cost), account.budget),
                     "folder": by_lock.get(charge.lock, ""),
                 }
             )

@@ -44,6 +44,11 @@ def show(http: HttpRequest) -> Response:
         release, ledger=desk.folder.ledger(ledger) if ledger else None, folder=desk.folder.inside(name)
     )
     words = ["dpbayes", "verify", name, *(["--ledger", ledger] if ledger else [])]
+    newer = None  # the release that says it replaces this one
+    for other_name, other in desk.folder.releases().items():
+        said = other.about.get("supersedes", "")
+        if said and newer is None and other.dataset == release.dataset and release.digest().startswith(said):
+            newer = other_name, other.about.get("title") or other_name
     return page(
         http,
         "published.html",
@@ -52,7 +57,7 @@ def show(http: HttpRequest) -> Response:
         release=release,
         checked=checked,
         ledger=ledger,
-        replaced=_replacement(desk, release),
+        replaced=newer,
         commands=(command(*words),),
     )
 
@@ -73,15 +78,6 @@ def _ledger(desk: Desk, release: Release) -> str:
         except DpbayesError:
             continue
     return ""
-
-
-def _replacement(desk: Desk, release: Release) -> tuple[str, str] | None:
-    """The newer release that says it replaces this one."""
-    for name, other in desk.folder.releases().items():
-        said = other.about.get("supersedes", "")
-        if said and other.dataset == release.dataset and release.digest().startswith(said):
-            return name, other.about.get("title") or name
-    return None
 
 
 def report(http: HttpRequest) -> Response:

@@ -20,6 +20,7 @@ from dpbayes.design.forecast import warnings
 from dpbayes.design.plan import Plan
 from dpbayes.jobs.request import Request
 from dpbayes.ledger.account import Account
+from dpbayes.ledger.ledger import above_limit
 from dpbayes.release.words import ABOUT, statement
 from dpbayes.report.page import report_html
 from dpbayes.studio.desk import Desk, Form, command, desk_of, draft_of, form_of, page, release_commands, to
@@ -108,11 +109,15 @@ def show(http: HttpRequest, draft: Draft | None = None, problem: str = "") -> Re
         plan=plan,
         account=account,
         outlook=Outlook(plan=plan, account=account),
-        price=account.price(plan.cost),
+        price=account.budget.amount(plan.cost),
         out=out,
         promise=statement(plan.target, plan.schema.unit, tables=len(asked.tables), seeded=False),
         reviewed=_fingerprint(draft, asked, plan, account, out),
-        earlier=_earlier(desk, draft),
+        earlier=[
+            (release.id, f"{release.created[:10]}  {release.about.get('title') or name}")
+            for name, release in desk.folder.releases().items()
+            if release.dataset == draft.id and not release.seeded
+        ],
         commands=release_commands(draft, out=out),
     )
 
@@ -138,15 +143,6 @@ def _fingerprint(draft: Draft, asked: Request, plan: Plan, account: Account, out
     """What was on the page: a release is made of this, or not at all."""
     asked = asked.with_changes(**dict.fromkeys(ABOUT, ""))  # what readers are told comes with the form
     return digest(canonical([asked.to_toml(), plan.schema.digest, draft.table, draft.ledger, account.head.hash, out]))
-
-
-def _earlier(desk: Desk, draft: Draft) -> list[tuple[str, str]]:
-    """Releases that this one could replace: their id and what they are."""
-    return [
-        (release.id, f"{release.created[:10]}  {release.about.get('title') or name}")
-        for name, release in desk.folder.releases().items()
-        if release.dataset == draft.id and not release.seeded
-    ]
 
 
 def describe(http: HttpRequest) -> Response:
@@ -185,7 +181,7 @@ def release(http: HttpRequest) -> Response:
         if form.text("confirm") != plan.schema.id.strip():
             raise InvalidArgument("studio: to confirm, type the name of the data set exactly as it is shown.")
         if not account.affords(plan.cost):
-            raise account.refusal(plan.cost)
+            raise above_limit(account, plan.cost)
         folder = check_folder(desk.folder.inside(out))
     except DpbayesError as problem:
         if desk.work.status(once) is not None:  # the same form, sent a moment earlier, has changed the balance
@@ -212,6 +208,10 @@ def progress(http: HttpRequest) -> Response:
     status = desk.work.status(once)
     if status is None or status.get("draft", draft.name) != draft.name:
         raise InvalidArgument("studio: there is no such release under way. Review it again.")
+    words = {
+        "done": ("dpbayes", "verify", status.get("folder", ""), "--ledger", draft.ledger),
+        **dict.fromkeys(("unfinished", "interrupted"), ("dpbayes", "ledger", "finish", draft.ledger)),
+    }.get(status["state"])
     return page(
         http,
         "released.html",
@@ -220,17 +220,7 @@ def progress(http: HttpRequest) -> Response:
         draft=draft,
         once=once,
         status_=status,
-        commands=_finish_command(draft, status),
-    )
-
-
-def _finish_command(draft: Draft, status: dict[str, str]) -> tuple[str, ...]:
-    if status["state"] == "done":
-        return (command("dpbayes", "verify", status["folder"], "--ledger", draft.ledger),)
-    return (
-        (command("dpbayes", "ledger", "finish", draft.ledger),)
-        if status["state"] in ("unfinished", "interrupted")
-        else ()
+        commands=(command(*words),) if words else (),
     )
 
 
