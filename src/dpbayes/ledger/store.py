@@ -76,7 +76,7 @@ def exists(connection: Connection, dataset: str) -> bool:
 
 
 def head(connection: Connection, dataset: str, *, lock: bool = False) -> str:
-    """The hash of the last entry of a data set; ``lock`` keeps out other writers, as SQLite's transactions do anyway."""
+    """The hash of the last entry of a data set; ``lock`` keeps out other writers, as SQLite's transactions do."""
     query = "SELECT head FROM dpbayes_datasets WHERE dataset = ?"
     found = connection.scalar(_locking(connection, query) if lock else query, [dataset])
     if found is None:
