@@ -419,7 +419,6 @@ WIDE: dict[str, Callable[[Stratum], bool]] = {
 """Bounds that cover more often than stated where their worst case is not met, and where that is."""
 
 UNPROMISED = {
-    "models.several.Uncertainty.interval": "labelled as estimated; docs/reproduction/synthetic.md has its figures",
     "models.several.combine": "labelled as measured; docs/reproduction/synthetic.md has its figures",
 }
 """Intervals that say of themselves that they are no promise."""

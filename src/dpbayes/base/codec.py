@@ -146,8 +146,13 @@ def _default(field: dataclasses.Field[Any]) -> object:
     return field.default
 
 
+@lru_cache(maxsize=1024)
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return typing.get_origin(kind), typing.get_args(kind)
+
+
 def _read(kind: Any, value: object, where: str) -> Any:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    origin, arguments = _parts(kind)
     if origin in (typing.Union, types.UnionType):
         return _read_union(arguments, value, where)
     if origin is typing.Literal:
@@ -212,7 +217,7 @@ def _read_list(origin: type, arguments: tuple[Any, ...], value: object, where: s
 
 def _read_array(kind: Any, value: object, where: str) -> np.ndarray:
     """A list of numbers, all whole for an array of whole numbers; an array of floats keeps whole numbers as floats."""
-    whole = np.issubdtype(typing.get_args(typing.get_args(kind)[1])[0], np.integer)
+    whole = issubclass(_parts(_parts(kind)[1][1])[1][0], np.integer)
     if isinstance(value, np.ndarray):  # from a file of columns
         value = value if whole else value.astype(np.float64, copy=False)
         if not np.isfinite(value).all():

@@ -246,11 +246,11 @@ def _checked(rows: int, out: Path, sets: int, with_: tuple[str, ...]) -> dict[st
 
 def _possible(model: Model, sets: int) -> int:
     """One where the budget came to a model without fits: one set is written then, because it is paid for."""
-    if sets == 1 or not isinstance(model, LatentModel) or model.fits is not None:
+    if sets == 1 or not isinstance(model, LatentModel) or model.form == "mixture":
         return sets
     warn(
         now(),
-        f"the model came to {model.described}, and has no fits whose differences could tell how sure a number "
+        f"the model came to {model.form}, and has no fits whose differences could tell how sure a number "
         "is. So one set is written. Ask the posterior of the release for intervals of the tables that were measured.",
     )
     return 1

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -103,10 +103,7 @@ def mechanisms_for(need: Need, parts: Sequence[float] | None = None) -> tuple[tu
     kinds = noise_kinds(need.wish, need.target, need.unit)
     made = {
         kind.name: calibrate_noise(
-            kind,  # type: ignore[arg-type]  # a class is hashable
-            need,
-            tables,
-            tuple(((shares / shares.max()) ** -POWER[kind.split]).tolist()),
+            cast(Any, kind), need, tables, tuple(((shares / shares.max()) ** -POWER[kind.split]).tolist())
         )
         for kind in (kinds if need.target.pure else kinds[:1])
     }

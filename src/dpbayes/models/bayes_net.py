@@ -292,16 +292,10 @@ def tree(names: Sequence[str], pair: Callable[[str, str], Floats], records: floa
         if records * gain > needed:
             found.append((gain, one, other))
     group = {name: name for name in names}
-
-    def head(name: str) -> str:
-        while group[name] != name:
-            name = group[name]
-        return name
-
     near: dict[str, list[str]] = {name: [] for name in names}
     for _, one, other in sorted(found, key=lambda each: -each[0]):
-        if head(one) != head(other):
-            group[head(other)] = head(one)
+        if (kept := group[one]) != (gone := group[other]):
+            group = {name: kept if joined == gone else joined for name, joined in group.items()}
             near[one].append(other)
             near[other].append(one)
     return directed(near, names)

@@ -69,7 +69,7 @@ def expected_distances(published: Published) -> dict[tuple[str, str], float]:
 def shortfall(model: Any) -> list[str]:
     """Sentences about what the records of a model cannot show, from what was published."""
     found = []
-    if model.form == "independent" and len(model.laws) > 1:
+    if model.form == "independent columns" and len(model.laws) > 1:
         buys = "More ε or fewer attributes" if model.spec.target else "More ε, fewer attributes or a target"
         found.append(
             "No pair of attributes was measured, so the columns of these records are independent of each other. "

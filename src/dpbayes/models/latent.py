@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -15,7 +16,7 @@ from dpbayes.base.errors import InvalidArgument, ReleaseError, SchemaError
 from dpbayes.inference.measurement import fit_margins
 from dpbayes.models.fission import Fits, best_fits
 from dpbayes.models.mixture import SMALL, Statistics, can_tie
-from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published, noise_distance
+from dpbayes.models.model import LEAST_SHARE, BaseSpec, Built, NoisyTable, Published, keep, kept, noise_distance
 from dpbayes.models.network import Network, pick, places
 from dpbayes.release.format import Release
 from dpbayes.schema.marginal import Marginal
@@ -39,8 +40,8 @@ class Regression:
 
     pairs: dict[str, Floats]
     """For each attribute, its table with the target: levels × levels of the target."""
-    effects: tuple[Floats, ...]
-    """In the same order: effects of levels × levels of the target."""
+    effects: dict[str, Floats]
+    """For each of them, effects of its levels × levels of the target."""
     constant: Floats
     records: dict[str, Ints]
     """Records of the model, in which tables of three attributes and more are averaged."""
@@ -96,15 +97,15 @@ class Regression:
 
         found = minimize(loss, np.zeros(wanted.size), jac=True, method="L-BFGS-B", options={"maxiter": 50})
         effects = np.split(np.asarray(found.x).reshape(wanted.shape), starts[1:-1])
-        return cls(pairs=dict(pairs), effects=tuple(effects), constant=base, records=records)
+        return cls(pairs=dict(pairs), effects=dict(zip(names, effects, strict=True)), constant=base, records=records)
 
     def probabilities(self, records: Mapping[str, Ints]) -> Floats:
         """P(y | x), levels of the target × records."""
         found = np.tile(self.constant[:, None], len(records[self.names[0]]))
-        columns = [np.ascontiguousarray(effects.T) for effects in self.effects]
+        columns = {name: np.ascontiguousarray(effects.T) for name, effects in self.effects.items()}
         for start in range(0, found.shape[1], 2**14):  # few enough for a processor to have all numbers at hand
             scores = found[:, start : start + 2**14]
-            for name, effects in zip(self.names, columns, strict=True):
+            for name, effects in columns.items():
                 scores += effects.take(records[name][start : start + 2**14], axis=1)
             scores -= scores.max(axis=0)
             np.exp(scores, out=scores)
@@ -164,8 +165,14 @@ class Latent(BaseSpec):
         return tuple(2.0 ** round(math.log2(marginal.size(schema) ** (2 / 3))) for marginal in self.marginals(schema))
 
     def build(self, releases: Release | Published | Iterable[Release]) -> LatentModel:
-        """The model, from published tables only; everyone who builds it gets the same one."""
+        """The model, from published tables only; everyone who builds it gets the same one, kept or not."""
         published = Published.of(releases)
+        if (arrays := kept(published, self)) is not None:
+            return LatentModel._of(self, published, arrays)
+        return self.fitted(published)
+
+    def fitted(self, published: Published) -> LatentModel:
+        """The same, with its fits; it is kept, as far as records and tables need it."""
         schema, tables = published.schema, published.tables
         seen = {name for table in tables for name in table.marginal.names}
         names = tuple(name for name in schema.names if name in seen)
@@ -195,14 +202,11 @@ class Latent(BaseSpec):
             rng = np.random.default_rng(int(published.releases[0].digest()[32:48], 16))
             pairs = _with_target(published, weights, laws, self.target)
             last = Regression.of(weights, laws, self.target, pairs, total, rng)
-        return LatentModel(
-            spec=self,
-            published=published,
-            weights=weights,
-            laws={name: laws.get(name, alone[name]) for name in names},
-            fits=fits,
-            last=last,
-        )
+        laws = {name: laws.get(name, alone[name]) for name in names}
+        made = LatentModel(spec=self, published=published, weights=weights, laws=laws, fits=fits, last=last)
+        if fits is not None:
+            keep(published, self, made._arrays())
+        return made
 
     def _fits(self, published: Published, joined: tuple[str, ...], alone: Mapping[str, Floats]) -> Fits:
         tables, total = published.tables, max(published.posterior.joint.total, 1.0)
@@ -277,17 +281,33 @@ class LatentModel(Built):
     last: Regression | None = field(default=None)
     """How the target depends on all others at once, in a mixture with a target."""
 
+    kept: bool = False
+    """Whether it is a mixture that was kept without its fits: ``spec.fitted`` makes them again."""
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """What records and tables need, by names that ``_of`` takes apart."""
+        named: dict[str, Mapping[str, np.ndarray]] = {"laws": self.laws}
+        found: dict[str, np.ndarray] = {"weights": self.weights}
+        if (last := self.last) is not None:
+            named |= {"pairs": last.pairs, "effects": last.effects, "records": last.records}
+            found["constant"] = last.constant
+        return found | {f"{part} {name}": held for part, each in named.items() for name, held in each.items()}
+
+    @classmethod
+    def _of(cls, spec: Latent, published: Published, arrays: Mapping[str, np.ndarray]) -> LatentModel:
+        named: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
+        for (part, _, name), held in ((key.partition(" "), held) for key, held in arrays.items()):
+            named[part][name] = held
+        ((_, weights),), laws = named.pop("weights").items(), named.pop("laws")
+        last = Regression(constant=named.pop("constant")[""], **named) if named else None
+        return cls(spec=spec, published=published, weights=weights, laws=laws, last=last, kept=True)
+
     @property
     def form(self) -> str:
         """What it came to: a mixture, naive Bayes, or independent columns."""
-        if self.fits is not None:
+        if self.fits is not None or self.kept:
             return "mixture"
-        return "naive Bayes" if len(self.weights) > 1 else "independent"
-
-    @property
-    def described(self) -> str:
-        """The form, as a noun."""
-        return "independent columns" if self.form == "independent" else self.form
+        return "naive Bayes" if len(self.weights) > 1 else "independent columns"
 
     @property
     def network(self) -> Network:

@@ -7,20 +7,23 @@ post-processing and cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from dpbayes.base import display
+from dpbayes.base import display, files
 from dpbayes.base.checks import Floats
-from dpbayes.base.codec import READERS, Record, WithKind, fields_record
+from dpbayes.base.codec import READERS, Record, WithKind, canonical, digest, fields_record
 from dpbayes.base.display import Chart
 from dpbayes.base.errors import ReleaseError
+from dpbayes.mechanisms.noise import software
 from dpbayes.models.network import Network
 from dpbayes.release.estimates import Posterior, measurement, measuring, weighted
 from dpbayes.release.format import Release, Table
@@ -307,6 +310,43 @@ def built(releases: Iterable[Release], spec: ModelSpec[Model] | None = None) -> 
             raise ReleaseError("Model: the release was not made for a model. Name one, such as NaiveBayes(target=…).")
         spec = spec_from_record(cast(Record, fitted[0]))
     return spec.build(published)
+
+
+def keep(published: Published, spec: ModelSpec[Model], arrays: Mapping[str, np.ndarray]) -> None:
+    """Keep what took long to fit beside the folder of its release, if anything can be written there.
+
+    First the SHA-256 of the rest, then a line that says of what draw, specification and code it is, then NumPy's npz.
+    """
+    place, key = _kept_as(published, spec)
+    if place is not None:
+        held = BytesIO()
+        np.savez(held, allow_pickle=False, **arrays)
+        rest = key + held.getvalue()
+        with suppress(OSError):
+            files.write(place, digest(rest).encode() + b"\n" + rest)
+
+
+def kept(published: Published, spec: ModelSpec[Model]) -> dict[str, np.ndarray] | None:
+    """What was kept of this very model; nothing if it was changed, or is of another release or another version."""
+    place, key = _kept_as(published, spec)
+    with suppress(OSError):
+        seal, _, rest = (b"" if place is None else place.read_bytes()).partition(b"\n")
+        if digest(rest).encode() == seal and rest.startswith(key):
+            with np.load(BytesIO(rest[len(key) :]), allow_pickle=False) as arrays:
+                return dict(arrays)
+    return None
+
+
+def _kept_as(published: Published, spec: ModelSpec[Model]) -> tuple[Path | None, bytes]:
+    """Where the model of one release is kept, published/.3.model for published/3, and the line that says what it is."""
+    first, *others = published.releases
+    folder = Path(first.place).absolute()
+    folder = folder.parent if folder.name == "release.json" else folder
+    if others or not first.place or not (folder / "release.json").is_file():
+        return None, b""
+    code = digest(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))))
+    told = {"draw": first.digest(), "model": spec.record(), "software": software(), "code": code}
+    return folder.with_name(f".{folder.name}.model"), canonical(told).encode() + b"\n"
 
 
 def by_cells(cells: Iterable[int]) -> tuple[float, ...]:

@@ -1,10 +1,4 @@
-"""How far latent classes may be off: intervals for tables that nobody measured, and several synthetic sets.
-
-An interval joins three errors. One is the spread of fits to the tables with their noise drawn once more. Another is
-what the fits of the folds missed in the copies they had not seen, beyond the noise of these copies, for cells of about
-that size. The third is chance: a table that no measured one determines holds dependences that these very records have
-by accident, about √count in a cell, or √(m·count) where a person may have m rows. None is a theorem. On four public
-data sets they covered the truth more often than stated (docs/reproduction/synthetic.md has the figures).
+"""Several synthetic sets, from models that differ as much as the one they stand for may be off.
 
 Several sets differ as much as a number computed from them is unsure, and ``combine`` joins what each of them gave.
 Each set comes from a model of its own: refitted after the noise of the tables was drawn once more. Noise of the size
@@ -28,8 +22,6 @@ from scipy.special import stdtrit
 from dpbayes.base import checks
 from dpbayes.base.checks import Floats
 from dpbayes.base.errors import InvalidArgument
-from dpbayes.base.normal import quantile
-from dpbayes.inference.numbers import Estimate
 from dpbayes.models.fission import Fits
 from dpbayes.models.latent import LatentModel, Regression, pairs_of
 from dpbayes.models.mixture import STEPS
@@ -40,67 +32,6 @@ if TYPE_CHECKING:
 
 REFITS = 20
 """Fits to tables with their noise drawn once more, and synthetic sets: a variance is then known to about a third."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Uncertainty:
-    """The spread of refits, and the squared miss of fits by the size of a cell."""
-
-    model: LatentModel
-    refits: tuple[tuple[Floats, Floats], ...]
-    """Weights of classes, and their shares: classes × all levels that were fitted."""
-    sizes: Floats
-    """Shares of cells, ascending."""
-    misses: Floats
-    """Mean squared miss of a share of that size."""
-
-    @classmethod
-    def of(cls, model: LatentModel) -> Uncertainty:
-        """Refit and compare; a few seconds. Everyone gets the same."""
-        if model.fits is None:
-            raise InvalidArgument(
-                f"Uncertainty: the model came to {model.described}, and has no fits to compare. Ask the posterior of "
-                "the release for intervals of the tables that were measured."
-            )
-        rng = np.random.default_rng(int(model.published.releases[0].digest()[16:32], 16))
-        refits = tuple(_refits(model, model.fits, REFITS, 1.0, rng))
-        sizes, misses = _misses(model.fits)
-        return cls(model=model, refits=refits, sizes=sizes, misses=misses)
-
-    def interval(self, names: Sequence[str], level: float = 0.9) -> Estimate:
-        """Counts of a table of any attributes, with intervals that are estimates themselves, not guarantees."""
-        checks.probability("Uncertainty", level=level)
-        joined = self.model.joined
-        for name in names:
-            if name not in joined:
-                raise InvalidArgument(f"Uncertainty: {name!r} is not part of the mixture. Ask the posterior about it.")
-        centre = self.model.shares(names)
-        total = max(self.model.published.posterior.joint.total, 1.0)
-        tables = np.array([_table(weights, self._laws(shares, names)) for weights, shares in self.refits])
-        spread = tables.reshape(len(tables), *centre.shape).var(axis=0, ddof=1)
-        missed = np.interp(np.log(np.maximum(centre, 1e-12)), np.log(self.sizes), self.misses)
-        joint = self.model.published.posterior.joint
-        chance = 0.0 if joint.estimable(names) else joint.repeats.most * centre * (1.0 - centre) / total
-        half = quantile(0.5 + level / 2) * np.sqrt(spread + missed + chance)
-        return Estimate(
-            values=centre * total,
-            lower=np.maximum(np.floor((centre - half) * total), 0.0),
-            upper=np.ceil((centre + half) * total),
-        )
-
-    def _laws(self, shares: Floats, names: Sequence[str]) -> list[Floats]:
-        sizes = [self.model.laws[name].shape[1] for name in self.model.joined]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        place = {name: at for at, name in enumerate(self.model.joined)}
-        return [shares[:, starts[place[name]] : starts[place[name] + 1]] for name in names]
-
-
-def _table(weights: Floats, laws: Sequence[Floats]) -> Floats:
-    """The joint table of a mixture."""
-    joint = weights[:, None] * laws[0]
-    for law in laws[1:]:
-        joint = (joint[:, :, None] * law[:, None, :]).reshape(len(weights), -1)
-    return np.asarray(joint.sum(axis=0))
 
 
 def _refits(
@@ -153,9 +84,13 @@ class Several:
         checks.positive_integer("Several", sets=sets)
         if sets < FEWEST:
             raise InvalidArgument(f"Several: expected {FEWEST} sets or more, got {sets}. Fewer cannot show a spread.")
-        unsure = Uncertainty.of(model)
-        assert model.fits is not None
-        factor = _factor(unsure)
+        model = model.spec.fitted(model.published) if model.kept else model
+        if model.fits is None:
+            raise InvalidArgument(
+                f"Several: the model came to {model.form}, and has no fits to compare. Ask the posterior of the "
+                "release for intervals of the tables that were measured."
+            )
+        factor = _factor(model, model.fits)
         rng = np.random.default_rng(int(model.published.releases[0].digest()[48:64], 16))
         total = max(model.published.posterior.joint.total, 1.0)
         starts, made = model.seen().starts, []
@@ -175,26 +110,26 @@ class Several:
             yield synthetic_table(model, rows, rng=source, even=False)
 
 
-def _factor(unsure: Uncertainty) -> float:
+def _factor(model: LatentModel, fits: Fits) -> float:
     """How much larger the squared error of fits is than the spread of refits: Σ (spread + miss)/Σ spread, over pairs.
 
     Symbols: spread the variance of a cell over refits, miss what fits missed in held-out copies beyond their noise.
     Source: docs/explanation/synthetic.md, several synthetic sets.
     Adjacency: none, this is post-processing.
     """
-    model, seen = unsure.model, unsure.model.seen()
-    measured = np.triu(seen.two_precision > 0)
+    measured = np.triu(model.seen().two_precision > 0)
+    rng = np.random.default_rng(int(model.published.releases[0].digest()[16:32], 16))
     total = np.zeros(int(measured.sum()))
     squares = np.zeros_like(total)
-    for weights, shares in unsure.refits:
+    for weights, shares in _refits(model, fits, REFITS, 1.0, rng):
         cells = (shares.T @ (weights[:, None] * shares))[measured]
         total += cells
         squares += cells**2
-    number = len(unsure.refits)
-    spread = np.maximum(squares - total**2 / number, 0.0) / (number - 1)
+    spread = np.maximum(squares - total**2 / REFITS, 0.0) / (REFITS - 1)
     laws = np.concatenate([model.laws[name] for name in model.joined], axis=1)
     centre = (laws.T @ (model.weights[:, None] * laws))[measured]
-    missed = np.interp(np.log(np.maximum(centre, 1e-12)), np.log(unsure.sizes), unsure.misses)
+    sizes, misses = _misses(fits)
+    missed = np.interp(np.log(np.maximum(centre, 1e-12)), np.log(sizes), misses)
     whole = float(spread.sum())
     return 1.0 + float(missed.sum()) / whole if whole > 0.0 else 1.0
 

@@ -58,8 +58,8 @@ def _faithful(record: Record) -> Release:
     """Read a record of which nothing gets lost: what is not understood could mislead those who read the file."""
     read, written = Release.from_record(record), {key: value for key, value in record.items() if key != "seal"}
     if "tables" in written:
-        written["tables"] = [numbers.condense(table) for table in written["tables"]]
-    if not read.seal or canonical(read._content()) != canonical(written):
+        written["tables"] = [numbers.bits(table) for table in written["tables"]]
+    if not read.seal or canonical(read._content(numbers.bits)) != canonical(written):
         raise ReleaseError("Release: the file lacks a seal, or holds something that dpbayes does not write.")
     return read
 
