@@ -127,6 +127,8 @@ def _goals(found: dict[str, Any]) -> list[str]:
         "Each job runs in a process of its own. CPU seconds are the least of a few runs (and the most).",
         "Other work shares the machine, so wall time says little: the load was "
         f"{machine.get('load when it ended', 0):.0f} on {machine.get('processors', '?')} cores when this run ended.",
+        f"Bytecode was {'compiled' if machine.get('bytecode', True) else 'not compiled'}. "
+        "Commands stand beside a Python that imports, or a script that counts, adds noise and writes CSV.",
         "A ratio compares two jobs of one process. Memory is the peak of the whole process, what it is compared with "
         "included.",
         "",

@@ -7,20 +7,31 @@ with. Both are timed in the same process, in turn.
 from __future__ import annotations
 
 import itertools
+import json
+import resource
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpbayes import ApproxDP, Attribute, Cost, Curator, Dirichlet, Laplace, Ledger, Schema, Tables, Unit
+from dpbayes import ApproxDP, Attribute, Cost, Curator, Dirichlet, Laplace, Ledger, Release, Schema, Tables, Unit
+from dpbayes.jobs.synthetic import Synthetic
+from dpbayes.models.network import Network
 from dpbayes.schema import Marginal
 
 UNIT = Unit(adjacency="replace-one")
 TARGET = ApproxDP(epsilon=1, delta=1e-6)
 Actions = dict[str, Callable[[], object]]
+
+
+def processor() -> float:
+    """Seconds of the processor: this process, and those that it waited for."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def made(shape: tuple[int, ...], records: int, *, prefix: str = "a") -> tuple[dict[str, np.ndarray], Schema]:
@@ -215,14 +226,15 @@ def forget() -> None:
                     value.cache_clear()
 
 
-def naive_bayes(step: str) -> Callable[[Path], Actions]:
+def naive_bayes(step: str, rows: int = 1_000_000, *, tempered: bool | None = False) -> Callable[[Path], Actions]:
     def prepare(folder: Path) -> Actions:
         del folder
         from sklearn.naive_bayes import CategoricalNB
 
-        from dpbayes.sklearn import PrivateCategoricalNB
+        from dpbayes.sklearn import PrivateCategoricalNB, SecondRelease
 
-        rng, rows, columns, levels = np.random.default_rng(0), 1_000_000, 20, 10
+        warnings.simplefilter("ignore", SecondRelease)  # the same records are fitted again and again
+        rng, columns, levels = np.random.default_rng(0), 20, 10
         y = rng.integers(2, size=rows)
         X = (rng.integers(levels, size=(rows, columns)) + y[:, None] * rng.integers(2, size=(rows, columns))) % levels
         ours = PrivateCategoricalNB(
@@ -230,7 +242,7 @@ def naive_bayes(step: str) -> Callable[[Path], Actions]:
             classes=[0, 1],
             epsilon=1.0,
             delta=1e-6,
-            tempered=False,
+            tempered=tempered,
             unit="one row per person",
         )
         theirs = CategoricalNB(min_categories=levels)
@@ -243,10 +255,19 @@ def naive_bayes(step: str) -> Callable[[Path], Actions]:
     return prepare
 
 
-def synthetic(folder: Path) -> Actions:
-    del folder
-    from benchmarks.synthetic import ROWS, network
+def network(nodes: int = 15, levels: int = 6) -> Network:
+    """A random graph in which every node has up to two earlier parents."""
+    rng, names = np.random.default_rng(0), [f"x{position}" for position in range(nodes)]
+    parents = {
+        name: tuple(sorted(rng.choice(names[:position], min(position, 2), replace=False)))
+        for position, name in enumerate(names)
+    }
+    tables = {name: rng.dirichlet(np.ones(levels), levels ** len(parents[name])) for name in names}
+    return Network(levels=dict.fromkeys(names, tuple("abcdef"[:levels])), parents=parents, tables=tables)
 
+
+def synthetic(folder: Path, rows: int = 10**6) -> Actions:
+    del folder
     net = network()
 
     def loop() -> None:
@@ -257,10 +278,110 @@ def synthetic(folder: Path) -> Actions:
             row = np.ravel_multi_index([drawn[parent] for parent in parents], sizes) if parents else 0
             table = net.tables[name]
             upto = (np.cumsum(table, axis=1) + np.arange(len(table))[:, None]).ravel()
-            found = np.searchsorted(upto, rng.random(ROWS) + row) - table.shape[1] * row
+            found = np.searchsorted(upto, rng.random(rows) + row) - table.shape[1] * row
             drawn[name] = np.clip(found, 0, table.shape[1] - 1)
 
-    return {"dpbayes": lambda: net.sample(ROWS, np.random.default_rng(0)), "a numpy loop": loop}
+    return {"dpbayes": lambda: net.sample(rows, np.random.default_rng(0)), "a numpy loop": loop}
+
+
+def saved(folder: Path, attributes: int = 15, records: int = 30_000) -> Path:
+    """A release for synthetic records, with its fitted model kept beside it."""
+    import pyarrow as pa
+
+    sizes, rng = (2, 9, 16, 7, 15, 7, 6, 5, 2, 10, 10, 12, 40, 8, 5)[:attributes], np.random.default_rng(0)
+    hidden = rng.integers(0, 6, records)
+    codes = {f"a{at}": (hidden * (at % 3) + rng.integers(0, size, records) ** 2 // size) % size
+             for at, size in enumerate(sizes)}  # fmt: skip
+    declared = tuple(
+        Attribute(name, tuple(map(str, range(size))), unknown="drop", missing="drop")
+        for name, size in zip(codes, sizes, strict=True)
+    )
+    schema = Schema(id="benchmark", unit=UNIT, records=records, attributes=declared)
+    where = folder / "published" / "1"
+    Curator(pa.table(codes), schema, ledger="none").release(Synthetic("a0"), TARGET, out=where).model()
+    return where
+
+
+def kept(folder: Path) -> Actions:
+    """A thousand records from a saved release, its file read each time; beside it the bare JSON of that file."""
+    where = saved(folder)
+    return {
+        "dpbayes": lambda: Release.load(where).model().synthesise(1000),
+        "its JSON": lambda: json.loads((where / "release.json").read_text(encoding="utf-8")),
+    }
+
+
+def many(folder: Path) -> Actions:
+    """A million records of 15 attributes from the model of a saved release."""
+    model = Release.load(saved(folder)).model()
+    return {"dpbayes": lambda: model.synthesise(10**6)}
+
+
+BY_HAND = """
+import csv, itertools, sys
+import duckdb
+import numpy as np
+path, out, size, *tables = sys.argv[1:]
+rng, connection = np.random.default_rng(), duckdb.connect()
+levels = [f"v{at:02d}" for at in range(int(size))]
+for place, asked in enumerate(tables):
+    names = asked.split(",")
+    found = connection.execute(f"SELECT {asked}, count(*) AS n FROM '{path}' GROUP BY {asked}").fetchnumpy()
+    counts = np.zeros([len(levels)] * len(names))
+    counts[tuple(np.searchsorted(levels, found[name].astype(str)) for name in names)] = found["n"]
+    noisy = counts + np.rint(rng.laplace(0, 2.0 * len(tables), counts.shape))
+    with open(f"{out}-{place}.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*names, "count"])
+        writer.writerows((*cell, count) for cell, count in zip(itertools.product(levels, repeat=2), noisy.flat))
+"""
+
+
+def by_hand(rows: int, tables: int, *, columns: int, size: int, kind: str) -> Callable[[Path], Actions]:
+    """The whole command under a ledger, with its report, beside what anyone would type: count, add noise, write CSV."""
+
+    def prepare(folder: Path) -> Actions:
+        import duckdb
+
+        names, path = [f"a{at}" for at in range(columns)], folder / f"rows.{kind}"
+        drawn = ", ".join(
+            f"'v' || lpad((hash(i * {2 * at + 3} + {at}) % {size})::VARCHAR, 2, '0') AS a{at}" for at in range(columns)
+        )
+        connection = duckdb.connect().execute("SET enable_progress_bar = false")
+        connection.execute(f"COPY (SELECT {drawn} FROM range({rows}) t(i)) TO '{path}' (FORMAT {kind})")
+        levels = tuple(f"v{at:02d}" for at in range(size))
+        Path(folder / "rows.toml").write_text(
+            Schema(id="rows", unit=UNIT, attributes=tuple(Attribute(name, levels) for name in names)).to_toml()
+        )
+        command("ledger", "init", str(path), "--epsilon", "100", "--delta", "1e-4")
+        numbers = itertools.count()
+        asked = [",".join(pair) for pair in itertools.islice(itertools.combinations(names, 2), tables)]
+        hand = [sys.executable, "-c", BY_HAND, str(path), str(folder / "hand"), str(size), *asked]
+
+        def release() -> None:
+            command("release", str(path), *asked, "--epsilon", "1", "--delta", "1e-6",
+                    "--out", str(folder / str(next(numbers))))  # fmt: skip
+
+        return {"dpbayes": release, "DuckDB and NumPy by hand": lambda: subprocess.run(hand, check=True)}
+
+    return prepare
+
+
+def started(over: str, *arguments: str) -> Callable[[Path], Actions]:
+    """A command beside a Python that only imports; the survey of the example, with a ledger and a release, is there."""
+
+    def prepare(folder: Path) -> Actions:
+        where = str(folder / "private")
+        command("example", where)
+        survey = f"{where}/survey.csv"
+        command("ledger", "init", survey, "--epsilon", "2", "--delta", "1e-6")
+        command("release", survey, "income|sex", "--epsilon", "1", "--out", str(folder / "out"))
+        told = {"{survey}": survey, "{out}": str(folder / "out")}
+        asked = [told.get(each, each) for each in arguments]
+        bare = [sys.executable, "-c", over]
+        return {"dpbayes": lambda: command(*asked), over: lambda: subprocess.run(bare, check=True)}
+
+    return prepare
 
 
 def noise(folder: Path) -> Actions:

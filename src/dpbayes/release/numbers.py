@@ -62,7 +62,7 @@ def bits(table: Mapping[str, Any]) -> Record:
 
     def told(listed: Any) -> object:
         held = _array(listed)
-        return name_of(held) if held.size > LONG else [held.dtype.name, held.tobytes().hex()]
+        return name_of(held) if held.size > LONG else [held.dtype.str, held.tobytes().hex()]
 
     return _each_list(table, told)
 
