@@ -98,15 +98,14 @@ def from_fields(kind: type[T], record: object, where: str = "") -> T:
     """Read a dataclass by its fields: all that have no default, and no others."""
     if not isinstance(record, dict):
         raise _wrong(where or kind.__name__, "an object", record)
-    listed = {field.name: field for field in dataclasses.fields(cast(Any, kind)) if field.init}
+    listed = _listed(cast(Any, kind))
     for name in record:
         if name not in listed:
             raise InvalidArgument(f"{_place(where)}expected no field {str(name)[:40]!r} here.")
     read: dict[str, Any] = {}
-    hints = _hints(cast(Any, kind))
-    for name, field in listed.items():
+    for name, (field, hint) in listed.items():
         if name in record:
-            read[name] = _read(hints[name], record[name], f"{where}.{name}" if where else name)
+            read[name] = _read(hint, record[name], f"{where}.{name}" if where else name)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise InvalidArgument(f"{_place(where)}the field {name!r} is missing.")
     return kind(**read)
@@ -131,8 +130,9 @@ class WithKind:
 
 
 @lru_cache(maxsize=256)
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind, include_extras=False)
+def _listed(kind: Any) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
+    hints = typing.get_type_hints(kind, include_extras=False)
+    return {field.name: (field, hints[field.name]) for field in dataclasses.fields(kind) if field.init}
 
 
 def _empty(value: object) -> bool:
