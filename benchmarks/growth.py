@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import numpy as np
 
-from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, Schema, Tables, Unit
+from dpbayes import ApproxDP, Attribute, Curator, Dirichlet, Gaussian, Ledger, Schema, Tables, Unit
 from dpbayes.inference import GaussianNoise, Measurement, Posterior
+from dpbayes.ledger.account import Entry
 
 UNIT = Unit(adjacency="replace-one")
 REPEAT = 3
@@ -77,3 +83,61 @@ def composed(releases: int) -> Callable[[], object]:
         return mixed(releases).epsilon(1e-6)
 
     return compose
+
+
+def charge(entries: tuple[int, ...] = (10, 20_000)) -> dict[str, object]:
+    """Processor seconds of a charge by a new process on ledgers of so many entries, once one has read them whole."""
+    seconds = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for many in entries:
+            path = _ledger(f"{folder}/{many}.ledger", many)
+            runs = [subprocess.run([sys.executable, "-c", CHARGE, path], capture_output=True, check=True, text=True)
+                    for _ in range(4)]  # fmt: skip
+            seconds[many] = min(float(run.stdout) for run in runs[1:])
+    return {"seconds": seconds, "last over first (goal 1.5)": round(seconds[entries[-1]] / seconds[entries[0]], 2)}
+
+
+CHARGE = """
+import sys, time
+from dpbayes import Cost, Gaussian, Ledger, Unit
+ledger, cost = Ledger(sys.argv[1]), Cost.of(Gaussian(sigma=3e4, unit=Unit(adjacency="replace-one")))
+start = time.process_time()
+ledger.charge("s", cost)
+print(time.process_time() - start)
+"""
+
+
+def _ledger(path: str, many: int) -> str:
+    """A ledger of so many entries, written at once."""
+    ledger, record = Ledger(path), {"mechanism": Gaussian(sigma=3e4, unit=UNIT).record(), "times": 1}
+    ledger.open("s", ApproxDP(epsilon=4, delta=1e-6), UNIT)
+    last = ledger.account("s").head
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for _ in range(many - 1):
+            last = Entry.write(dataset="s", after=last, kind="charge", about="sex", lock="", schema="", software={},
+                               releases=[record])  # fmt: skip
+            connection.execute("INSERT INTO dpbayes_entries VALUES ('s', ?, ?, ?)", [last.serial, last.text, last.hash])
+        connection.execute("UPDATE dpbayes_datasets SET head = ?", [last.hash])
+    return path
+
+
+def planning(counts: tuple[int, ...] = (12, 25, 50)) -> dict[str, object]:
+    """Processor seconds of planning all pairs of so many attributes, and the exponent over the number of tables."""
+    seconds = {}
+    for many in counts:
+        attributes = tuple(Attribute(name=f"a{i}", categories=("x", "y", "z"), missing="drop") for i in range(many))
+        schema = Schema(id="growth", unit=UNIT, attributes=attributes)
+        columns = {each.name: ["x"] for each in attributes}
+        curator = Curator(columns, schema)
+        job = Tables(*(f"a{i},a{j}" for i in range(many) for j in range(i)))
+        start = time.process_time()
+        curator.plan(job, ApproxDP(epsilon=1, delta=1e-6))
+        seconds[many * (many - 1) // 2] = time.process_time() - start
+    return {"seconds": seconds, "exponent": exponent(seconds)}
+
+
+def exponent(seconds: dict[int, float]) -> float:
+    """The slope of what comes beyond the smallest size, in logarithms: 1 is linear, whatever the start costs."""
+    (first, fixed), *others = seconds.items()
+    beyond = [(size - first, max(value - fixed, 1e-6)) for size, value in others]
+    return round(float(np.polyfit(*np.log(np.array(beyond)).T, 1)[0]), 2)
