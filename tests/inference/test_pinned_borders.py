@@ -18,6 +18,7 @@ from dpbayes.inference.intervals import Spread, ratio
 from dpbayes.inference.joint import JointPosterior
 from dpbayes.inference.law import LinearLaw
 from dpbayes.inference.measurement import Exact, Measurement
+from dpbayes.mechanisms.gaussian import GaussianNoise
 
 
 def clear(axes: str, values: object) -> Measurement:
@@ -265,6 +266,13 @@ def test_a_row_that_adds_up_to_zero_and_a_single_record_are_asked_about_like_oth
         reply = JointPosterior([balanced], SIZES).ask("share(b=u | a=y)", NAMES, target=target)
         assert (reply.lower, reply.upper) == (0.0, 1.0)
     assert JointPosterior([balanced], SIZES, records=1).ask("share(a=x, b in (u, v))", NAMES).upper == 1.0
+
+
+def test_a_single_record_that_is_told_is_all_of_its_table() -> None:
+    told = Measurement(axes=("a",), values=np.array([1.0, 0.0]), noise=GaussianNoise(sigma=0.1))
+    found = JointPosterior([told], SIZES, records=1).estimate(("a",)).records
+    assert found.lower == pytest.approx([1.0, 0.0], abs=1e-9)
+    assert found.upper == pytest.approx([1.0, 0.0], abs=1e-9)
 
 
 def test_without_records_every_share_of_the_population_is_possible() -> None:

@@ -360,6 +360,13 @@ def test_many_gammas_are_drawn_in_parts_that_differ() -> None:
     assert (seeded[1] == seeded[0]).all()
 
 
+def test_a_seed_repeats_draws_of_any_number() -> None:
+    one, other = (noise.standard_gamma(np.ones(noise.PARALLEL), np.random.default_rng(2)) for _ in range(2))
+    assert (one == other).all()
+    first, second = (noise.draw(Law.laplace(2.0), noise.PARALLEL, np.random.default_rng(2)) for _ in range(2))
+    assert (first == second).all()
+
+
 def test_a_table_is_chosen_alike_for_every_kind_of_draw() -> None:
     unit = Unit(adjacency="add-remove")
     drawn = Laplace(scale=33.0, unit=unit).draw(np.zeros((2, 300), dtype=np.int64), np.random.default_rng(4))
