@@ -100,7 +100,9 @@ def kept_of(module: str) -> Path:
 
 def check(module: str, name: str, case: Callable[[], object]) -> None:
     """One case against what is kept."""
-    assert not apart(outcome(case), json.loads(kept_of(module).read_text(encoding="utf-8"))[name], name)
+    kept = json.loads(kept_of(module).read_text(encoding="utf-8"))
+    if difference := apart(outcome(case), kept[name], name):
+        raise AssertionError(difference)
 
 
 def main(module: str, *again: str) -> None:

@@ -89,7 +89,10 @@ def posteriors() -> dict[str, JointPosterior]:
     }
 
 
-NAMES = {"a": ("x", "y"), "b": ("u", "v", "w"), "c": ("0", "1", "2", "3")}
+NAMES = {
+    name: {each: place for place, each in enumerate(levels)}
+    for name, levels in (("a", "xy"), ("b", "uvw"), ("c", "0123"))
+}
 QUESTIONS = [
     "count()",
     "count(a=x)",

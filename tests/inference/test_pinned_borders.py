@@ -103,7 +103,8 @@ def normal(
 
 def named(levels: list[str], question: str) -> str:
     made = Measurement(axes=("k",), values=np.ones(len(levels)), noise=NOISES["gaussian"])
-    return digits.refusal(JointPosterior([made], {"k": len(levels)}).ask, question, {"k": levels})
+    places = {level: place for place, level in enumerate(levels)}
+    return digits.refusal(JointPosterior([made], {"k": len(levels)}).ask, question, {"k": places})
 
 
 def alike(count: int, *, variance: float = 0.0, spread: float = 0.0, step: float = 0.0) -> object:
