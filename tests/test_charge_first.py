@@ -221,7 +221,7 @@ ESTIMATORS: dict[str, tuple[dict[str, object], object]] = {
 def test_no_estimator_looks_at_a_row_before_the_ledger_is_asked(name: str, tmp_path: Path) -> None:
     options, rows = ESTIMATORS[name]
     Watched.looks = 0
-    given = {"epsilon": 1.0, "classes": ["x", "y"], "dataset": "d", "unit": UNIT, **options}
+    given = {"epsilon": 1.0, "classes": ["x", "y"], "unit": UNIT, **options}
     with pytest.raises(BudgetExceeded):
         PrivateCategoricalNB(**given, ledger=poor(tmp_path / "poor.ledger")).fit(rows, Y)
     assert Watched.looks == 0
