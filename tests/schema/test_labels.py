@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpbayes import Attribute
-from dpbayes.schema.labels import labels, number
+from dpbayes.schema.labels import labels, number, places
 
 INF = math.inf
 
@@ -66,3 +67,24 @@ def test_labels_are_distinct_and_as_many_as_levels(edges: list[float], whole: bo
 
 def test_numbers_have_no_more_digits_than_they_were_declared_with() -> None:
     assert [number(value) for value in (0.1, 1e20, 9999.0, 10000.0)] == ["0.1", "1e+20", "9999", "10,000"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"categories": ("1", "2"), "labels": {"1": "2", "2": "1"}}, ("2 (1)", "1 (2)", "not stated", "other")),
+        ({"categories": ("1", "2"), "labels": {"1": "male", "2": "1"}}, ("male", "1 (2)", "not stated", "other")),
+        ({"categories": ("a", "b"), "labels": {"a": "missing"}}, ("missing (a)", "b", "not stated", "other")),
+        (
+            {"categories": ("dropped", "b"), "labels": {"dropped": "left"}, "unknown": "drop"},
+            ("left", "b", "not stated", "dropped ((dropped))"),
+        ),
+    ],
+)
+def test_what_is_printed_for_a_level_never_means_another_in_a_question(
+    declared: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    attribute = Attribute(name="x", **declared)
+    assert labels(attribute) == words
+    meant = places(attribute)
+    assert [meant[word] for word in words] == [meant[level] for level in attribute.levels] == [*range(len(words))]

@@ -28,7 +28,7 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
     """The levels of an attribute for people, in the order of the axis: its labels, where the schema has them.
 
     A bin says where it ends: a schema does not know whether a column holds whole numbers only, and 79.5 is in [60, 80).
-    It may give labels of its own. No two levels read the same.
+    It may give labels of its own. No two levels read the same, and none reads as the name of another.
 
     >>> labels(Attribute(name="age", edges=(float("-inf"), 18, 25, 65, float("inf"))))
     ('under 18', '18 to under 25', '25 to under 65', '65 and over', 'not stated', 'other')
@@ -41,8 +41,8 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
     declared = _declared(attribute)
     words = [*declared, *(RESERVED[level] for level in levels[len(declared) :])]
     found = [said.get(level, word) for level, word in zip(levels, words, strict=True)]
-    times = Counter(found)
-    taken = {word for word in found if times[word] == 1}
+    times = Counter((*found, *(level for level, word in zip(levels, found, strict=True) if level != word)))
+    taken = {word for word in times if times[word] == 1}
     for place, word in enumerate(found):
         if times[word] > 1:
             found[place] = _free(f"{word} ({levels[place]})", taken)
@@ -54,7 +54,7 @@ def places(attribute: Attribute) -> dict[str, int]:
     """Which level a text means: its name in the schema, or else its label.
 
     >>> places(Attribute(name="sex", categories=("1", "2"), labels={"1": "male", "2": "1"}, unknown="drop"))
-    {'male': 0, '1': 0, 'not stated': 2, 'dropped': 3, '2': 1, 'missing': 2, '(dropped)': 3}
+    {'male': 0, '1 (2)': 1, 'not stated': 2, 'dropped': 3, '1': 0, '2': 1, 'missing': 2, '(dropped)': 3}
     """
     words = {word: place for place, word in enumerate(labels(attribute))}
     return words | {level: place for place, level in enumerate(attribute.levels)}
