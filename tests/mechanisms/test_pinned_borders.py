@@ -49,9 +49,6 @@ CASES: digits.Cases = {
     "steps of axes": lambda: [
         [[step.branches, step.width] for step in lazy._steps(0, n)] for n in (1, 2, 63, 64, 65, 4095, 4096, 4097, 10**6)
     ],
-    "tiny gammas": lambda: [
-        lazy._tiny_gammas(np.array(shapes), np.random.default_rng(4)) for shapes in ([0.01, 0.0, 0.02], [1e-5, 1e-5])
-    ],
     "rounded shares": lambda: lazy._rounded(np.array([[0.5, 0.5, 0.0, 1e-12]]), np.array([[True, True, False, True]])),
     "at the stated order": lambda: [
         [made.renyi(at), made.concentrated(at)]
