@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dpbayes.base.errors import InvalidArgument
+from dpbayes.base.errors import InvalidArgument, SchemaError
 from dpbayes.inference import GammaNoise, GaussianNoise, LaplaceNoise, Measurement, NotEstimable, Posterior
 
 SIZES = {"a": 4, "b": 3, "c": 5}
@@ -136,7 +136,7 @@ def test_what_is_not_determined_is_refused_with_what_would_tell():
     assert found.missing(("b", "c")) == [("b", "c")]
     with pytest.raises(NotEstimable, match="contains b × c"):
         found.estimate(("c",), given=("b",))
-    with pytest.raises(InvalidArgument, match="no attribute 'x'"):
+    with pytest.raises(SchemaError, match="no attribute 'x'"):
         found.estimate(("x",))
     with pytest.raises(InvalidArgument, match="named twice"):
         found.estimate(("a",), given=("a",))
