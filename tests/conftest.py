@@ -48,6 +48,12 @@ def _garbage_of_this_module_only() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _state_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test leaves anything in the home of whoever runs it."""
+    os.environ.setdefault("DPBAYES_STATE", str(tmp_path_factory.mktemp("state")))
+
+
 @pytest.fixture(autouse=True)
 def _other_people() -> None:
     """Every test fits people of its own: what fits without a ledger cost together is not summed over tests."""

@@ -201,7 +201,7 @@ def test_an_entry_that_another_wrote_between_commit_and_look_is_not_sealed(
 def test_on_a_server_what_others_charged_is_read_and_what_they_changed_is_noticed(
     server: object, unit: Unit, entries_read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(kept.STATE, str(tmp_path))
+    monkeypatch.setenv("DPBAYES_STATE", str(tmp_path))
     server.execute("CREATE DATABASE remembered")
     url = server.url("remembered")
     ledger = Ledger(url)
@@ -229,4 +229,11 @@ def test_a_full_reading_believes_no_memory(used: Ledger, path: Path) -> None:
     made = json.dumps([code, content], sort_keys=True, separators=(",", ":"))
     where.write_text(f"{digest(made)}\n{made}")
     assert Ledger(path).account("census").spent == true
+    assert Ledger(path).standing("census").spent == true
+
+
+@pytest.mark.parametrize("text", ["5", "[1,2]", '["a",[]]', "null", "[" * 100_000, '["a",{"dataset":"census"}]'])
+def test_a_memory_that_holds_anything_else_is_read_anew(text: str, used: Ledger, path: Path) -> None:
+    true = used.standing("census").spent
+    memory(path).write_text(f"{digest(text)}\n{text}")
     assert Ledger(path).standing("census").spent == true

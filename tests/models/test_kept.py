@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import shutil
 from pathlib import Path
 
@@ -43,6 +45,7 @@ def folder(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for left in (tmp_path / "published").glob(".*.model"):
         left.unlink()
     fits.clear()
+    monkeypatch.setenv("DPBAYES_STATE", str(tmp_path / "state"))
     fitted = latent.best_fits
     monkeypatch.setattr(latent, "best_fits", lambda *said, **more: (fits.append(1), fitted(*said, **more))[1])
     return tmp_path / "published" / "1"
@@ -94,6 +97,25 @@ def test_a_kept_model_that_was_changed_is_fitted_again(folder: Path) -> None:
         assert kept_of(folder).read_bytes() == whole
     for part in (b"", b"\n", whole[:64], whole[:-1]):
         kept_of(folder).write_bytes(part)
+        assert not Release.load(folder).model().kept
+
+
+def test_a_model_that_somebody_else_kept_is_fitted_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever hands a release on may put a file of his own beside it, which no check of the release would see."""
+    fitted = Release.load(folder).model()
+    _, _, rest = kept_of(folder).read_bytes().partition(b"\n")
+    forged = [hmac.new(key, rest, "sha256").hexdigest() for key in (b"", b"guessed")]
+    for seal in (*forged, hashlib.sha256(rest).hexdigest()):
+        kept_of(folder).write_bytes(seal.encode() + b"\n" + rest)
+        assert not Release.load(folder).model().kept
+    assert Release.load(folder).model().kept
+    monkeypatch.setenv("DPBAYES_STATE", str(folder / "another user"))
+    assert not Release.load(folder).model().kept
+    assert same(Release.load(folder).model(), fitted)
+    (key,) = (folder / "another user").rglob("*.key")
+    assert key.stat().st_mode & 0o077 == 0
+    key.write_bytes(b"")
+    for _ in range(2):
         assert not Release.load(folder).model().kept
 
 

@@ -10,6 +10,7 @@ Whether there is room for them, on disk and in memory, is known before anything 
 from __future__ import annotations
 
 import fcntl
+import hmac
 import os
 import re
 import secrets
@@ -132,6 +133,24 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
     make_folder(path.parent)
     path.mkdir(mode=mode, exist_ok=True)
     flush(path.parent)
+
+
+def state() -> Path:
+    """This user's folder: of ledgers that are no files, and of a key."""
+    said = os.environ.get("DPBAYES_STATE") or os.environ.get("XDG_STATE_HOME")
+    return Path(said or "~/.local/state").expanduser() / "dpbayes"
+
+
+def sealed(content: bytes) -> bytes:
+    """A seal of this user, by a secret that is made when it is first needed; where none can be kept, never the same."""
+    key = secrets.token_bytes(32)
+    with suppress(OSError, RuntimeError):
+        path = state() / "own.key"
+        if not path.exists():
+            make_folder(path.parent, 0o700)
+            write(path, key, private=True)
+        key = found if len(found := path.read_bytes()) == len(key) else key
+    return hmac.new(key, content, "sha256").hexdigest().encode()
 
 
 def flush(path: Path) -> None:

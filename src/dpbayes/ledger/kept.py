@@ -31,9 +31,6 @@ from dpbayes.ledger.account import Account
 
 DRAFT, READING, ASIDE, DRAW, PRIVATE, SEEN = ".draft", ".reading", ".aside", ".draw.json", ".private", ".seen"
 
-STATE = "DPBAYES_STATE"
-"""Environment variable: where the folder of a ledger that is no file is kept."""
-
 UNKNOWN = ""
 """The ledger of a file that does not say: until 0.2.0 none did."""
 
@@ -176,8 +173,7 @@ class Kept:
             here = beside(path)
             before = here if earlier is None else beside(earlier)
         else:
-            state = os.environ.get(STATE) or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-            here = Path(state).expanduser() / "dpbayes" / ledger
+            here = files.state() / ledger
             before = here.with_name(digest(name)[:32])
         return cls(here, ledger, () if before == here else (before,))
 
@@ -222,7 +218,7 @@ class Kept:
 
     def remembered(self, dataset: str) -> Account | None:
         """The account that was kept, if this user and this very code kept it."""
-        with suppress(OSError, ValueError, DpbayesError):
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, DpbayesError):
             path = self.folder / f"{self.ledger}-{digest(dataset)[:32]}{SEEN}"
             check, _, text = path.read_text(encoding="utf-8").partition("\n")
             (code, record), held = json.loads(text), path.stat()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hmac import compare_digest
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -315,23 +316,22 @@ def built(releases: Iterable[Release], spec: ModelSpec[Model] | None = None) -> 
 def keep(published: Published, spec: ModelSpec[Model], arrays: Mapping[str, np.ndarray]) -> None:
     """Keep what took long to fit beside the folder of its release, if anything can be written there.
 
-    First the SHA-256 of the rest, then a line that says of what draw, specification and code it is, then NumPy's npz.
+    First a seal of this user, since no check of a release sees it, then a line with draw, model and code, then npz.
     """
     place, key = _kept_as(published, spec)
     if place is not None:
-        held = BytesIO()
-        np.savez(held, allow_pickle=False, **arrays)
+        np.savez(held := BytesIO(), allow_pickle=False, **arrays)
         rest = key + held.getvalue()
         with suppress(OSError):
-            files.write(place, digest(rest).encode() + b"\n" + rest)
+            files.write(place, files.sealed(rest) + b"\n" + rest)
 
 
 def kept(published: Published, spec: ModelSpec[Model]) -> dict[str, np.ndarray] | None:
-    """What was kept of this very model; nothing if it was changed, or is of another release or another version."""
+    """What this user kept of this very model; nothing if it was changed, or is of another release or version."""
     place, key = _kept_as(published, spec)
     with suppress(OSError):
         seal, _, rest = (b"" if place is None else place.read_bytes()).partition(b"\n")
-        if digest(rest).encode() == seal and rest.startswith(key):
+        if seal and rest.startswith(key) and compare_digest(files.sealed(rest), seal):
             with np.load(BytesIO(rest[len(key) :]), allow_pickle=False) as arrays:
                 return dict(arrays)
     return None
