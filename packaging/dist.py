@@ -101,10 +101,10 @@ def locked(folder: Path, lock: str) -> Path:
 
 
 def blocks(kind: str) -> list[str]:
-    """The blocks of README of one language, but for the one that installs."""
+    """The blocks of README of one language, without the line that installs."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [block for block in found if "pip install" not in block and not block.startswith("# needs ")]
+    return [re.sub(r"^(pip|make) .*\n", "", block, flags=re.MULTILINE) for block in found]
 
 
 def try_wheel(wheel: Path, folder: Path) -> dict[str, list[dict[str, object]]]:
