@@ -132,7 +132,8 @@ class Normaliser:
         depth -= 0.05 * np.maximum(depth - self.log_candidates - 60.0, 0.0)  # out there nothing has any mass
         exponents = depth[:, None] - np.multiply.outer(grid, np.append(0, self.rates))
         tops = exponents.max(axis=0)
-        amounts, _ = nnls(np.column_stack([np.exp(exponents - tops), grid == 0]), np.ones(grid.size))
+        matrix = np.column_stack([np.exp(exponents - tops), grid == 0])
+        amounts, _ = nnls(matrix, np.ones(grid.size), maxiter=100 * self.rates.size)  # 3 by default, and 4 are needed
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(amounts) - np.append(tops, 0.0))
 
