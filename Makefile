@@ -60,7 +60,7 @@ test: setup ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-slow: setup ## run the statistical tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow
 
 OLDEST := .venv-oldest
 # Nobody requires pandas or polars: the tests meet their majors before today's here.

@@ -288,6 +288,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("webbrowser.open", lambda address: sys.stdout.write(f"opened {address}"))
     monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: sockets[0].close())
+    monkeypatch.setattr("dpbayes.studio.app.warm", lambda: None)  # else it goes on beside the tests that follow
 
 
 @pytest.mark.usefixtures("quick")
