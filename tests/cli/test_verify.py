@@ -13,7 +13,8 @@ import pytest
 from tests.commands import dpbayes
 from tests.releases import a_release, charged
 
-from dpbayes import ApproxDP, Curator, Schema, Tables
+from dpbayes import ApproxDP, Cost, Curator, Laplace, PureDP, Schema, Tables, Unit
+from dpbayes.ledger.account import Account
 from dpbayes.ledger.ledger import Ledger
 
 
@@ -94,6 +95,24 @@ def test_the_ledger_is_checked_when_named(tmp_path: Path) -> None:
     typo = dpbayes("verify", file, "--ledger", tmp_path / "typo.ledger")  # says nothing about the release
     assert (typo.code, typo.out) == (1, "")
     assert "typo.ledger is not there" in typo.sentence
+
+
+def test_a_ledger_that_was_charged_beyond_its_limit_fails_and_one_whose_limit_was_lowered_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, unit = Ledger(tmp_path / "survey.ledger"), Unit.of("replace-one")
+    ledger.open("survey", PureDP(1.0), unit)
+    ledger.charge("survey", Cost.of(Laplace(scale=4.0, unit=unit)))
+    ledger.change_budget("survey", PureDP(0.4), about="board")
+    assert run(ledger.name)[0] == 0
+    monkeypatch.setattr(Account, "affords", lambda account, cost: True)  # what a forged memory came to
+    taken_back = ledger.charge("survey", Cost.of(Laplace(scale=4.0, unit=unit)))
+    code, said = run(ledger.name)
+    assert code == 1
+    assert "FAIL  survey" in said
+    assert "entry 3 is beyond the limit that it was made under" in said
+    ledger.void(taken_back, about="nothing was read")
+    assert run(ledger.name)[0] == 0
 
 
 @pytest.mark.parametrize("text", ["not JSON", '{"format": "dpbayes-release", "version": 99}'])

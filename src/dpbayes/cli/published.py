@@ -136,19 +136,19 @@ def _begins(path: Path, start: bytes) -> bool:
 
 
 def _checked_account(thing: str, account: Account, said: list[str]) -> dict[str, Any]:
-    """Every hash and price was checked when it was read; certificates are derived again here."""
+    """Every hash and price was checked when it was read; here certificates are, and whether the limit was kept."""
     from dpbayes.mechanisms.kinds import confirm
     from dpbayes.words import budget
 
     for mechanism, _ in account.cost.entries:
         confirm(mechanism)
-    many = plural(len(account.entries), "entry")
-    said += [
-        f"{thing}:",
-        f"pass  {account.dataset}: {account.budget}; the chain of {many} is sound, and every price is right",
-    ]
+    last, many = max(account.costs, default=0), plural(len(account.entries), "entry")
+    kept = account.used <= 1.0 or last < max(each.serial for each in account.entries if each.kind == "budget")
+    found = "every price is right" if kept else f"entry {last} is beyond the limit that it was made under"
+    chain = f"{account.dataset}: {account.budget}; the chain of {many} is sound"
+    said += [f"{thing}:", f"{'pass' if kept else 'FAIL'}  {chain}, and {found}"]
     said += [f"      {each}" for each in budget.balance(account)]
-    return {"thing": thing, "ok": True, "dataset": account.dataset, "spent": account.spent, "left": account.left(),
+    return {"thing": thing, "ok": kept, "dataset": account.dataset, "spent": account.spent, "left": account.left(),
             "entries": len(account.entries), "head": account.head.hash}  # fmt: skip
 
 
