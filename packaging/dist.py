@@ -83,7 +83,17 @@ def build() -> tuple[Path, Path]:
             sys.exit(f"dist: the source archive lacks {needed}.")
     if strays := [name for name in held if not name.startswith(("dpbayes/", f"{STEM}.dist-info/"))]:
         sys.exit(f"dist: the wheel holds {', '.join(strays[:3])}.")
+    if (ROOT / ".git").exists():
+        sources = {name.removeprefix(f"{STEM}/") for name in names} - {"PKG-INFO"}
+        sources |= {f"src/{name}" for name in held if name.startswith("dpbayes/")}
+        if strays := unknown(sources, ROOT):
+            sys.exit(f"dist: git does not know {', '.join(strays[:3])}. Move it away: it would be published.")
     return archive, wheel
+
+
+def unknown(names: set[str], clone: Path) -> list[str]:
+    """Files that lie in a clone and are no part of it, such as a table and its ledger: the build takes them too."""
+    return sorted(names - set(run("git -c core.quotePath=false ls-files", clone).splitlines()))
 
 
 def environment(folder: Path) -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import runpy
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -37,3 +39,13 @@ def test_the_container_is_built_in_two_stages_and_runs_as_nobody_in_particular()
     assert re.search(r"^USER [1-9]\d+$", last, re.MULTILINE)
     assert not re.search(r"^(RUN|COPY|ADD)", last.partition("USER")[2], re.MULTILINE)
     assert 'ENTRYPOINT ["dpbayes"]' in last
+
+
+def test_what_lies_in_a_clone_and_is_no_part_of_it_is_not_published(tmp_path: Path):
+    unknown = runpy.run_path(str(ROOT / "packaging" / "dist.py"), run_name="dist")["unknown"]
+    for name in ("README.md", "people.csv", "räume.py"):
+        (tmp_path / name).touch()
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "README.md", "räume.py"], cwd=tmp_path, check=True)
+    assert unknown({"README.md", "räume.py"}, tmp_path) == []
+    assert unknown({"README.md", "people.csv", "people.ledger"}, tmp_path) == ["people.csv", "people.ledger"]
