@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -86,3 +87,14 @@ def test_a_command_loads_what_it_needs_and_no_more(words: list[str], spared: tup
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3"), ({"OMP_NUM_THREADS": "3"}, "3")]
+)
+def test_matrices_take_one_thread_unless_the_environment_says_otherwise(said: dict[str, str], expected: str) -> None:
+    """A fit of a mixture multiplies small ones many thousand times: each would wait for a second thread."""
+    code = f"{COMMAND.format(['--help'])}\nimport os; print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    free = {name: text for name, text in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=free | said)
+    assert done.stdout.splitlines()[-1] == expected, done.stderr

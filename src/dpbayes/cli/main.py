@@ -23,6 +23,7 @@ def run() -> None:
 
         sys.stdout.write(f"dpbayes {version('dpbayes')}\n")
         return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))  # others only wait
     gc.set_threshold(200_000, 50, 50)  # a command lives shortly: collecting garbage during import only costs time
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidy up as after Ctrl-C
     from dpbayes.base.errors import BudgetExceeded, DpbayesError, InvalidArgument, Unfinished, UnitMismatch
