@@ -197,7 +197,7 @@ def _made(
         if after:
             tell(after)
 
-    return Output({"folder": str(folder), "release": made.record()}, show)
+    return Output({"folder": str(folder), "release": made.record() if run.json else None}, show)
 
 
 def _opened(place: str | Path | None) -> Ledger | None:

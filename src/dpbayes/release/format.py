@@ -364,7 +364,7 @@ class Release:
         """The JSON file; with ``beside``, the numbers of large tables are in Parquet files beside it."""
         record = {**self._content(), "seal": self.sealed()} if beside else self.record()
         # lists that nobody reads are written without a line for each number, by the faster encoder
-        indent = 1 if beside or not any(table.long for table in self.tables) else None
+        indent = 1 if beside or sum(len(table.values) for table in self.tables) <= numbers.LONG else None
         return json.dumps(record, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
