@@ -61,8 +61,6 @@ def _stop(now: object, sentence: str, code: int) -> NoReturn:
     from dpbayes.cli.output import tell_failure
 
     sentence = sentence.removeprefix("dpbayes: ")
-    if getattr(now, "json", False):
-        tell_failure({"error": {"kind": KINDS[code], "sentence": sentence, "code": code}})
-    else:
-        tell_failure(f"dpbayes: {sentence}")
+    record = {"error": {"kind": KINDS[code], "sentence": sentence, "code": code}}
+    tell_failure(record if getattr(now, "json", False) else f"dpbayes: {sentence}")
     sys.exit(code)
