@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,9 @@ def test_it_prints_what_the_posterior_says(folder: Path) -> None:
     assert [cell["records"]["upper"] for cell in table["cells"]] == pytest.approx(expected.upper.ravel().tolist())
     assert table["cells"][0]["levels"] == {"sex": "female", "income": "low"}
     assert answer["estimate"] == pytest.approx(posterior.ask(question).estimate)
+    told = dpbayes("ask", folder / "first", "count(income='high')").out
+    assert "95 % from" in told
+    assert not re.search(r"\d\.\d", told.partition("└")[0]), "the interval is 20 records wide and more"
 
 
 def test_a_folder_of_releases_is_all_of_them(folder: Path) -> None:

@@ -113,7 +113,7 @@ def test_the_owner_can_look_for_undeclared_values_apart_from_releases(here: Path
     assert done.code == 0
     said = " ".join(done.out.split())
     assert re.search(
-        r"occur in sex \([\d.]+ % of the rows\), admitted \(.*\), job \(.*\), smokes \([^)]*\)\. Keep", said
+        r"occur in sex \([\d.]+ % of the rows\), admitted \(.*\), job \(.*\), smokes \([^)]*\)\. Numbers are read", said
     )
     assert PRIVATE not in done.out
     strict = Path("people.toml").read_text().replace(", source =", ', unknown = "refuse", source =')
@@ -213,4 +213,18 @@ def test_the_owner_is_told_which_line_is_not_utf8(tmp_path: Path, monkeypatch: p
     assert "town (50 % of the rows). Line 3 of towns.csv is not UTF-8" in " ".join(done.out.split())
     assert "not UTF-8" not in dpbayes("schema", "check", "towns.csv").out  # it would be about a value
     Path("towns.csv").write_bytes("t\u00f6wn\nBern\n".encode("latin-1"))
-    assert "line 1 of 'towns.csv' is not CSV in UTF-8" in dpbayes("schema", "check", "towns.csv").sentence
+    assert (
+        "line 1 of 'towns.csv' is not CSV in UTF-8. Save the file as UTF-8."
+        in dpbayes("schema", "check", "towns.csv").sentence
+    )
+
+
+def test_what_a_stranger_types_wrong_is_answered_with_what_to_type(here: Path) -> None:
+    Path("pay.csv").write_text('Pers.-Nr.,pay\n1,"12,5"\n')
+    assert "Did you mean 'Pers.-Nr.'?" in dpbayes("schema", "init", "pay.csv", "--person", "pers nr").sentence
+    assert "Did you mean 'Pers.-Nr.'?" in dpbayes("schema", "init", "pay.csv", "--edges", "PersNr=0,1").sentence
+    assert dpbayes("schema", "init", "pay.csv", "--edges", "pay=0,20", "--leave-out", "Pers.-Nr.").code == 0
+    said = " ".join(dpbayes("schema", "check", "pay.csv", "--read-rows").out.split())
+    assert "pay (100 % of the rows). Numbers are read with a decimal point and no commas, days as 2026-01-31." in said
+    said = dpbayes("ledger", "init", "pay.csv", "--epsilon", "one").sentence
+    assert "ledger init: expected --epsilon to be a number, got 'one'" in said

@@ -102,7 +102,8 @@ def test_the_ends_of_a_multiple_of_a_count_are_multiples():
     [
         ("", "expected count"),
         ("share()", "expected a condition"),
-        ("share(sex)", "expected =, != or in"),
+        ("share(sex)", "expected =, != or in at"),
+        ("share(job title=cook)", "quotes around all words of a name that begins 'job', at character 11"),
         ("share(sex='men')", "sex has no level 'men'. It has 'male', 'female', 'other'"),
         ("share(town='north')", "no attribute 'town'"),
         ("share(sex='male'", r"expected \)"),

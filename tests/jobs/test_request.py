@@ -112,7 +112,7 @@ def test_one_fault_is_one_sentence(text: str, said: str) -> None:
 def test_what_is_left_out_is_asked_for_when_it_is_needed() -> None:
     with pytest.raises(InvalidArgument, match="expected a table or more"):
         Request().job()
-    with pytest.raises(InvalidArgument, match="expected a guarantee"):
+    with pytest.raises(InvalidArgument, match=r"expected epsilon \(--epsilon 1\), or accuracies"):
         Request().guarantee()
     with pytest.raises(InvalidArgument, match="no file"):
         Request.load("nowhere.toml")

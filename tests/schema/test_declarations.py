@@ -107,7 +107,10 @@ def test_a_date_is_a_date_exactly_where_the_calendar_has_it(value: object) -> No
         ('dates = ["2020-01-01"]', "needs two dates or more"),
         ('dates = ["2020-01-01", "2020-01-01"]', "each after the one before"),
         ('dates = ["2020-01-02", "2021-01-01"]\nperiod = "month"', "not the first day of a month"),
-        ('dates = ["2020-01-01", "2020-02-01"]\nperiod = "quarter"', "not the first day of a quarter"),
+        (
+            'dates = ["2020-01-01", "2020-02-01"]\nperiod = "quarter"',
+            "not the first day of a quarter. Start on one; end on the day after",
+        ),
         ('dates = ["2020-01-01", "2020-06-01", "2021-01-01"]\nperiod = "month"', "more than two dates"),
         ('dates = ["2020-01-01", "2021-01-01"]\nperiod = "week"', "Choose one of year, quarter, month"),
         ('dates = ["1.1.2020", "2021-01-01"]', "Write a day"),

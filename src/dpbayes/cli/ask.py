@@ -54,9 +54,9 @@ def ask(source: Path, questions: Words = (), *, also: Words, population: bool, l
         for each in shown:
             _print(each, "population" if population else "records", level)
         if answers:
-            rows = [(each.question, each.estimate, each.lower, each.upper) for each in answers]
+            rows = [(each.question, *each.rounded()) for each in answers]
             notes = dict.fromkeys(note for each in answers for note in each.notes)
-            print_table("Answers", ("question", "estimate", "from", "to"), rows, notes=notes)
+            print_table("Answers", ("question", "estimate", f"{100 * level:g} % from", "to"), rows, notes=notes)
         tell_people(statement)
         if out is not None:
             tell_people(f"Written to {out}.")
@@ -71,9 +71,7 @@ def homes(path: Path) -> list[Path]:
     inside = [each.parent for each in path.glob("**/release.json")]
     if not inside:
         raise ReleaseError(f"Release: there is no release in {str(path)!r}.")
-    return sorted(
-        inside, key=lambda each: [(len(part), part) if part.isdecimal() else (0, part) for part in each.parts]
-    )
+    return sorted(inside, key=lambda at: [(len(part), part) if part.isdecimal() else (0, part) for part in at.parts])
 
 
 def found(path: Path) -> list[Release]:

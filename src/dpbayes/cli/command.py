@@ -123,10 +123,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # generic since click 
             return value
         from dpbayes.base import checks  # with numpy
 
-        try:
-            return checks.number(ctx.info_name or "" if ctx else "", param.opts[0] if param else "", value)
-        except InvalidArgument as problem:
-            raise InvalidArgument(str(problem)) from None
+        return checks.number(ctx.command.name or "" if ctx else "", param.opts[0] if param else "", value)
 
 
 TYPES: dict[Any, Any] = {str: str, int: int, float: Number(), Path: click.Path(path_type=Path), bool: bool}

@@ -24,7 +24,7 @@ from dpbayes.schema.unit import Unit
 from dpbayes.tables.beside import beside
 from dpbayes.tables.declaring import KINDS, declare, from_codebooks, skeleton
 from dpbayes.tables.declaring import from_public as public_lists
-from dpbayes.tables.engine import Column, Kind, check_schema
+from dpbayes.tables.engine import Column, Kind, check_schema, spelling
 from dpbayes.tables.mending import not_utf8
 from dpbayes.tables.sources import dataset_name, open_table, public_address
 
@@ -53,8 +53,8 @@ def init(
     Example: dpbayes schema init survey.csv --categories sex=female,male --out -
     """
     columns = open_table(table).columns()
-    if unknown := {*leave_out, *([person] if person else [])} - {column.name for column in columns}:
-        raise SchemaError(f"Schema: the table has no column {min(unknown)!r}. Check the name.")
+    if unknown := {*leave_out, *([person] if person else [])} - (names := {column.name for column in columns}):
+        raise SchemaError(f"Schema: the table has no column {min(unknown)!r}. {spelling(min(unknown), names)}")
     columns = tuple(column for column in columns if column.name not in leave_out and column.name != person)
     said = {"categories": categories, "edges": edges, "dates": dates, "preset": preset}
     known: dict[str, Attribute] = {}
@@ -124,9 +124,7 @@ def adopt(release: Path, schema: Path) -> Output:
     try:
         text = schema.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        raise SchemaError(
-            f"Schema: {str(schema)!r} cannot be read as text. `dpbayes schema init` writes one."
-        ) from None
+        raise SchemaError(f"Schema: {str(schema)!r} cannot be read. `dpbayes schema init` writes one.") from None
     changed, attribute = adopted(Release.load(release), text)
     _write(schema, changed)
     said = (
@@ -160,6 +158,8 @@ def check(data: str, *, schema: File, ledger: Text, read_rows: bool) -> Output:
         code = int(any(declared[name].unknown == "refuse" for name in undeclared))
         shares = ", ".join(f"{name} ({percent(share)} of the rows)" for name, share in undeclared.items())
         said = [f"Values that are not declared occur in {shares}." if undeclared else "Every value is declared."]
+        if any(declared[name].edges or declared[name].dates for name in undeclared):
+            said.append("Numbers are read with a decimal point and no commas, days as 2026-01-31.")
         said += not_utf8(str(found.table))
         result["undeclared"] = undeclared
         if found.ledger is not None:

@@ -62,11 +62,15 @@ class Reply:
         drawn: Chart = door("interval_picture", self.lower, self.upper, self.estimate, said)
         return embed(tag("figure", tag("figcaption", said), drawn.svg))
 
-    def __repr__(self) -> str:
+    def rounded(self) -> tuple[str, ...]:
+        """Estimate, lower and upper end for people: with no more digits than the interval supports."""
         width = self.upper - self.lower
         half = max(width, 1e-12) / 2 if math.isfinite(width) else 0.5
         digits = max(0, 1 - math.floor(math.log10(half)))
-        estimate, lower, upper = (f"{each:.{digits}f}" for each in (self.estimate, self.lower, self.upper))
+        return tuple(f"{each:.{digits}f}" for each in (self.estimate, self.lower, self.upper))
+
+    def __repr__(self) -> str:
+        estimate, lower, upper = self.rounded()
         whose = "of the records" if self.target == "records" else "of all people they stand for"
         return f"{estimate}, {100 * self.level:g} % interval {lower} to {upper}, {whose}"
 

@@ -172,7 +172,8 @@ class _Reader:
             levels = self._listed(lambda: self._value("a level"))
             self._expect(")")
             return Condition(name, levels)
-        raise self._wrong(place, "expected =, != or in")
+        more = "" if text == ")" else f", or quotes around all words of a name that begins {name!r},"
+        raise self._wrong(place, f"expected =, != or in{more}")
 
     def _value(self, what: str) -> str:
         kind, text, place = self.tokens[self.at]

@@ -134,9 +134,7 @@ class Request(display.Shown):
         if self.unlimited:
             return account.rest() if account is not None else self.target or loosest(PureDP(epsilon=1.0))
         if self.target is None:
-            raise InvalidArgument(
-                f"{OWNER}: expected a guarantee. Write epsilon = 1 and delta = 1e-6, or give --epsilon."
-            )
+            raise InvalidArgument(f"{OWNER}: expected epsilon (--epsilon 1), or accuracies, as in 'sex ± 50 records'.")
         delta = account.budget.exception if self.open_delta and account is not None else 0.0
         return ApproxDP(epsilon=self.target.size, delta=delta) if delta else self.target
 

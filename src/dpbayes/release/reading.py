@@ -78,7 +78,7 @@ def parse(text: str | bytes) -> Record:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
-        raise ReleaseError("Release: the file is not JSON.") from None
+        raise ReleaseError("Release: the file is not JSON. Name a release, such as published/1.") from None
     if not isinstance(record, dict):
         raise ReleaseError(f"Release: expected a JSON object whose format is {FORMAT!r}.")
     return record

@@ -139,7 +139,7 @@ def _secret(key: str | Path) -> tuple[bytes, Ed25519PrivateKey]:
     lines = _read(Path(key)).decode("utf-8", "replace").strip().splitlines()
     whole = _bytes(lines[-1] if lines else "", 6 + SALT + ID + 64 + 32, "a secret key of minisign")
     if whole[:2] != KEY or whole[4:6] != CHECKSUM:
-        raise ReleaseError("Signature: expected a secret key of minisign.")
+        raise ReleaseError("Signature: expected a secret key of minisign, as in office.key; office.pub is public.")
     if whole[2:4] != NO_PASSWORD:
         raise ReleaseError(
             "Signature: the key has a password. Sign with minisign itself, or make a key with dpbayes keys."

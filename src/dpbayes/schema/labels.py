@@ -32,8 +32,8 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
 
     >>> labels(Attribute(name="age", edges=(float("-inf"), 18, 25, 65, float("inf"))))
     ('under 18', '18 to under 25', '25 to under 65', '65 and over', 'not stated', 'other')
-    >>> labels(Attribute(name="pay", edges=(0, 0.5, 15000, 30000), unknown="drop"))
-    ('0 to under 0.5', '0.5 to under 15,000', '15,000 to under 30,000', 'not stated', 'dropped')
+    >>> labels(Attribute(name="pay", edges=(0, 0.5, 1000, 30000), unknown="drop"))
+    ('0 to under 0.5', '0.5 to under 1,000', '1,000 to under 30,000', 'not stated', 'dropped')
     >>> labels(Attribute(name="sex", categories=("1", "2"), labels={"1": "male", "2": "female"}))
     ('male', 'female', 'not stated', 'other')
     """
@@ -66,28 +66,28 @@ def _declared(attribute: Attribute) -> tuple[str, ...]:
         return tuple(f"{low} to {high}" for low, high in zip(attribute.dates, last, strict=False))
     if not attribute.edges:
         return attribute.declared
-    return tuple(_bin(low, high) for low, high in pairwise(attribute.edges))
+    most = max((abs(edge) for edge in attribute.edges if not math.isinf(edge)), default=0.0)
+    return tuple(_bin(low, high, most) for low, high in pairwise(attribute.edges))
 
 
-def _bin(low: float, high: float) -> str:
+def _bin(low: float, high: float, most: float) -> str:
     if math.isinf(low) and math.isinf(high):
         return "any number"
     if math.isinf(low):
-        return f"under {number(high)}"
+        return f"under {number(high, most)}"
     if math.isinf(high):
-        return f"{number(low)} and over"
-    return f"{number(low)} to under {number(high)}"
+        return f"{number(low, most)} and over"
+    return f"{number(low, most)} to under {number(high, most)}"
 
 
-def number(value: float) -> str:
-    """A number of a schema for people; years keep their four digits together.
+def number(value: float, most: float = 0.0) -> str:
+    """A number of a schema for people; years keep four digits together, unless a larger number stands beside them.
 
-    >>> number(1990.0), number(15000.0), number(-0.25)
-    ('1990', '15,000', '−0.25')
+    >>> number(1990.0), number(15000.0), number(-0.25), number(1000.0, most=15000.0)
+    ('1990', '15,000', '−0.25', '1,000')
     """
-    text = f"{int(value)}" if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if value.is_integer() and 1e4 <= abs(value) < 1e15:
-        text = f"{int(value):,}"
+    whole, grouped = value.is_integer() and abs(value) < 1e15, "," if max(abs(value), most) >= 1e4 else ""
+    text = f"{int(value):{grouped}}" if whole else repr(value)
     return text.replace("-", "−", 1) if value < 0 else text
 
 

@@ -210,7 +210,7 @@ def check_days(dates: Sequence[date], period: object) -> None:
         raise SchemaError("has a period and more than two dates. Give the first day, and the day after the last one.")
     for each in dates:
         if each.day != 1 or (each.month - 1) % _MONTHS[str(period)]:
-            raise SchemaError(f"has the date {each.isoformat()}, which is not the first day of a {period}. Move it.")
+            raise SchemaError(f"has {each}, not the first day of a {period}. Start on one; end on the day after.")
 
 
 def _starts(first: date, last: date, months: int) -> list[date]:

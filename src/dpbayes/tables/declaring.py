@@ -16,7 +16,7 @@ from dpbayes.schema.codebook import preset, read_codebook
 from dpbayes.schema.file import entry
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Adjacency, Unit
-from dpbayes.tables.engine import Column, Kind
+from dpbayes.tables.engine import Column, Kind, spelling
 from dpbayes.tables.sources import open_table
 
 
@@ -81,7 +81,7 @@ def declare(said: Mapping[str, Sequence[str]], columns: Sequence[Column]) -> dic
             if not equals or not rest.strip():
                 raise SchemaError(f"Schema: expected --{kind} as COLUMN=VALUES, got {text!r}.")
             if name not in known:
-                raise SchemaError(f"Schema: the table has no column {name!r}. Check the name.")
+                raise SchemaError(f"Schema: the table has no column {name!r}. {spelling(name, known)}")
             if name in found:
                 raise SchemaError(f"Schema: column {name!r} is declared twice. Keep one.")
             found[name] = KINDS[kind](name, rest)

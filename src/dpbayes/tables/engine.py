@@ -124,7 +124,7 @@ def check_column(name: str, columns: Sequence[Column], use: str = "categories") 
     """The kind of one column, after checking that it exists and suits its use."""
     known = {column.name: column.kind for column in columns}
     if name not in known:
-        raise TableError(f"Table: there is no column {name!r}. {_hint(name, known)}")
+        raise TableError(f"Table: there is no column {name!r}. {spelling(name, known)}")
     if known[name] not in _FITS[use]:
         raise SchemaError(
             f"Schema: column {name!r} has the type {known[name]}, which does not go with {use}. "
@@ -133,7 +133,7 @@ def check_column(name: str, columns: Sequence[Column], use: str = "categories") 
     return known[name]
 
 
-def _hint(name: str, known: Mapping[str, Kind]) -> str:
+def spelling(name: str, known: Iterable[str]) -> str:
     """Point to a name that differs in case or spelling marks only; any other may be a value in a row without header."""
     plain = {re.sub(r"[\W_]", "", column).casefold(): column for column in known}
     near = plain.get(re.sub(r"[\W_]", "", name).casefold())

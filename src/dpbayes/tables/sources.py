@@ -324,7 +324,7 @@ def _first_record(file: str, delimiter: str) -> tuple[str, ...]:
     except (OSError, EOFError, zlib.error):
         raise TableError(f"Table: {file!r} cannot be read. Check its permissions and that it is complete.") from None
     except (UnicodeError, csv.Error):
-        raise TableError(f"Table: line 1 of {file!r} is not CSV in UTF-8. Convert it, or name its delimiter.") from None
+        raise TableError(f"Table: line 1 of {file!r} is not CSV in UTF-8. Save the file as UTF-8.") from None
     if not header:
         raise TableError(f"Table: {file!r} has no header line. The first line must name the columns.")
     return tuple(header)

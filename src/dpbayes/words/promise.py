@@ -82,9 +82,9 @@ def whom(unit: Unit) -> str:
     """Whom a guarantee protects, in a sentence.
 
     >>> whom(Unit(adjacency="add-remove", max_rows=3, person="pid"))
-    'Protects each person, with up to 3 rows, told apart by the column pid. The number of records stays private.'
+    "Protects each person, with up to 3 rows, told apart by the column 'pid'. The number of records stays private."
     """
-    who = "" if unit.person is None else f", told apart by the column {unit.person}"
+    who = "" if unit.person is None else f", told apart by the column {unit.person!r}"
     size = "is public" if unit.fixed_size else "stays private"
     return f"Protects each person, with {rows(unit)}{who}. The number of records {size}."
 
