@@ -141,12 +141,20 @@ def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Outpu
         raise ReleaseError(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes model`.")
     if out is not None:
         fresh(writable(out))
-    log_proba = read.predict_log_proba(read_columns(table, read.features))
+    parts = []
+    with working(now()):
+        say("reading the records")
+        columns = read_columns(table, read.features)
+        many = len(columns[read.features[0]])
+        for at in range(0, max(many, 1), 2**20):
+            say(f"predicting, {at / max(many, 1):.0%} of {many:,} records")
+            parts.append(read.predict_log_proba({name: each[at : at + 2**20] for name, each in columns.items()}))
+    log_proba = np.concatenate(parts)
     best = np.array(read.classes, dtype=object)[log_proba.argmax(axis=1)]
-    columns = {read.spec.target: pa.array(best, pa.string())}
+    answer = {read.spec.target: pa.array(best, pa.string())}
     if probabilities:
-        columns |= {f"P({level})": np.exp(log_proba[:, at]) for at, level in enumerate(read.classes)}
-    predicted = pa.table(columns)
+        answer |= {f"P({level})": np.exp(log_proba[:, at]) for at, level in enumerate(read.classes)}
+    predicted = pa.table(answer)
     if out is not None:
         write_table(predicted, out)
         return Output({"out": str(out), "rows": len(best)}, lambda: tell_people(f"Wrote {len(best):,} rows to {out}."))
@@ -196,6 +204,8 @@ def synth(
         else:
             say(f"drawing {rows:,} records")
             records = synthetic_table(made, rows, rng=np.random.default_rng(seed), even=not independent)
+            say("comparing them with the release")
+            distances = fidelity(published, columns_of(records))
             say("writing them")
             write_table(records, out)
     for remark in shortfall(made) if isinstance(made, LatentModel) else ():
@@ -213,7 +223,6 @@ def synth(
         from dpbayes.report.companions import write_fidelity
 
         write_fidelity(published.releases[0], pages["fidelity"])
-    distances = fidelity(published, columns_of(records))
     written = [str(each) for each in (out, *pages.values())]
 
     def people() -> None:
@@ -289,11 +298,9 @@ def read_columns(path: str, names: Sequence[str]) -> dict[str, np.ndarray]:
                 strings_can_be_null=True,
                 null_values=[""],
             )
-            table = csv.read_csv(
-                source.path,
-                parse_options=csv.ParseOptions(delimiter=source.options["delimiter"]),
-                convert_options=text,
-            )
+            dialect = csv.ParseOptions(delimiter=source.options["delimiter"])
+            with csv.open_csv(source.path, parse_options=dialect, convert_options=text) as parts:
+                table = pa.Table.from_batches(parts, parts.schema)  # read_csv would swallow Ctrl-C
         else:
             table = parquet.read_table(source.path, columns=list(names))
     except OSError:

@@ -44,14 +44,13 @@ def write_table(table: pa.Table, path: str | Path) -> None:
     target = writable(path)
 
     def write(under_way: Path) -> None:
-        if target.suffix.lower() == ".csv":
-            from pyarrow import csv
+        from pyarrow import csv, parquet
 
-            csv.write_csv(plain_text(table), under_way)
-        else:
-            from pyarrow import parquet
-
-            parquet.write_table(table, under_way)
+        text = target.suffix.lower() == ".csv"
+        shown = plain_text(table) if text else table
+        with (csv.CSVWriter if text else parquet.ParquetWriter)(under_way, shown.schema) as sink:
+            for at in range(0, max(len(shown), 1), 2**20):  # between two parts, row groups of Parquet, Ctrl-C is heard
+                sink.write_table(shown.slice(at, 2**20))
 
     try:
         files.write(target, write)
