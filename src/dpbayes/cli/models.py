@@ -141,20 +141,14 @@ def predict(model: Path, table: str, *, out: File, probabilities: bool) -> Outpu
         raise ReleaseError(f"predict: expected a naive-bayes model, got {read.kind}. See `dpbayes model`.")
     if out is not None:
         fresh(writable(out))
-    parts = []
     with working(now()):
-        say("reading the records")
-        columns = read_columns(table, read.features)
-        many = len(columns[read.features[0]])
-        for at in range(0, max(many, 1), 2**20):
-            say(f"predicting, {at / max(many, 1):.0%} of {many:,} records")
-            parts.append(read.predict_log_proba({name: each[at : at + 2**20] for name, each in columns.items()}))
-    log_proba = np.concatenate(parts)
+        say("reading the records and predicting")
+        log_proba = read.predict_log_proba(read_columns(table, read.features))
     best = np.array(read.classes, dtype=object)[log_proba.argmax(axis=1)]
-    answer = {read.spec.target: pa.array(best, pa.string())}
+    columns = {read.spec.target: pa.array(best, pa.string())}
     if probabilities:
-        answer |= {f"P({level})": np.exp(log_proba[:, at]) for at, level in enumerate(read.classes)}
-    predicted = pa.table(answer)
+        columns |= {f"P({level})": np.exp(log_proba[:, at]) for at, level in enumerate(read.classes)}
+    predicted = pa.table(columns)
     if out is not None:
         write_table(predicted, out)
         return Output({"out": str(out), "rows": len(best)}, lambda: tell_people(f"Wrote {len(best):,} rows to {out}."))

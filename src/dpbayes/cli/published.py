@@ -10,8 +10,8 @@ from dpbayes.base.display import plural
 from dpbayes.base.errors import InvalidArgument, LedgerError
 from dpbayes.base.files import write
 from dpbayes.cli.ask import homes
-from dpbayes.cli.command import Output, fresh, key_value, now, useless
-from dpbayes.cli.output import say, tell, tell_people, working
+from dpbayes.cli.command import Output, fresh, key_value, useless
+from dpbayes.cli.output import tell, tell_people
 from dpbayes.release.format import Release
 from dpbayes.release.signature import SUFFIX, new_key
 from dpbayes.release.signature import sign as signed
@@ -80,9 +80,7 @@ def _certificate(release: Release, said: list[str]) -> dict[str, Any]:
     from dpbayes.hellinger.certificate import certify
 
     delta, claimed = release.promise.exception, release.promise.size
-    with working(now()):
-        say("deriving the certificate again")
-        derived = certify(made.prior, made.total, sharpness=made.sharpness, smoothing=made.smoothing, delta=delta)  # type: ignore[attr-defined]
+    derived = certify(made.prior, made.total, sharpness=made.sharpness, smoothing=made.smoothing, delta=delta)  # type: ignore[attr-defined]
     exact = derived.epsilon if not delta else derived.epsilon_at_delta
     holds = bool(exact <= claimed)
     worst = f"worst pair of tables {list(derived.table)} and {list(derived.neighbour)}"
