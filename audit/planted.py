@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from audit import canaries
-from dpbayes.base.errors import DpbayesError, InvalidArgument
+from dpbayes.base.errors import DpbayesError, SchemaError
 from dpbayes.cli import output
 from dpbayes.curator import Curator
 from dpbayes.design.plan import Plan
@@ -118,7 +118,7 @@ def refunding() -> AbstractContextManager[object]:
                 plan = job if isinstance(job, Plan) else self.plan(job, target)
                 receipt = self._ledger.charge(self.schema.id, plan.cost, about="a guess", schema=self.schema.digest)
                 self._ledger.void(receipt, about="a wrong guess")
-                raise InvalidArgument("Curator: this total is not the table's.")
+                raise SchemaError("Curator: this total is not the table's.")
         return honest(self, job, target, **how)
 
     return patch.object(Curator, "release", release)

@@ -133,7 +133,7 @@ def test_the_last_round_goes_to_single_columns_where_pairs_show_nothing() -> Non
     assert all("x0" in each for each in last if len(each) == 2)
 
 
-@pytest.mark.parametrize(("epsilon", "most", "form"), [(3.0, 2, "mixture"), (0.006, 1, "independent")])
+@pytest.mark.parametrize(("epsilon", "most", "form"), [(3.0, 2, "mixture"), (0.006, 1, "independent columns")])
 def test_a_budget_too_small_for_pairs_goes_to_what_it_can_measure(epsilon: float, most: int, form: str) -> None:
     release = released(2000, epsilon)
     assert max(len(table.marginal.names) for table in release.tables) == most

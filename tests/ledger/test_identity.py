@@ -12,7 +12,6 @@ import pytest
 
 from dpbayes import Cost, Laplace, PureDP, Unit
 from dpbayes.base.errors import LedgerError
-from dpbayes.ledger.kept import STATE
 from dpbayes.ledger.ledger import Ledger
 
 
@@ -95,7 +94,7 @@ def test_ledgers_on_servers_that_look_alike_keep_their_draws_apart(
     server: object, tmp_path: Path, unit: Unit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One name may mean several ledgers: another port, socket or search path is another ledger."""
-    monkeypatch.setenv(STATE, str(tmp_path))
+    monkeypatch.setenv("DPBAYES_STATE", str(tmp_path))
     server.execute("CREATE DATABASE alike")
     address = server.url("alike")
     import psycopg
@@ -121,7 +120,7 @@ def test_a_ledger_on_a_server_of_an_earlier_version_gets_one_id_and_still_finds_
 ) -> None:
     import psycopg
 
-    monkeypatch.setenv(STATE, str(tmp_path))
+    monkeypatch.setenv("DPBAYES_STATE", str(tmp_path))
     server.execute("CREATE DATABASE earlier")
     ledger = Ledger(server.url("earlier"))
     ledger.open("census", PureDP(epsilon=1.0), unit)

@@ -75,7 +75,7 @@ REQUEST = Request(
     author="Us",
     keys={"mechanism": "gaussian", "level": 0.9},
 )
-LEVELS = {"sex": ("F", "M"), "job": ("a", "b", "c")}
+LEVELS = {"sex": {"F": 0, "M": 1}, "job": {"a": 0, "b": 1, "c": 2}}
 LISTED = ("schema", "ledger export", "request", "prior", "marginal", "question")
 """Readers of texts that are no JSON as a whole."""
 

@@ -12,7 +12,6 @@ from tests.simulation.checker import Rows
 from tests.simulation.histories import HEAD, History, Tally
 
 from dpbayes import Ledger
-from dpbayes.ledger.kept import STATE
 
 
 class ServerHistory(History):
@@ -33,7 +32,7 @@ def test_a_server_that_restarts_at_any_of_its_steps_loses_nothing(
     server: servers.PostgreSQLServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tally, folder = Tally(), tmp_path / "here"
-    monkeypatch.setenv(STATE, str(folder / "state"))
+    monkeypatch.setenv("DPBAYES_STATE", str(folder / "state"))
 
     def restart() -> None:
         server.stop("immediate")
