@@ -58,9 +58,9 @@ slow = pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "at"),
     [
-        (["predict", "model", "rows.csv", "--out", "made.csv"], 1.2),
+        (["predict", "model", "rows.csv", "--out", "made.csv"], 1.5),
         (["plan", "many.toml", *WANTED, "--delta", "1e-6", "--ledger", "none"], 1.0),
-        pytest.param(["predict", "model", "rows.csv", "--out", "made.parquet"], 1.4, marks=slow),
+        pytest.param(["predict", "model", "rows.csv", "--out", "made.parquet"], 1.6, marks=slow),
         pytest.param(["predict", "model", "rows.csv", "--out", "made.csv"], 1.8, marks=slow),
         pytest.param(["synth", "model", "--rows", "3000000", "--out", "made.csv"], 1.0, marks=slow),
         pytest.param(["synth", "model", "--rows", "3000000", "--out", "made.parquet"], 1.6, marks=slow),

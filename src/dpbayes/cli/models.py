@@ -294,7 +294,7 @@ def read_columns(path: str, names: Sequence[str]) -> dict[str, np.ndarray]:
             )
             dialect = csv.ParseOptions(delimiter=source.options["delimiter"])
             with csv.open_csv(source.path, parse_options=dialect, convert_options=text) as parts:
-                table = pa.Table.from_batches(parts, parts.schema)  # read_csv would swallow Ctrl-C
+                table = pa.Table.from_batches(parts, parts.schema)  # Ctrl-C is heard between two
         else:
             table = parquet.read_table(source.path, columns=list(names))
     except OSError:
