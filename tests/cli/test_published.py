@@ -196,3 +196,8 @@ def test_questions_may_use_the_labels_that_reports_print(tmp_path: Path) -> None
     assert row[0]["cells"] == same[0]["cells"]
     assert {cell["levels"]["sex"] for cell in row[0]["cells"]} == {"1"}
     assert "no row sex='man'" in dpbayes("ask", tmp_path / "made", "age|sex='man'").sentence
+
+
+def test_what_several_releases_promise_is_said_for_each_and_that_it_adds_up(folder: Path) -> None:
+    one, other = (dpbayes("ask", folder / name, "--json").result["statement"] for name in ("first", "second"))
+    assert dpbayes("ask", folder, "--json").result["statement"] == f"{one} {other} Their losses add up."

@@ -44,7 +44,8 @@ def ask(source: Path, questions: Words = (), *, also: Words, population: bool, l
         tables.append(row) if row else formulas.append(question)
     shown = [_table(posterior, *each, level) for each in tables]
     answers = [posterior.ask(each, level=level, target="population" if population else "records") for each in formulas]
-    statement = " ".join(dict.fromkeys(release.statement() for release in posterior.releases))
+    said = [release.statement() for release in posterior.releases]
+    statement = " ".join([*said, "Their losses add up."] if len(said) > 1 else said)
     result = {"dataset": posterior.schema.id, "statement": statement, "level": level,
               "tables": shown, "answers": [to_record(each) for each in answers]}  # fmt: skip
     if out is not None:
