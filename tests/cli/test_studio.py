@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import socket
 import subprocess
@@ -10,6 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from tests.commands import dpbayes
 from tests.studio.browser import running
 from tests.studio.house import survey
 
@@ -30,6 +33,16 @@ def test_it_prints_an_address_that_works_once_and_serves_nobody_else(tmp_path):
             assert code == 200
             assert b"example-survey" in shown
         assert _status(urllib.request.build_opener(), address) == (403, b"")
+
+
+def test_logs_of_other_libraries_stay_open(tmp_path, monkeypatch):
+    told = logging.StreamHandler(io.StringIO())
+    closed = []
+    monkeypatch.setattr(told, "close", lambda: closed.append(told))
+    monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: sockets[0].close())
+    monkeypatch.setattr("dpbayes.studio.app.warm", lambda: None)
+    assert dpbayes("studio", tmp_path, "--no-browser", "--port", 0).code == 0
+    assert not closed
 
 
 def _status(opener: urllib.request.OpenerDirector, address: str) -> tuple[int, bytes]:

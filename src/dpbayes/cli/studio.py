@@ -41,8 +41,10 @@ def studio(folder: Path = Path(), *, public: bool, port: int, expose: Text, no_b
     if not no_browser:
         _open(address)
     threading.Thread(target=warm, name="warm", daemon=True).start()
-    # Neither addresses nor errors are logged: the first hold the token, the second might quote a value.
-    settings = uvicorn.Config(app, access_log=False, log_level="critical", server_header=False, lifespan="off")
+    # Nothing is logged: addresses hold the token, errors might quote a value. Logs of other libraries stay open.
+    settings = uvicorn.Config(
+        app, access_log=False, log_level="critical", log_config=None, server_header=False, lifespan="off"
+    )
     uvicorn.Server(settings).run(sockets=[listening])
     return Output(None)
 
