@@ -47,7 +47,8 @@ REACHED = ROOT / "out" / "mutants-reached.json"
 """For each test file, its digest, and for each test its seconds and the lines it runs."""
 
 OPTIONS = ["-o", "addopts=", "--import-mode=importlib", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:terminal",
-           "-p", "no:faulthandler", "--timeout=0", "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
+           "-p", "no:faulthandler", "--timeout=0", "-W", "ignore::pytest.PytestAssertRewriteWarning",
+           "-W", "ignore::pytest.PytestUnraisableExceptionWarning"]  # fmt: skip
 
 Task = TypeVar("Task")
 
