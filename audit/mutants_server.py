@@ -84,7 +84,7 @@ def _sources() -> set[Path]:
 
 def _outcome(words: str) -> tuple[str, str]:
     """The outcome and the test that the words of a process name."""
-    outcome, _, by = words.partition(" ")
+    outcome, _, by = (words or "survived").partition(" ")  # one that can say nothing was not seen to be noticed
     if outcome not in ("killed", "time", "survived"):
         raise RuntimeError(f"mutants: the tests did not run: {words}")
     return outcome, by
@@ -133,8 +133,10 @@ def _work(task: Callable[[Callable[[str], None]], str], said: Any, folder: str) 
     try:
         say(task(say))
     except BaseException:
-        say("broken " + traceback.format_exc())
-    os._exit(0)
+        with contextlib.suppress(OSError):  # a change may have closed even this file
+            say("broken " + traceback.format_exc())
+    finally:
+        os._exit(0)
 
 
 class Server:
