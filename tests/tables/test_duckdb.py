@@ -21,8 +21,6 @@ from dpbayes.schema.attribute import Attribute
 from dpbayes.schema.marginal import Marginal
 from dpbayes.schema.schema import Schema
 from dpbayes.schema.unit import Unit
-from dpbayes.tables import duckdb as duckdb_engine
-from dpbayes.tables import sources
 from dpbayes.tables.engine import Column, Kind
 from dpbayes.tables.sources import open_table
 
@@ -306,16 +304,6 @@ def test_a_directory_is_refused(tmp_path):
     (tmp_path / "t.parquet").mkdir()
     with pytest.raises(TableError, match="is not a file"):
         open_table(str(tmp_path / "t.parquet"))
-
-
-def test_whatever_ends_a_database_in_memory_the_next_table_has_another():
-    first = open_table({"v": ["a"]})
-    shared = duckdb_engine._in_memory(sources.private_folder())
-    assert duckdb_engine._in_memory(sources.private_folder()) is shared
-    with pytest.raises(TableError), duckdb_engine._own_words():
-        raise duckdb.InternalException("INTERNAL Error: a row")
-    assert duckdb_engine._in_memory(sources.private_folder()) is not shared
-    assert [open_table({"v": ["b"]}).values("v", UNIT), first.values("v", UNIT)] == [{"b": 1}, {"a": 1}]
 
 
 def test_an_unknown_engine_is_refused():

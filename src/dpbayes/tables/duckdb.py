@@ -82,7 +82,7 @@ class DuckDBEngine:
         """CSV or Parquet files, or a table of a DuckDB file, opened for reading only."""
         if source.format == "database":
             return cls.of_connection(_connect(source.path), source.options.get("table", ""))
-        connection = _connect() if source.remote else _in_memory(sources.private_folder()).cursor()
+        connection = _connect()
         if source.format == "csv":
             return cls._of_csv(connection, source)
         check_names(parquet_names(source))
@@ -103,7 +103,7 @@ class DuckDBEngine:
     @classmethod
     def of_memory(cls, table: object) -> DuckDBEngine:
         """An Arrow, pandas or polars table; only the needed columns are converted."""
-        connection = _in_memory(sources.private_folder()).cursor()
+        connection = _connect()
         empty = arrow_table(table, rows=False)
         check_names(empty.column_names)
 
@@ -332,9 +332,6 @@ def _connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
             ) from None
 
 
-_in_memory = cache(lambda _folder: _connect())  # for all in memory and local files: another takes ten milliseconds
-
-
 def _spill_privately(connection: duckdb.DuckDBPyConnection) -> None:
     """Let a caller's connection spill to a private folder, unless the caller chose one.
 
@@ -387,7 +384,6 @@ def _own_words() -> Iterator[None]:
     except duckdb.HTTPException:
         raise TableError("Table: its address did not answer. Check the address and the credentials.") from None
     except (duckdb.Error, pa.ArrowException, RuntimeError, OSError, EOFError, zlib.error) as problem:
-        _in_memory.cache_clear()  # DuckDB may refuse everything from now on: the next table gets another database
         # Arrow passes on what goes wrong in the middle of a file as an OSError without a number.
         if isinstance(problem, duckdb.IOException) or getattr(problem, "errno", None) is not None:
             raise TableError("Table: it cannot be read. Check that it exists, is complete and is not locked.") from None
