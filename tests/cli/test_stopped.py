@@ -58,7 +58,7 @@ slow = pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "at"),
     [
-        (["predict", "model", "rows.csv", "--out", "made.csv"], 1.5),
+        pytest.param(["predict", "model", "rows.csv", "--out", "made.csv"], 1.5, marks=slow),
         (["plan", "many.toml", *WANTED, "--delta", "1e-6", "--ledger", "none"], 1.0),
         pytest.param(["predict", "model", "rows.csv", "--out", "made.parquet"], 1.6, marks=slow),
         pytest.param(["predict", "model", "rows.csv", "--out", "made.csv"], 1.8, marks=slow),
